@@ -1,1 +1,1 @@
-"""The tests; folders mirror `src/productrecs`, plus contracts, api, trust, architecture."""
+"""Tests: folders mirror `src/productrecs`, plus contracts, api, trust, architecture."""

@@ -1,4 +1,4 @@
-"""What every test can ask for: a fresh database, on SQLite and on PostgreSQL.
+"""Shared fixtures: a fresh database, on SQLite and on PostgreSQL.
 
 - `database`: migrated and open, once on each database.
 - `database_url`, `data_folder`: one of each kind, to start a service on. What is on

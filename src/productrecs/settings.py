@@ -77,12 +77,12 @@ class Knob:
 
 KNOBS: Final = (
     Knob(
-        "PRODUCTRECS_DATA", "./data", "the folder for the embedded database and the models"
+        "PRODUCTRECS_DATA", "./data", "the folder of the embedded database and the models"
     ),
     Knob(
         "DATABASE_URL",
         "",
-        "a PostgreSQL address; empty keeps all in SQLite under the folder",
+        "a PostgreSQL address; empty stores everything in SQLite in the data folder",
         is_secret=True,
     ),
     Knob("PRODUCTRECS_HOST", "127.0.0.1", "the address to listen on"),
@@ -91,78 +91,81 @@ KNOBS: Final = (
     Knob(
         "PRODUCTRECS_BASE_URL",
         "",
-        "the address that shops and browsers use; empty takes it from each request",
+        "the address that shops and browsers use; if empty, it is taken from each request",
     ),
     Knob(
         "PRODUCTRECS_CONNECTIONS",
         "4096",
-        "how many connections an API process keeps open; 0: any number",
+        "the most connections that an API process keeps open; 0: no limit",
     ),
     Knob(
         "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
         "200",
-        "how many of them one public address may have; 0: any number",
+        "the most connections from one public address; 0: no limit",
     ),
     Knob(
         "PRODUCTRECS_REQUEST_MEMORY",
         "192",
-        "how many MiB of requests' bodies and of waiting writes a process holds; 128 at "
-        "least",
+        "the most MiB of request bodies and waiting writes in a process; at least 128",
     ),
     Knob(
         "PRODUCTRECS_RATE_PER_KEY",
         "0",
-        "how many calls a second a store's key may make, ten seconds' worth at once; 0: "
-        "any number",
+        "the most calls per second with a store's key, in bursts of up to ten seconds' "
+        "worth; 0: no limit",
     ),
     Knob(
         "PRODUCTRECS_RATE_PER_ADDRESS",
         "0",
-        "how many calls a second one public address may make, ten seconds' worth at once; "
-        "0: any number",
+        "the most calls per second from one public address, in bursts of up to ten "
+        "seconds' worth; 0: no limit",
     ),
     Knob(
         "PRODUCTRECS_METRICS_TOKEN",
         "",
-        "who sends it as a bearer token may read /metrics; empty lets nobody",
+        "the bearer token for /metrics; empty disables /metrics",
         is_secret=True,
     ),
     Knob(
         "PRODUCTRECS_METRICS_STORES",
         "0",
-        "how many stores, the oldest first, have series of their own in /metrics",
+        "how many stores, oldest first, have their own series in /metrics",
     ),
     Knob(
         "PRODUCTRECS_PLANS",
         "",
-        "a TOML file of plans; empty, or what it leaves out, means the plans of the guide",
+        "a TOML file of plans; plans that it does not define are those of the guide",
     ),
     Knob(
         "PRODUCTRECS_IMAGE_HOSTS",
         "",
-        "hosts, with commas between, whose pictures may be fetched though their address is "
+        "comma-separated hosts whose pictures may be fetched although their address is "
         "private",
     ),
     Knob(
         "PRODUCTRECS_IMAGE_MODEL",
         "",
         "an ONNX file that turns pictures into vectors, with its .json beside it; empty "
-        "takes our own way, which needs none",
+        "uses the built-in descriptors",
     ),
     Knob(
         "PRODUCTRECS_IMAGE_DETECTOR",
         "",
-        "an ONNX file of the YOLOX kind, with its .json beside it, that finds products in "
-        "photos; empty finds them without",
+        "an ONNX file of the YOLOX kind, with its .json beside it, that detects "
+        "products in photos; empty uses the built-in method",
     ),
     Knob(
         "PRODUCTRECS_SEARCH_MODEL",
         "",
         "an ONNX file that turns texts into vectors, with its .json and its tokenizer "
-        "beside it, for words that a catalog lacks; empty asks none",
+        "beside it, for query words that the catalog lacks; empty disables it",
     ),
-    Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock stands still, for replays"),
-    Knob("PRODUCTRECS_LOG_FORMAT", "auto", "json, text, or auto: text on a terminal"),
+    Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock is frozen, for replays"),
+    Knob(
+        "PRODUCTRECS_LOG_FORMAT",
+        "auto",
+        ("json, text, or auto: text in a terminal, else json"),
+    ),
 )
 
 
@@ -179,7 +182,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
     defaults = Settings()
     log_format = environment.get("PRODUCTRECS_LOG_FORMAT") or defaults.log_format
     if log_format not in {"auto", "json", "text"}:
-        message = f"PRODUCTRECS_LOG_FORMAT is {log_format!r}; it may be json, text or auto"
+        message = f"PRODUCTRECS_LOG_FORMAT is {log_format!r}; use json, text or auto"
         raise SettingsError(message)
     return Settings(
         data=data or Path(environment.get("PRODUCTRECS_DATA") or defaults.data),
@@ -241,8 +244,8 @@ def _token(environment: Mapping[str, str], name: str) -> str | None:
     value = _secret(environment, name)
     if value is not None and (len(value) < _LEAST_TOKEN or not value.isascii()):
         message = (
-            f"{name} can be guessed: it needs {_LEAST_TOKEN} letters and digits at least; "
-            "make one with: openssl rand -hex 32"
+            f"{name} is too easy to guess: use at least {_LEAST_TOKEN} letters and "
+            "digits; make one with: openssl rand -hex 32"
         )
         raise SettingsError(message)
     return value
@@ -291,8 +294,8 @@ def _hosts(text: str | None) -> frozenset[str]:
     odd = sorted(one for one in names if not re.fullmatch(r"[a-z0-9.:_-]+", one))
     if odd:
         message = (
-            f"PRODUCTRECS_IMAGE_HOSTS holds {odd[0]!r}; write names such as "
-            "shop.example.internal, with commas between"
+            f"PRODUCTRECS_IMAGE_HOSTS holds {odd[0]!r}; write host names such as "
+            "shop.example.internal, separated by commas"
         )
         raise SettingsError(message)
     return names

@@ -1,1 +1,1 @@
-"""The interface and the decisions, as tests of a running service."""
+"""API tests: the interface and the decisions, against a running service."""

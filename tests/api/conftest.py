@@ -1,4 +1,4 @@
-"""What the tests of the interface can ask for: a running service, and stores of it.
+"""Fixtures of the API tests: a running service, and stores in it.
 
 One service for all of them, with two API processes; each test has stores of its own.
 """

@@ -1,4 +1,4 @@
-"""How is the HTTP application asked without a socket, so that a test can break it?
+"""In-process client: calls the HTTP application without a socket, so tests can break it.
 
 `Inside` runs the application of one API process on an event loop of its own, in this
 process, and passes it requests as the server would.

@@ -1,4 +1,4 @@
-"""Every route of the service once more, as the interface has it: the tests' own table.
+"""Route table of the tests: every route of the service, written from the interface.
 
 Whoever adds a route adds its row here: tests compare this table with the routes that the
 service has, and with what /openapi.json says.

@@ -1,4 +1,4 @@
-"""What did the service keep of what it was told? Read beside it, from its database."""
+"""Database reader: what the service stored, read beside it."""
 
 from __future__ import annotations
 

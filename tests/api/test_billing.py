@@ -1,4 +1,4 @@
-"""What does a store get whose plan is nearly used up, used up, over, or stopped?
+"""Billing: replies of every route when a plan is nearly used up, used up or stopped.
 
 Every route in every state: what is metered answers with nothing in its own form, what
 writes is refused, and what a shop tells is taken as ever.

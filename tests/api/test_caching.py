@@ -1,4 +1,4 @@
-"""What a browser may keep, how long an answer took, in which version it speaks."""
+"""Response headers: caching, server timing and API version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of calls that `productrecs openapi --form` makes: does each call work?"""
+"""Call collections of `productrecs openapi --form`: each call works."""
 
 from __future__ import annotations
 

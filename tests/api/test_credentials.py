@@ -1,4 +1,4 @@
-"""Does each route let in exactly the keys that it should? Every route with every key."""
+"""Credentials: every route with every key; each accepts exactly the right ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/events: what is stored of what a page sends, and what is said of it."""
+"""POST /v1/events: what is stored, and what the reply says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a list that is answered at once the one that the gate answers, headers and all?
+"""Fast path: its replies equal the dispatcher's, headers included.
 
 Each call goes over a socket twice: as it is, and with a header that closes the short way.
 """

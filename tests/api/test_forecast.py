@@ -1,4 +1,4 @@
-"""GET /v1/forecast/...: as the contract has it, before and after the nightly run."""
+"""GET /v1/forecast/...: the contract, before and after the nightly run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a store learn by itself? Within a minute, everybody sees what one shopper did."""
+"""Freshness: an event changes everybody's lists within a minute."""
 
 from __future__ import annotations
 

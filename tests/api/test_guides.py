@@ -1,4 +1,4 @@
-"""The guides, the index and the reference (interface 4.4): served, linked, and true.
+"""Guides, index and reference (interface 4.4): served, linked, and correct.
 
 Every block of every guide that is marked `run` is run, in order, against the service, for
 a store of its own; a block marked `reply` is what the one before it must print.

@@ -1,4 +1,4 @@
-"""Holdout: a share of the shoppers gets empty lists, the same ones everywhere."""
+"""Holdout: a share of the shoppers gets empty lists, the same shoppers everywhere."""
 
 from __future__ import annotations
 

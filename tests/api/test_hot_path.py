@@ -1,4 +1,4 @@
-"""Do the fast lane, the short way and the declared routes give the same answers?
+"""Fast parsing: fast path, fast parser and declared routes give the same replies.
 
 The same application twice, in this process: once as it is, once with the fast lane closed,
 so that FastAPI reads every query. Whatever is asked, status, headers and body are the same;

@@ -1,4 +1,4 @@
-"""Do integration calls hold over several processes, with the background at work?"""
+"""Integration API: calls over several processes, with background jobs running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/items and DELETE /v1/items/{item_id}: what is stored, and who sees it when."""
+"""POST /v1/items and DELETE /v1/items/{item_id}: what is stored, and when it is visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks with pictures of their own: kept, shown, proposed for, by command line and HTTP."""
+"""Look pictures: stored, served and analysed, by command line and HTTP."""
 
 from __future__ import annotations
 

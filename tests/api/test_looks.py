@@ -1,4 +1,4 @@
-"""GET /v1/looks and POST /v1/shop-the-look/analyze: what the contract says of them."""
+"""GET /v1/looks and POST /v1/shop-the-look/analyze: the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /mcp, by the SDK's own client and by raw JSON-RPC, in both of its eras."""
+"""POST /mcp: with the SDK's client and raw JSON-RPC, in both protocol versions."""
 
 from __future__ import annotations
 

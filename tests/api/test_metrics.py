@@ -1,4 +1,4 @@
-"""Do the figures tell what happened, to Prometheus and to nobody else?"""
+"""Metrics: they match what happened, and only the token's owner reads them."""
 
 from __future__ import annotations
 

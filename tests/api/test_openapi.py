@@ -1,4 +1,4 @@
-"""/openapi.json says all that a client needs, truly, and linters find nothing wrong.
+"""OpenAPI description: complete, correct, and without findings of linters.
 
 The long search for what it does not say is in `tests/trust/test_description.py`.
 """

@@ -1,4 +1,4 @@
-"""POST /v1/orders: a purchase, whole and once, whichever way it comes."""
+"""POST /v1/orders: an order is stored whole and once, whatever its form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""May a page of this origin read the reply? The table of CORS, row by row."""
+"""CORS: the table of which origin may read which reply, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`source=similar` and POST /v1/search/image: what the contract says of them."""
+"""Photo search: `source=similar` and POST /v1/search/image, by the contract."""
 
 from __future__ import annotations
 

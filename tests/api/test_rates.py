@@ -1,4 +1,4 @@
-"""An installation may limit how often a key and an address call (off unless set).
+"""Rate limits: optional limits per key and address (off unless set).
 
 Events and orders are never limited (interface 6.1 and 6.2), nor is who looks after the
 service. Tests ask until they are refused, so that a slow machine makes no difference.

@@ -1,4 +1,4 @@
-"""Does every refusal have its form, and does the connection live on?"""
+"""Error replies: each has its form, and the connection stays usable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every refusal of every route carry its request id, and let its page read it?
+"""Error replies of every route: request id and CORS headers are always present.
 
 A page that cannot read a refusal sees "CORS error", and looks for the mistake in the wrong
 place. So each of 401, 402, 413 and 422 is asked of every route that can answer it, by pages

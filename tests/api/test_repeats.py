@@ -1,4 +1,4 @@
-"""A call that comes again under its name is carried out once."""
+"""Idempotency-Key: a repeated call is carried out once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store's numbers over HTTP: from what pages and servers send to what is reported."""
+"""Reports over HTTP: from the calls of pages and servers to the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A merchant's rules over HTTP: obeyed within a second, everywhere, and explained."""
+"""Merchandising rules over HTTP: applied within a second, everywhere, and explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test store: everything a store has, for nobody's account, and empty again at a word."""
+"""Test stores: all features of a store, no billing, and emptied by one command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /v1/search: what the contract says of it, from outside."""
+"""GET /v1/search: the contract."""
 
 from __future__ import annotations
 

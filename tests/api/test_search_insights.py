@@ -1,4 +1,4 @@
-"""What was searched for, as a merchant reads it: from the calls of pages to the report."""
+"""Search report: from the calls of pages to the figures that a merchant reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /v1/search beside words: filters, counts, orders, pages, marks, suggestions."""
+"""GET /v1/search options: filters, facets, sorting, paging, highlights, suggestions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /v1/trending: by the store's own measure, the same for everybody."""
+"""GET /v1/trending: by the store's measure, the same for everybody."""
 
 from __future__ import annotations
 

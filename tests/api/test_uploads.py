@@ -1,4 +1,4 @@
-"""A store's past, handed in over HTTP: safe before the 202, then imported."""
+"""Order uploads: stored durably before the 202, then imported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TOLD: Final = {
     "rows_skipped": 1,
     "errors": [{"row": 5, "message": "item_id is empty"}],
     "rows_undated": 1,
-    "undated": [{"row": 6, "message": "'never' is no date or time that can be read"}],
+    "undated": [{"row": 6, "message": "'never' is not a readable date or time"}],
 }
 
 

@@ -1,4 +1,4 @@
-"""Builds of the widgets' scripts that pages pin: what a tag names is what is there."""
+"""Pinned widget builds: the pinned URL serves the build of its integrity hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts of interface 4.4: what a page, a cache and a stranger's store are told."""
+"""Widget scripts (interface 4.4): content, caching, and unknown stores."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Does the house still stand as drawn? Each rule here is shown a breach it must catch."""
+"""Architecture rules: each is shown a violation that it must catch."""

@@ -1,4 +1,4 @@
-"""Is every dependency declared, used and explained?"""
+"""Dependencies: each is declared, used and explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the documents lead where they say?"""
+"""Documents: their links and references lead somewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the import contracts of pyproject.toml hold, and does each catch its breach?"""
+"""Import contracts of pyproject.toml: they hold, and each catches a violation."""
 
 from __future__ import annotations
 

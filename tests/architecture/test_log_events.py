@@ -1,4 +1,4 @@
-"""Every log call names an event of the one table, and every event is logged and listed."""
+"""Log events: every call uses an event of the table; each is logged and listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does each file's name say what is in it, and each folder's signboard what it is for?"""
+"""Module and package docstrings: each says what is inside."""
 
 from __future__ import annotations
 

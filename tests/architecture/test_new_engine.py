@@ -1,4 +1,4 @@
-"""A new engine is its package, one registration and a guide: tried with a throw-away one.
+"""New engine: a throw-away one needs a package, one registration and a guide.
 
 The source is copied, the three places are changed in the copy, and a process of its own
 looks for the engine wherever engines are listed.

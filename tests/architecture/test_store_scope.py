@@ -1,4 +1,4 @@
-"""Is every query bound to one store?
+"""Store scope: every query is bound to one store.
 
 A repository is built for one store, and each statement in it names `store_id`; so does each
 SQL text of the hot path. The few that look across stores are named here with their reason.

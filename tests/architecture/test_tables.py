@@ -1,4 +1,4 @@
-"""Can the tables be spread by store, and do the migrations make exactly them?"""
+"""Tables: each key begins with the store, and the migrations create exactly them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests in a browser can ask for: Chromium, and a service that it can reach.
+"""Fixtures of the browser tests: Chromium, and a service that it can reach.
 
 The browser lives as long as a module; each test takes pages of its own from it.
 """

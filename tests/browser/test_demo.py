@@ -1,4 +1,4 @@
-"""The demo's shop in a browser: whole on every screen, and what is clicked is counted."""
+"""Demo shop in a browser: complete on every screen size, and clicks are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/docs is drawn and works with nothing from another host."""
+"""API reference page: /docs works without any other host."""
 
 from __future__ import annotations
 

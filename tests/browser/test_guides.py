@@ -1,4 +1,4 @@
-"""A guide's page in a browser: copy buttons, the reader's own key, and no barriers."""
+"""Guide pages: copy buttons, the reader's own key, and accessibility."""
 
 from __future__ import annotations
 

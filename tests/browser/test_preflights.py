@@ -1,4 +1,4 @@
-"""A shop's page never makes a browser ask first: not one OPTIONS over a whole journey.
+"""CORS preflights: a shop's page never causes one, over a whole visit.
 
 The page calls as interface 4.1 says that widgets do: parameters in the address, bodies as
 plain text, by fetch and by beacon. Between browser and service stands a relay, so that what

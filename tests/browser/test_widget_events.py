@@ -1,4 +1,4 @@
-"""What a shopper sees and does arrives: once, with its place, and only if they agree."""
+"""Widget events: each arrives once, with its position, and only with consent."""
 
 from __future__ import annotations
 

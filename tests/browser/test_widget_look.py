@@ -1,4 +1,4 @@
-"""A look is shown with what can be bought in it, by hand, by keys and without seeing it."""
+"""Look widget: usable with mouse, keyboard and screen reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The widgets of one page know of each other, and of what stands in their way."""
+"""Several widgets on one page: no repeated products, and conflicts are handled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One script and one element show products on a page, as the merchant wants them."""
+"""Recommendations widget: one script and one element show the configured products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the service, the catalog or the page does, the page stays whole and quick."""
+"""Widget isolation: no failure of service, catalog or page breaks the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The theme's own search box, with suggestions: by keys, by photo, never in the way."""
+"""Search widget: the theme's search box with suggestions, keyboard and photo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On a shop's page nothing shifts, whatever its widgets show, and no gap stays."""
+"""Layout stability: widgets cause no layout shift and leave no gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Widgets are whole in any theme: light, dark, in forced colours, and in a hostile one."""
+"""Widget themes: light, dark, forced colours, and a conflicting stylesheet."""
 
 from __future__ import annotations
 

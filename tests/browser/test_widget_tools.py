@@ -1,4 +1,4 @@
-"""What whoever looks after a shop can do: look into a page, try a look, pin a script."""
+"""Widget tools for shop owners: debug panel, preview of looks, pinned scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is no cell of an export a formula, and is each read again as it was?"""
+"""CSV export: no cell is a formula, and each is read back unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does calm work stay in the kernel's idle class just as long as it should?"""
+"""Idle scheduling: work stays in the kernel's idle class exactly as long as it should."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When does a window open and close, in whatever zone its store is?"""
+"""Time windows: when they open and close, in the store's time zone."""
 
 from __future__ import annotations
 

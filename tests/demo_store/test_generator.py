@@ -1,4 +1,4 @@
-"""Is the demo shop the same each time, true to its habits, and free of the future?"""
+"""Demo data: deterministic, realistic, and without events in the future."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every product has a picture of its own, the same each time, that shows what it is."""
+"""Demo pictures: one per product, deterministic, showing the product."""
 
 from __future__ import annotations
 

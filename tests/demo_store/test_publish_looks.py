@@ -1,4 +1,4 @@
-"""The demo's pictures are known and its looks published before anybody asks."""
+"""Demo looks: pictures indexed and looks published before the first request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's shop answers, keeps a cart, and orders as a shop's server does."""
+"""Demo storefront: serves pages, keeps a cart, and places orders."""
 
 from __future__ import annotations
 

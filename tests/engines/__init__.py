@@ -1,1 +1,1 @@
-"""The engines, each beside a reference written from its formula alone."""
+"""Engine tests: each against a reference implementation of its formula."""

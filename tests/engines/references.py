@@ -1,4 +1,4 @@
-"""The engines' formulas in plain Python, as slowly and as clearly as can be."""
+"""Reference implementations: the engines' formulas in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the shared arithmetic of the engines hold at its edges?"""
+"""Array functions shared by the engines: edge cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the session index answer what its formula says, compiled and not?"""
+"""Session-based engine: results match its formula, compiled and not."""
 
 from __future__ import annotations
 

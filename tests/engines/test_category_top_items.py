@@ -1,4 +1,4 @@
-"""Is the best of a category by popularity, however large it is?"""
+"""Category best sellers: ordered by popularity, whatever the size."""
 
 from __future__ import annotations
 

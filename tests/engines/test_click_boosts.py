@@ -1,4 +1,4 @@
-"""Choices after searches: how far they lift, and whom they do not listen to."""
+"""Click boosts of search: how much they raise a product, and which clicks are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What completes a basket is of another kind, unless people buy several of one."""
+"""Complementary engine: products of other categories, with exceptions from baskets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the co-purchase engine count what its formula says?"""
+"""Co-purchase engine: counts and scores match its formula."""
 
 from __future__ import annotations
 

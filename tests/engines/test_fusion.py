@@ -1,4 +1,4 @@
-"""Is the order of several rankings what the formula says, compiled and not?"""
+"""Rank fusion: the order matches the formula, compiled and not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are different shoppers counted, exactly or nearly, in whichever parts they come?"""
+"""HyperLogLog: distinct shoppers, exact or within its error, in any partition."""
 
 from __future__ import annotations
 

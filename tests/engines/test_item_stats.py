@@ -1,4 +1,4 @@
-"""Is what hardly anybody saw tried about as often as chance would have it best?"""
+"""Exploration: rarely shown items are explored about as often as is optimal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled functions are cached on disk, and a cache of another version is discarded."""
+"""Compiled functions: cached on disk; a cache of another version is discarded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does trending count as decisions.md says?"""
+"""Trending: scores match decisions.md."""
 
 from __future__ import annotations
 

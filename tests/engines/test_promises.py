@@ -1,4 +1,4 @@
-"""What does every engine that recommends promise? One suite, asked of each."""
+"""Engine contract: one suite that every recommendation engine passes."""
 
 from __future__ import annotations
 

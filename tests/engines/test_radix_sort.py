@@ -1,4 +1,4 @@
-"""Are numbers put in the very order that numpy puts them in?"""
+"""Radix sort: the same order as numpy's stable sort."""
 
 from __future__ import annotations
 

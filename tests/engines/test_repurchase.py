@@ -1,4 +1,4 @@
-"""Does what is bought again come in the order of habit, and of what still sells?"""
+"""Repurchase engine: products in order of habit, without discontinued ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do sizes and colours that are items of their own learn from one another?"""
+"""Variant groups: sizes and colours share what was learned."""
 
 from __future__ import annotations
 

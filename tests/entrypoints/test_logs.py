@@ -1,4 +1,4 @@
-"""A log line has an event of the table, its fields, and no secret."""
+"""Log lines: an event of the table, its fields, and no secret."""
 
 from __future__ import annotations
 

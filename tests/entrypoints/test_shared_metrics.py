@@ -1,4 +1,4 @@
-"""What a process counts is seen by its siblings, and outlives it."""
+"""Shared metrics: other processes see a process's counters, which outlive it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a budget of bytes leave something for everybody, and get back what it gave?"""
+"""Byte budget: fair shares, and everything is returned."""
 
 from __future__ import annotations
 

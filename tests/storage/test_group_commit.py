@@ -1,4 +1,4 @@
-"""Many writes in one commit, each answered for itself."""
+"""Group commit: many writes in one commit, each with its own result."""
 
 import asyncio
 import threading

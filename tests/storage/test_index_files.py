@@ -1,4 +1,4 @@
-"""Does the seal of an index speak of what was committed, and of nothing else?"""
+"""Index seal: describes the committed files, and nothing else."""
 
 from __future__ import annotations
 

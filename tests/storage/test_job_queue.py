@@ -1,4 +1,4 @@
-"""Does the queue keep its promises, on both databases?"""
+"""Job queue: its guarantees, on both databases."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def test_a_job_that_kills_its_worker_each_time_is_buried(bench: Bench) -> None:
         bench.clock.now += POLICY.lease_ms
 
     assert bench.queue.claim(KINDS) is None
-    assert bench.row(job_id)["error"] == "its worker died 3 times while it ran"
+    assert bench.row(job_id)["error"] == "its worker died 3 times while running it"
 
 
 def test_a_job_that_gets_further_each_time_is_not_given_up(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Every end of a job is counted once, with its transaction, and outlives the job."""
+"""Job totals: every end of a job is counted once, in its transaction."""
 
 from __future__ import annotations
 

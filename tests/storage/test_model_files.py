@@ -1,4 +1,4 @@
-"""A model is there whole or not at all, and a damaged one is refused."""
+"""Model files: complete or absent, and damaged ones are rejected."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An error of SQLite says what failed, not only that something did."""
+"""SQLite errors: each becomes an error that says what failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from productrecs.storage.sqlite_connection import storage_error
     [
         (apsw.SQLITE_IOERR_SHORT_READ, StorageBrokenError, "SQLITE_IOERR_SHORT_READ"),
         (apsw.SQLITE_IOERR_FSYNC, StorageBrokenError, "SQLITE_IOERR_FSYNC"),
-        (apsw.SQLITE_BUSY_RECOVERY, StorageBusyError, "send the request again"),
+        (apsw.SQLITE_BUSY_RECOVERY, StorageBusyError, "retry"),
     ],
 )
 def test_the_kind_of_a_failure_is_named(

@@ -1,4 +1,4 @@
-"""Does SQLite find one order and one shopper without reading the whole store?"""
+"""SQLite query plans: one order and one shopper are found without a full scan."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Is what was acknowledged on the disk, although the commit itself did not wait for it?"""
+"""Sync after commit: acknowledged writes are on disk before the reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which transactions wait for the disk? All, but those that say they need not."""
+"""Synced transactions: all wait for the disk, except those that opt out."""
 
 from __future__ import annotations
 

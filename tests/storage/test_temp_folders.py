@@ -1,4 +1,4 @@
-"""A folder of one process goes with it, or with the next of its kind."""
+"""Temporary folders: deleted with their process, or by its successor."""
 
 from __future__ import annotations
 

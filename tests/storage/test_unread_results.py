@@ -1,4 +1,4 @@
-"""A result that nobody read to its end does not hold its connection at an old state."""
+"""Unread results: they do not keep a connection at an old snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long does a write wait while another process imports without a pause?"""
+"""Write lock: how long a write waits beside a continuous import."""
 
 import threading
 import time

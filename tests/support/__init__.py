@@ -1,1 +1,1 @@
-"""What tests stand on: a PostgreSQL cluster of their own, and no way out of here."""
+"""Test support: a PostgreSQL cluster of the run, and blocked network access."""

@@ -1,4 +1,4 @@
-"""How does a test look at a page as a shopper would? In the system's Chromium, unseen.
+"""Headless Chromium for tests: a page as a shopper sees it.
 
 `launched` gives a browser that reaches this machine only: names below `.example` lead to
 it, and no other name leads anywhere. `watched` notes what a page asked for and what it

@@ -1,4 +1,4 @@
-"""How does a test have the demo without drawing four hundred pictures?"""
+"""Demo store for tests, without drawing four hundred pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What should `.env.example` say? `python -m tests.support.environment` writes it anew."""
+"""Generator of `.env.example`: `python -m tests.support.environment` rewrites it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the guides hold? Their blocks, their links, and what the CLI's must say.
+"""Guide inspection: blocks, links, and the command line's generated guide.
 
 `python -m tests.support.guides` writes the guide of the command line anew, from its verbs.
 """

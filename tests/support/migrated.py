@@ -1,4 +1,4 @@
-"""How does a test come to a database of the present schema without migrating it once more?
+"""Migrated database: a SQLite file of the current schema, migrated once per process.
 
 Each test process migrates one SQLite, and copies its file from then on.
 """

@@ -1,4 +1,4 @@
-"""What keeps a test at home? Sockets of the tests' process reach this machine only."""
+"""Network block: sockets of the test process reach this machine only."""
 
 from __future__ import annotations
 

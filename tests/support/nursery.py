@@ -1,4 +1,4 @@
-"""How does a program start that loads nothing, because another process has loaded it?
+"""Fork server: starts programs from a process that has loaded the modules.
 
 Loading the service's modules is most of what a start costs. A nursery loads them once for a
 run of the tests, and each program is a fork of it that goes on as `productrecs WORDS...`

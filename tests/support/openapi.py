@@ -1,4 +1,4 @@
-"""What is wrong with a description of an interface? The rules of OpenAPI's linters, ours.
+"""OpenAPI linter: the rules of common linters, and our own.
 
 The document itself is judged by the specification's own schema. Beyond that stands what
 linters ask (Spectral's `spectral:oas`, Redocly's `recommended-strict`), and what we ask: an

@@ -1,4 +1,4 @@
-"""Pictures that are drawn, so that tests need no photo: one colour and shape each."""
+"""Drawn pictures: one colour and shape each, so that tests need no photos."""
 
 from __future__ import annotations
 

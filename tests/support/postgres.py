@@ -1,4 +1,4 @@
-"""How do tests get a PostgreSQL of their own?
+"""PostgreSQL cluster of a test run.
 
 One cluster a test run, from Debian's package, in a private folder, reached by a socket in
 it. The first test that needs it starts it (under a file lock: pytest-xdist runs many

@@ -1,4 +1,4 @@
-"""Where does the project lie, and what does it say of itself?"""
+"""Project paths and metadata."""
 
 from __future__ import annotations
 

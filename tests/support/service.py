@@ -1,4 +1,4 @@
-"""How does a test run the real service, whole, and talk to it?
+"""Service under test: a complete service, and clients for it.
 
 `Service` is one `productrecs serve` with all its processes, in a process group of its own,
 on a free port, over SQLite in a folder or a PostgreSQL. `Client` is one connection to it,

@@ -1,4 +1,4 @@
-"""What stands around a widget in a test: a store, its pages, and the wire to the service.
+"""Storefront under test: a store, its pages, and a relay to the service.
 
 `Storefront.page` puts a page into the shop, with a widget's script; all that its browser
 asks of the service passes a relay, so that what is counted is what the service saw.

@@ -1,4 +1,4 @@
-"""How does a test of storage have stores, where nothing but their ids matters?"""
+"""Bare stores: ids for tests of storage."""
 
 from __future__ import annotations
 

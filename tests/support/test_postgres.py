@@ -1,4 +1,4 @@
-"""Does each test get its own empty database, and does no server stay behind?"""
+"""PostgreSQL support: an empty database per test, and no server left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small model of texts, as an operator may have one, that knows a few words."""
+"""Tiny text model: stands for an operator's, and knows a few words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a test hand in an order history, however large, and see what it costs?"""
+"""Upload client: sends an order history of any size and measures the cost."""
 
 from __future__ import annotations
 

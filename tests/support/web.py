@@ -1,4 +1,4 @@
-"""What stands around a service in a browser's world? Shops' pages, and a wire that is read.
+"""Shop pages and relay: the web around a service under test.
 
 `Pages` serves the pages of a shop, at an origin of its own. `Relay` stands between browsers
 and the service and notes every request that passes: what it notes is what the service sees.

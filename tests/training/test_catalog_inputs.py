@@ -1,4 +1,4 @@
-"""What training knows of the catalog, and of carts, is the same however it was read."""
+"""Catalog and cart inputs: the same however they were read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is something learned again only when what it was learned from changed?"""
+"""Fit cache: an engine is refitted only when its inputs changed."""
 
 from __future__ import annotations
 

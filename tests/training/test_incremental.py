@@ -1,4 +1,4 @@
-"""Is a model that was read on bit by bit the one that is built from the whole log?
+"""Incremental training: equal to training on the whole log.
 
 Events, orders sent once and twice, orders that replace what pages reported, returns, files
 of the past that overwrite lines: whatever came between two trainings, and however often it

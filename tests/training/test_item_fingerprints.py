@@ -1,4 +1,4 @@
-"""An item's mark changes when what is known of it does, and only then."""
+"""Item fingerprints: they change exactly when an item's learned data do."""
 
 from __future__ import annotations
 

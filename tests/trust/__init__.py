@@ -1,1 +1,1 @@
-"""What the service promises whatever happens, each with a control that breaks it."""
+"""Trust tests: guarantees under failure, each with a control that breaks them."""

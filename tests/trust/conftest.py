@@ -1,4 +1,4 @@
-"""What the tests of trust can ask for: a running service, stores of it, a small disk."""
+"""Fixtures of the trust tests: a running service, stores in it, a small disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do many processes ask one service at the same moment, each with a list of its own?
+"""Simultaneous clients: many processes send one list of requests each at one moment.
 
 Each process has one kept connection and the standard library alone, so that sixteen of
 them begin within a moment. `ask_at_once` returns what each was answered, in order.

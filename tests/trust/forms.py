@@ -1,4 +1,4 @@
-"""What must every reply have, whatever came in? `violations` says what it lacks."""
+"""Reply rules: what every reply must have; `violations` says what it lacks."""
 
 from __future__ import annotations
 

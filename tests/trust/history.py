@@ -1,4 +1,4 @@
-"""Was anything acknowledged lost, or kept twice? What was sent against what is stored.
+"""History checker: compares what was acknowledged with what is stored.
 
 The words are those of Jepsen's checkers. An operation that nobody answered is `INFO`: that
 it is there is as right as that it is not.

@@ -1,4 +1,4 @@
-"""Who keeps a service busy, and remembers exactly what it was promised?
+"""Load generator: keeps a service busy and records what was acknowledged.
 
 A `Crowd` is some shoppers, each a thread with a connection of its own that sends events,
 arrays of events and orders one after the other, and notes what became of each. Every event

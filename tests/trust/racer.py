@@ -1,4 +1,4 @@
-"""What do many processes do to one order at the same moment?
+"""Order races: many processes send the same orders at one moment.
 
 `race` starts processes that all have the same list of orders, lets them go at once, and
 returns what each was told of each order. A process reaches the service over HTTP, or is

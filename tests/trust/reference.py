@@ -1,4 +1,4 @@
-"""What should be stored, by the rules alone? A store's facts in a few dicts and lists.
+"""Reference model: what should be stored, in dicts and lists.
 
 Written from the interface and the silent points, without a look at the repositories: the
 state machine does everything twice, here and in the service, and compares.

@@ -1,4 +1,4 @@
-"""Does a backup of a busy service hold all that was acknowledged before it began, once?"""
+"""Backup of a busy service: everything acknowledged before it began, once."""
 
 from __future__ import annotations
 

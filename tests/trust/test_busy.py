@@ -1,4 +1,4 @@
-"""Is a database that somebody else holds an error? Not for seconds; then an honest 503."""
+"""Locked database: waited for, then an honest 503."""
 
 from __future__ import annotations
 

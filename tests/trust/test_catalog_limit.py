@@ -1,4 +1,4 @@
-"""Does a catalog ever pass its plan's limit or hold half a push, whoever pushes at once?"""
+"""Catalog limit: never exceeded, and no partial push, under concurrent pushes."""
 
 from __future__ import annotations
 

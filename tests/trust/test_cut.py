@@ -1,4 +1,4 @@
-"""What becomes of an order whose client closes early? All of it or nothing, never half."""
+"""Cut connections: an order is stored whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a store that is deleted while it is worked on gone for good? No row and no file."""
+"""Deleted store: no row and no file remains, whatever was running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is /openapi.json true? Whatever it allows, and what it forbids, is sent to the service.
+"""OpenAPI fuzzing: whatever the description allows and forbids is sent.
 
 Every reply must be one that the description names, in the form that it describes, and never
 a 5xx but an honest 503.

@@ -1,4 +1,4 @@
-"""Is a shopper who was erased anywhere on the disk, also after an older backup came back?
+"""Erasure: no trace of the shopper on disk, also after restoring an older backup.
 
 The shopper comes in by every way there is, under names as odd as no other text is; then
 the raw bytes of the data folder are searched for them: database, its log, models, trails,

@@ -1,4 +1,4 @@
-"""Is an order whole or absent, and kept once it was acknowledged, whatever fails under it?
+"""Fault injection: an order is whole or absent, and durable once acknowledged.
 
 A statement is broken off at each place of an order's transaction in turn; and each write of
 the database's file fails in turn, as a full or a dying disk lets it.

@@ -1,4 +1,4 @@
-"""Is a full disk said honestly, survived, and over as soon as there is space again?
+"""Full disk: reported, survived, and over as soon as there is space.
 
 The data folder is a small disk of its own, which a file beside the data fills to its last
 byte while a crowd shops. Only root may mount one; elsewhere this is skipped and says so.

@@ -1,4 +1,4 @@
-"""Does the checker see each kind of lie? It is fed falsified histories."""
+"""History checker: finds each kind of falsified history."""
 
 from __future__ import annotations
 

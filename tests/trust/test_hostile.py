@@ -1,4 +1,4 @@
-"""Can anything at all make the service do worse than refuse? Bodies, queries and paths."""
+"""Hostile input: bodies, queries and paths are rejected, nothing worse."""
 
 from __future__ import annotations
 

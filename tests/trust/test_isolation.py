@@ -1,4 +1,4 @@
-"""Does nothing of one store ever show in another's replies, or change by its calls?
+"""Store isolation: nothing of one store shows in another's replies or changes by them.
 
 Two stores use the same ids for everything. Every text that store A says of itself holds a
 canary, and so does no text of B: then B calls every route with A's ids.

@@ -1,4 +1,4 @@
-"""Does `kill -9` of every process at once lose or double anything that was acknowledged?"""
+"""`kill -9` of every process: nothing acknowledged is lost or stored twice."""
 
 from __future__ import annotations
 

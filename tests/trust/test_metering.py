@@ -1,4 +1,4 @@
-"""Are metered calls counted, by several processes together, and is none lost?"""
+"""Metering: calls are counted over several processes, and none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a database of every earlier schema come to the present one with all that it holds?
+"""Migrations: a database of every earlier schema keeps all its data.
 
 Each migration may have been somebody's last release. A database is made by the migrations
 up to it, every table gets rows whose values are all different, and what the rest of the

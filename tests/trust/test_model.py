@@ -1,4 +1,4 @@
-"""Is whatever a store tells us, in whatever order, kept as the rules say?
+"""Stateful test: any sequence of calls is stored as the reference model says.
 
 A state machine does the same on a database and in `reference.py`, step by step, with few
 names and ids so that they meet often, and compares all of it after every step.

@@ -1,4 +1,4 @@
-"""Is an order ingested once, however many send it at the same moment?"""
+"""Order races: an order is ingested once, however many send it at once."""
 
 from __future__ import annotations
 

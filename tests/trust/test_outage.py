@@ -1,4 +1,4 @@
-"""What does a shop's page see while PostgreSQL is away? Lists; and honest refusals."""
+"""PostgreSQL outage: lists are served, writes get honest errors."""
 
 from __future__ import annotations
 

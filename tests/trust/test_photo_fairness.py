@@ -1,4 +1,4 @@
-"""Photo searches of one store do not keep another store's waiting.
+"""Photo fairness: one store's photo searches do not delay another's.
 
 Eighty clients of one store send photos without a pause. A shopper of another store sends
 some, one after the other, and each must be answered. The control puts all photos into one

@@ -1,4 +1,4 @@
-"""Do strangers' pictures cost nothing but themselves, and is a photo kept nowhere?"""
+"""Hostile pictures: they cost only their own request, and photos are not stored."""
 
 from __future__ import annotations
 

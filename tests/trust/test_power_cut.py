@@ -1,4 +1,4 @@
-"""Does a power cut take an order that was acknowledged, or leave half of one?
+"""Power cut: no acknowledged order is lost or torn.
 
 SQLite writes through a disk that remembers what was not synced. The power goes at some
 write: of what was not synced since, sector by sector, chance decides what had reached the

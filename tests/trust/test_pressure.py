@@ -1,4 +1,4 @@
-"""Does the service keep its word when several times too much is asked?
+"""Overload: guarantees hold at several times the capacity.
 
 Open-loop load: requests leave when they are due, whether or not the ones before were
 answered, through a client of its own process. It has so many connections as a proxy in

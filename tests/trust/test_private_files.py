@@ -1,4 +1,4 @@
-"""Can another user of the machine read what the service keeps? On no umask, old or new."""
+"""File permissions: no other user of the machine reads the service's files."""
 
 from __future__ import annotations
 

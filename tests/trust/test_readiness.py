@@ -1,4 +1,4 @@
-"""Does readiness say what merchants and shoppers meet, while the storage fails?
+"""Readiness: reports what users meet while the storage fails.
 
 Lists go on without writes, so that a proxy keeps the service; a monitor, which asks
 strictly, hears of it at once.

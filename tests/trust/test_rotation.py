@@ -1,4 +1,4 @@
-"""A replaced secret key is dead within a second, in whichever process it is tried."""
+"""Key rotation: the old secret key fails within a second, in every process."""
 
 from __future__ import annotations
 

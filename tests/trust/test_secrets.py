@@ -1,4 +1,4 @@
-"""Is a key, or who a shopper is, ever written down where it should not be?
+"""Secrets: keys and shoppers' ids are never written where they should not be.
 
 A secret key is nowhere: not in a log, not in the database, not in any other file. The ids
 of shoppers are in the database, which is what it is for, and in no log and no other file.

@@ -1,4 +1,4 @@
-"""What do thousands of clients cost that never come to an end? Shoppers hardly anything.
+"""Slow clients: thousands of stalled connections hardly affect shoppers.
 
 They send headers or bodies a byte at a time, connect and say nothing, or ask and do not
 read. Shoppers come beside them; and after some time nobody of them is connected any more.

@@ -1,4 +1,4 @@
-"""Does anybody behind a proxy get a reply that was meant for another?
+"""Request smuggling: nobody behind a proxy gets another client's reply.
 
 nginx, Caddy, HAProxy and Apache stand in front of the real service and reuse connections to
 it. An attacker sends requests that could be read in two ways; visitors ask beside them, and

@@ -1,4 +1,4 @@
-"""Do memory, open files and threads level off while the service is used for an hour?
+"""Soak test: memory, open files and threads level off over an hour.
 
 Two shops of one service get lists, searches, events, orders, pushes of items and photos at
 a moderate rate. Nearly each call of the first one is from a shopper who never came before:

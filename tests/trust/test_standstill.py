@@ -1,4 +1,4 @@
-"""Do shops show lists when nothing works behind them? For an hour, if need be.
+"""Stopped background: lists are served for an hour while nothing else works.
 
 Every process but those that answer stands still, so that no supervisor replaces it, and
 the database takes no write: only freshness may suffer. Once all goes on, so do writes.

@@ -1,4 +1,4 @@
-"""Does a stop in order fail nobody, however busy the service is?"""
+"""Graceful stop: no request fails, however busy the service is."""
 
 from __future__ import annotations
 

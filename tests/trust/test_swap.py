@@ -1,4 +1,4 @@
-"""Does a model replaced under load ever show? No failure, no mixture, nothing deleted.
+"""Model swap under load: no failure, no mixture, nothing deleted shown.
 
 Two models of one store take turns behind its pointer while shoppers ask. Each list must be
 wholly the one's or the other's; a damaged model must never serve; and what the merchant

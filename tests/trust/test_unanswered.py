@@ -1,4 +1,4 @@
-"""What does a service do while nobody writes, or while more is sent than it can hold?
+"""Stopped writer: bounded waits, and a retry counts once.
 
 The process that writes is stopped where it is. Who sends something is answered within ten
 seconds all the same, and sending it again counts it once. Meanwhile, and while merchants

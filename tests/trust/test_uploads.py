@@ -1,4 +1,4 @@
-"""What was accepted is imported: killed at once, killed midway, or of any size.
+"""Uploads: what was accepted is imported, also after kills and at any size.
 
 The long forms say what they measured; how fast it went is asserted nowhere, since a busy
 machine is no fault.

@@ -1,4 +1,4 @@
-"""Does a process that writes lose what it acknowledged, killed ten thousand times?
+"""Killed writer: nothing acknowledged is lost in ten thousand kills.
 
 The writer alone, without a service around it, so that a kill takes a twentieth of a second:
 a process that many give events to at once, and that says through a pipe of each that it is

@@ -1,4 +1,4 @@
-"""What is committed is what the sources say: built again, typed, and within the budgets."""
+"""Widget build: the committed scripts match their sources, types and size budgets."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def report_query(  # noqa: PLR0913 - one for each word that a reader may say
     earliest = last - month if last - date.min > month else date.min
     first = earliest if not first_day else _day(first_day)
     if first > last:
-        message = f"{first} is after {last}: the first day comes before the last"
+        message = f"{first} is after {last}: the first day must not be after the last"
         raise ReportError(message)
     if (last - first).days >= MAX_DAYS:
         message = f"from {first} to {last} is more than {MAX_DAYS} days"
@@ -110,7 +110,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError as error:
-        message = f"{text!r} is no day; write one such as 2026-03-01"
+        message = f"{text!r} is not a day; write one such as 2026-03-01"
         raise ReportError(message) from error
 
 

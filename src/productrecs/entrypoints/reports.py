@@ -60,57 +60,57 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
             ),
         ),
         "credited-sales": ReportType(
-            "the newest of those sales, with their orders",
+            "the newest of these sales, with their orders",
             lambda services, store, asked: sales_report(services.database, store, asked),
         ),
         "credited-items": ReportType(
-            "which products those sales were of",
+            "which products were sold that way",
             lambda services, store, asked: items_report(services.database, store, asked),
         ),
         **{
             name: ReportType(tells, _searches(which))
             for which, name, tells in (
-                (QueryFilter.ALL, "search", "what was searched for, found and clicked on"),
-                (QueryFilter.NO_RESULTS, "search-no-results", "what was not found"),
-                (QueryFilter.NO_CLICKS, "search-no-clicks", "what nobody clicked on"),
+                (QueryFilter.ALL, "search", "search queries, with results and clicks"),
+                (QueryFilter.NO_RESULTS, "search-no-results", "queries without results"),
+                (QueryFilter.NO_CLICKS, "search-no-clicks", "queries without clicks"),
             )
         },
         "widgets": ReportType(
-            "what lists show and what becomes of it: clicks, carts, sales, revenue",
+            "what lists show and what follows: clicks, carts, sales, revenue",
             lambda services, store, asked: widgets_report(services.database, store, asked),
         ),
         EXPERIMENT: ReportType(
-            "what recommendations are worth: the holdout test's result",
+            "what recommendations sell: the holdout test's result",
             lambda services, store, asked: experiment_report(
                 services.database, store, asked
             ),
         ),
         "customers": ReportType(
-            "customers by how recently, how often and for how much they buy",
+            "customers by recency, frequency and revenue",
             lambda services, store, asked: customers_report(
                 services.database, store, asked
             ),
         ),
         "customer-list": ReportType(
-            "the customers of most revenue, or (--by next) whose next order is due",
+            "the customers with most revenue, or (--by next) whose next order is due",
             lambda services, store, asked: customer_list_report(
                 services.database, store, asked
             ),
         ),
         "health": ReportType(
-            "events by the hour, unknown products, and what is wrong with ids and clocks",
+            "events by the hour, unknown products, and problems with ids and clocks",
             lambda services, store, asked: health_report(
                 services.database, store, asked, services.clock()
             ),
         ),
         "demand": ReportType(
-            "what to order, what is running out and what is too much, by money",
+            "what to order, what is running out and what is in excess, by money",
             lambda services, store, asked: demand_report(
                 services.database, store, asked, services.clock()
             ),
         ),
         "forecast": ReportType(
-            "what the store will sell on each of the next 28 days, and how sure that is",
+            "expected sales of each of the next 28 days, with their uncertainty",
             lambda services, store, asked: forecast_report(services.database, store, asked),
         ),
     }

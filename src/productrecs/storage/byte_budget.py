@@ -59,7 +59,7 @@ class ByteBudget:
         reserve = self._total // (_RESERVE_OF_SMALL if is_small else _RESERVE)
         fits = left >= 0 if own <= MODEST else own <= share * left and left >= reserve
         if not fits:
-            message = "too much is being sent at once; send this again in a moment"
+            message = "too many bytes are being received at once; retry in a moment"
             raise QueueFullError(message)
         self._held[claimant], self.held = own, held
 

@@ -155,7 +155,7 @@ class Database:
             yield
             return
         if not self._writing.acquire(timeout=LOCK_WAIT_MS / 1000):
-            message = "the database is busy; send the request again"
+            message = "the database is busy; retry"
             error = StorageBusyError(message)
             self.outcomes.write_failed(error)
             raise error
@@ -171,7 +171,7 @@ class Database:
         except sa.exc.IntegrityError:
             raise  # a broken rule, not a broken disk: whoever wrote it knows which
         except sa.exc.TimeoutError as error:
-            message = "all connections to the database are in use; try again"
+            message = "all connections to the database are in use; retry"
             busy = StorageBusyError(message)
             failed(busy)
             raise busy from error

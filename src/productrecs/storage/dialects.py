@@ -266,7 +266,10 @@ class SqliteDialect:
         log = self.path.with_name(self.path.name + "-wal")
         size = log.stat().st_size if log.exists() else 0
         if size > 4 * WAL_LIMIT_BYTES:
-            message = f"the write-ahead log has {size / 1e6:.0f} MB: a reader never ends"
+            message = (
+                f"the write-ahead log has {size / 1000000.0:.0f} MB: a read transaction "
+                "does not end"
+            )
             found.append(DatabaseProblem(message, "restart the service"))
         return found
 

@@ -202,7 +202,10 @@ class JobQueue:
                     return self._fail(transaction, job, describe_error(error), final=final)
             except sa.exc.IntegrityError:  # one of its key was queued in between
                 continue
-        message = f"job {job.job_id} could not be put back; it will be when its lease ends"
+        message = (
+            f"job {job.job_id} could not be returned to the queue; it will be when its "
+            "lease ends"
+        )
         raise StorageBusyError(message)
 
     def release(self, job: Job) -> bool:
@@ -241,7 +244,7 @@ class JobQueue:
                 return None
             if row["state"] == JobState.QUEUED or row["attempts"] < self.policy.attempts:
                 return self._lease(transaction, row, moments["now"])
-            message = f"its worker died {row['attempts']} times while it ran"
+            message = f"its worker died {row['attempts']} times while running it"
             dead = {"state": JobState.DEAD, "finished_at": moments["now"], "error": message}
             transaction.execute(jobs.update().where(_is(row)).values(dead | _FREE))
 

@@ -114,18 +114,18 @@ def _postgres_error(error: psycopg.Error) -> StorageError:
         | psycopg.errors.SerializationFailure
         | psycopg.errors.TooManyConnections,
     ):
-        return StorageBusyError("the database is busy; send the request again")
+        return StorageBusyError("the database is busy; retry")
     if isinstance(error, psycopg.errors.DiskFull):
-        return StorageFullError("the database's disk is full; nothing is lost")
+        return StorageFullError("the disk of the database is full; nothing is lost")
     if isinstance(error, psycopg.errors.DataCorrupted | psycopg.errors.IndexCorrupted):
-        message = "the database is damaged; see its server's log, restore a backup"
+        message = "the database is damaged; check its server's log, and restore a backup"
         return DamagedDatabaseError(message)
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         message = "the database is read-only: nothing can be stored; make it writable"
         return ReadOnlyStorageError(message)
     if isinstance(error, psycopg.OperationalError):
-        return StorageBusyError("the database cannot be reached; send the request again")
-    return StorageError(f"the database refused: {error.__class__.__name__}")
+        return StorageBusyError("the database cannot be reached; retry")
+    return StorageError(f"the database rejected the operation: {error.__class__.__name__}")
 
 
 class _PostgresHotReader:

@@ -25,7 +25,7 @@ LOCK_WAIT_MS: Final = 5_000
 WAL_PAGES: Final = 8_000
 WAL_LIMIT_BYTES: Final = 160 * 1024 * 1024
 
-_BUSY = (StorageBusyError, "the database is busy; send the request again")
+_BUSY = (StorageBusyError, "the database is busy; retry")
 _FULL = (StorageFullError, "the disk is full; free some space, nothing is lost")
 _READ_ONLY = (
     ReadOnlyStorageError,
@@ -119,11 +119,13 @@ def storage_error(error: apsw_dbapi.Error) -> StorageError:
         kind, message = _PASSING[error.code]
         return kind(message)
     if error.code == _SQLITE_IO:
-        return StorageBrokenError(f"the disk failed to read or to store: {error}")
+        return StorageBrokenError(f"the disk failed to read or write: {error}")
     if error.code in _SQLITE_DAMAGED:
-        message = f"the database is damaged ({error}); stop the service, restore a backup"
+        message = (
+            f"the database is damaged ({error}); stop the service and restore a backup"
+        )
         return DamagedDatabaseError(message)
     if error.code == _SQLITE_CANNOT_OPEN:
-        message = "the database cannot be opened; see who may write to the data folder"
+        message = "the database cannot be opened; check who may write to the data folder"
         return UnsafeStorageError(message)
-    return StorageError(f"the database refused: {error}")
+    return StorageError(f"the database rejected the operation: {error}")

@@ -19,13 +19,13 @@ ENGINES: Final = (
     ),
     EngineSpec(
         name="browse",
-        summary="what similar visits went on to",
+        summary="what similar visits continued with",
         guide=RECOMMENDATIONS,
         weights={"product": 1.0, "cart": 0.4, "shopper": 1.0},
     ),
     EngineSpec(
         name="complementary",
-        summary="bought together, and of another kind",
+        summary="bought together, from another category",
         guide=RECOMMENDATIONS,
     ),
     EngineSpec(

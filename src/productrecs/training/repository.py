@@ -139,7 +139,7 @@ class TrainingRepository:
         """
         head = self.head()
         if head is None:
-            message = "this store was deleted; there is nothing to learn from"
+            message = "this store was deleted; there is nothing to train"
             raise StoreDeletedError(message)
         return head
 

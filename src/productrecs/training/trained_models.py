@@ -73,12 +73,12 @@ class TrainedModels:
         """
         arrays, facts = open_arrays(folder / model_id)
         if facts.get("store_id", folder.name) != folder.name:  # older ones do not say
-            message = f"model {model_id} is another store's"
+            message = f"model {model_id} belongs to another store"
             raise BrokenModelError(message)
         try:
             return cls.of(model_id, arrays)
         except (KeyError, ValueError, TypeError) as error:
-            message = f"model {model_id} is not whole: {error}"
+            message = f"model {model_id} is incomplete: {error}"
             raise BrokenModelError(message) from error
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Invented shops whose demand is known, so that a forecast can be held against it."""
+"""Simulated stores with known demand, to compare forecasts with."""
 
 from __future__ import annotations
 

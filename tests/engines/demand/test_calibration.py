@@ -1,4 +1,4 @@
-"""Bands that were too narrow are wider at once; too wide ones are drawn in with care."""
+"""Interval calibration: too narrow bands widen at once, too wide ones shrink slowly."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which days say something of demand, and what do returns undo?"""
+"""Demand history: which days count, and how returns are subtracted."""
 
 from __future__ import annotations
 

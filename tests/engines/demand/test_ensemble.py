@@ -1,4 +1,4 @@
-"""What counts how much: huge orders among ordinary days, and each way of forecasting."""
+"""Forecast ensemble: outlier orders, and the weight of each method."""
 
 from __future__ import annotations
 

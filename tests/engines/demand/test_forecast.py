@@ -1,4 +1,4 @@
-"""Is the forecast right where demand is known, and whole where little is known?"""
+"""Demand forecast: right for known demand, complete for short histories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items whose weekdays are not the store's are forecast on their own."""
+"""Weekday profiles: items that differ from the store have their own."""
 
 from __future__ import annotations
 

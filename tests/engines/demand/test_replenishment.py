@@ -1,4 +1,4 @@
-"""When should what be ordered? Held against shops that live through their own forecasts."""
+"""Replenishment: order times and quantities, tested by simulated stores."""
 
 from __future__ import annotations
 

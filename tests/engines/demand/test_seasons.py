@@ -1,4 +1,4 @@
-"""Is last year's season believed where it was told by more than chance, and only there?"""
+"""Yearly season: used only where it is stronger than chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are a detector's grids read as its authors mean them?"""
+"""YOLOX decoding: the detector's grids become boxes."""
 
 from __future__ import annotations
 

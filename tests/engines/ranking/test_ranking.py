@@ -1,4 +1,4 @@
-"""Do trees learn what is taken up, wherever it stood, and are they believed only then?
+"""Learning to rank: trees learn clicks without position bias; weak models are rejected.
 
 Worlds of which everything is known: what each product is worth, how far down people look,
 and in which order lists were shown.

@@ -1,4 +1,4 @@
-"""What was worked out is kept up to a number, and weighed."""
+"""Text engine cache: bounded by number and by memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words made of words, by the catalog's own: a Winterjacke is a Jacke, a Motor no Tor."""
+"""Compound splitting by the catalog's words: a Winterjacke is a Jacke, a Motor no Tor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a product is, by its title: what it goes with and looks like is something else."""
+"""Head noun: what a product is, by its title, without accessories and comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the index find what was meant, and nothing where nothing was?"""
+"""Text index: finds what was meant, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shoppers type in other languages finds what their shops sell."""
+"""Languages: queries with inflections find products in each language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is offered while somebody types: as merchants write it, sure to find something."""
+"""Query suggestions: in the merchant's spelling, each with results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what is like the best of a long list come up from far down, and stay in its tier?"""
+"""Relevance feedback: similar products rise from far down, within their tier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do words find what the merchant said that they mean too, begun and mistyped as well?"""
+"""Synonyms: they match, also unfinished and misspelt."""
 
 from __future__ import annotations
 

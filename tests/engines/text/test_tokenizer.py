@@ -1,4 +1,4 @@
-"""Do spellings of one thing meet? How texts and queries are cut into words."""
+"""Tokenizer: how texts and queries are split and normalised."""
 
 from __future__ import annotations
 

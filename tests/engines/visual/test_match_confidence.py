@@ -1,4 +1,4 @@
-"""Is what is said of sureness what the store's own pictures show?"""
+"""Match confidence: calibrated on the store's own pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are visits believed where they teach, and only there?"""
+"""Metric learning from visits: used only where it improves similarity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the nearest the exact nearest, known beforehand or looked for?"""
+"""Nearest neighbours: exact, precomputed or searched."""
 
 from __future__ import annotations
 

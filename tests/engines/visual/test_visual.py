@@ -1,4 +1,4 @@
-"""Does what looks alike stand together, whatever the light, the place or the mirror?"""
+"""Visual similarity: robust against light, position and mirroring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a test uses it: in this process, on a database of its own."""
+"""Fixtures of the command line tests: commands run in this process, on a fresh database."""
 
 import json
 from collections.abc import Callable, Iterator

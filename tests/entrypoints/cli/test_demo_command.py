@@ -1,4 +1,4 @@
-"""The demo is a store with a past, made once, that answers at once."""
+"""`productrecs demo`: a store with a history, created once, quick to answer."""
 
 import contextlib
 import json

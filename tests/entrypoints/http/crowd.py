@@ -1,4 +1,4 @@
-"""Who notices that a service stops? Clients that ask without a pause, and count."""
+"""Load clients: send requests without a pause and count failures during a stop."""
 
 import http.client
 import threading

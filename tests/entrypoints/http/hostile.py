@@ -1,4 +1,4 @@
-"""Bodies meant to hurt: one corpus, for the parsers and, over HTTP, for every route."""
+"""Hostile bodies: one corpus for the parsers and for every route."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a server read out of raw bytes? Ours, the library h11, and uvicorn's own.
+"""Parsers under comparison: raw bytes read by ours, by h11 and by uvicorn.
 
 Each way returns the requests that were read, in order, and whether the connection was
 refused. The bytes may come in any pieces.

@@ -1,4 +1,4 @@
-"""Is a run in a process of its own followed, stopped, and believed when it fails?"""
+"""Forecast jobs: a child process is monitored, stopped, and its failure reported."""
 
 from __future__ import annotations
 

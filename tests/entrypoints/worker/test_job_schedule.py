@@ -1,4 +1,4 @@
-"""Does the timetable enqueue each duty in its time?"""
+"""Job schedule: each periodic task is enqueued on time."""
 
 import random
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What does a worker do with each way in which a job can end?"""
+"""Job worker: every way in which a job can end."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""Do the items' pictures come in by themselves, and what cannot be had with its reason?"""
+"""Picture jobs: items' pictures are fetched and indexed; failures have a reason."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
         repository = PictureRepository(connection, store.store_id)
         standing, failures = repository.standing(), repository.failures(10)
     assert {one.item_id: one.reason for one in failures} == {
-        "text": "this is no JPEG, PNG, WebP, AVIF or GIF",
+        "text": "this is not a JPEG, PNG, WebP, AVIF or GIF",
         "gone": "the host answered 404",
-        "inside": "the picture's address is refused: 10.0.0.7 is not a public address",
+        "inside": "the picture's address is rejected: 10.0.0.7 is not a public address",
     }
     served = ServedPictures(services.pictures, store.store_id)
     assert served.follow(standing.visual_id)

@@ -1,4 +1,4 @@
-"""Do words that a catalog lacks find what they mean, once an operator gives a model?"""
+"""Semantic expansion: with an operator's model, unknown words find products."""
 
 from __future__ import annotations
 

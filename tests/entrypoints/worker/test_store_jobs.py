@@ -1,4 +1,4 @@
-"""Does the log say in time that a store's plan ends?"""
+"""Store jobs: the log announces the end of a plan in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The background imports every upload, one store's not before another's for long."""
+"""Upload jobs: every upload is imported, and stores take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a job outlive the worker that ran it?"""
+"""Killed worker: its job is run again by another."""
 
 import signal
 import subprocess

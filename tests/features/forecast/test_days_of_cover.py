@@ -1,4 +1,4 @@
-"""How long does stock last?"""
+"""Days of cover: how long stock lasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a merchant told what matters most, first, and in money?"""
+"""Stock actions: sorted by money at stake."""
 
 from __future__ import annotations
 

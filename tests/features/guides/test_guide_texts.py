@@ -1,4 +1,4 @@
-"""Do the guides say everything, and lead where they say?"""
+"""Guides: complete, with working links."""
 
 from __future__ import annotations
 

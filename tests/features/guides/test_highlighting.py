@@ -1,4 +1,4 @@
-"""Highlighted samples: the text stays as it was, and placeholders can be found in it."""
+"""Highlighting of samples: the text is unchanged, and placeholders are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a guide's page show what its markdown says, and nothing else?"""
+"""Markdown rendering: a guide's page shows what its markdown says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of the guides: each has the size that is declared, and is shown with words."""
+"""Pictures of the guides: each has its declared size and a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shop of a test: events, orders and files of orders that come in at given moments."""
+"""Test store with a clock: events, orders and order files at given times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is exactly that credited which section 6 of the interface says, however computed?"""
+"""Attribution: credits exactly what section 6 of the interface says."""
 
 from __future__ import annotations
 

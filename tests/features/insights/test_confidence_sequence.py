@@ -1,4 +1,4 @@
-"""Does an interval hold however often one looks, and does a true lift show?"""
+"""Confidence sequences: valid at every look, and able to detect a true lift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is a customer, where do they stand, and when are they to be expected?"""
+"""Customer report: who counts, their segments, and their expected next order."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_before_the_first_night_it_says_so(shop: Shop) -> None:
     for make in (customers_report, customer_list_report):
         made = make(shop.database, shop.store, asked())
         assert made.rows == ()
-        assert "Not worked out yet" in made.notes[-1]
+        assert "Not computed yet" in made.notes[-1]
 
 
 def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(shop: Shop) -> None:

@@ -1,4 +1,4 @@
-"""Is it told how much comes in by the hour, and how much of it is unknown?"""
+"""Health report: events by the hour, and the share with unknown products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is everybody counted once, in their arm, with what they bought since they were met?"""
+"""Holdout report: each visitor once, in their arm, with later purchases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What did recommendations bring, and more or less than before?"""
+"""Impact reports: sales after recommendations, and the change from before."""
 
 from __future__ import annotations
 

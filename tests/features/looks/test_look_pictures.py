@@ -1,4 +1,4 @@
-"""Are the pictures of looks kept whole, shown as we wrote them, and forgotten in time?"""
+"""Look pictures: stored, served re-encoded, and deleted in time."""
 
 from __future__ import annotations
 

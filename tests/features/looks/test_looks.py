@@ -1,4 +1,4 @@
-"""Are looks kept as they were meant, and is the newest published one found?"""
+"""Looks: stored unchanged, and the newest published one is found."""
 
 from __future__ import annotations
 

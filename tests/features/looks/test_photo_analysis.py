@@ -1,4 +1,4 @@
-"""Is what is said of a photo's places honest? Labels only where neighbours agree."""
+"""Photo analysis: labels only where the nearest products agree."""
 
 from __future__ import annotations
 

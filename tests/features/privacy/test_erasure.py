@@ -1,4 +1,4 @@
-"""Is a shopper who was erased gone, and everybody else as before, whatever comes later?"""
+"""Erasure: an erased shopper is gone, and everybody else is unchanged."""
 
 from __future__ import annotations
 

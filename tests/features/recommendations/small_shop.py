@@ -1,4 +1,4 @@
-"""A small store in memory, with models made of what is said: no database needed."""
+"""Small store in memory: models built from literals, without a database."""
 
 from __future__ import annotations
 

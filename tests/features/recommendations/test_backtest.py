@@ -1,4 +1,4 @@
-"""Does the test on the past tell good from bad and skill from chance, and no future?"""
+"""Backtest: separates good from bad and skill from chance, without future data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What completes a product stands in `mix` under its own name, where categories tell it."""
+"""Complements in `mix`: under their own source, where categories show them."""
 
 from __future__ import annotations
 

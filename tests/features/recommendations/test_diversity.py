@@ -1,4 +1,4 @@
-"""Do variants and one category leave room for others, and come where there are none?"""
+"""Diversity: variants and one category leave room for others, if there are any."""
 
 from __future__ import annotations
 

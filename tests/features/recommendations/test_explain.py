@@ -1,4 +1,4 @@
-"""Is what is explained what is served, with reasons that are true?"""
+"""Explanations: the list that is served, with correct reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do some lists try new products, the same all day, with the chance that is told?"""
+"""Exploration: some lists show new products, stable for a day, with known probability."""
 
 from __future__ import annotations
 

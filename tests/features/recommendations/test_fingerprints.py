@@ -1,4 +1,4 @@
-"""Does a list that is filled up stay the same while its marks do, and only then?"""
+"""List fingerprints: a backfilled list changes exactly when its fingerprint does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what a shopper saw again and again sink, for them alone, until they take it up?"""
+"""Impression fatigue: ignored products sink, per shopper, until they are clicked."""
 
 from __future__ import annotations
 

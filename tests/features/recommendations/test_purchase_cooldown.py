@@ -1,4 +1,4 @@
-"""Is who has just bought a kettle spared ten kettles, and nobody else?"""
+"""Purchase cooldown: no ten kettles for the buyer of a kettle, and nobody else."""
 
 from __future__ import annotations
 

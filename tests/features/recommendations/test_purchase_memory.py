@@ -1,4 +1,4 @@
-"""Does `browse` know what a shopper bought, and not only what they looked at last?"""
+"""Purchase history in `browse`: purchases count, not only recent views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what shoppers click come to order lists where that is better, and nowhere else?"""
+"""Ranker training: clicks order lists where a test shows that it is better."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_where_clicks_tell_something_they_order_the_stores_lists(
     assert len(models.trees)
     rates = models.trials.rates(np.arange(ITEMS))
     rows = np.zeros((ITEMS, len(FEATURES)))
-    rows[:, FEATURES.index("how often it is clicked beside all products")] = rates
+    rows[:, FEATURES.index("its click rate relative to all products")] = rates
     served = kernel.score(*models.trees.to_arrays().values(), rows)  # type: ignore[call-arg]  # six arrays
     assert np.array_equal(served, models.trees.score(rows))  # mapped from files, too
     clicked, others = np.sort(rates)[-10:].min(), np.sort(rates)[:20].max()
@@ -164,7 +164,7 @@ def click_shop(**settings: bool) -> StoreState:
     shop = small_shop(rows, pairs, pairs, [3], StoreSettings(**settings))  # type: ignore[arg-type]  # switches only
     trials = ItemStats().plus([(False, one, 1, 300) for one in range(9)])
     rates = trials.plus([(True, one, 1, 4 * one) for one in range(9)])
-    trait = FEATURES.index("how often it is clicked beside all products")
+    trait = FEATURES.index("its click rate relative to all products")
     bounds = [rates.rates(np.array([one]))[0] + 1e-9 for one in range(1, 8)]
     trees = {
         "traits": [trait] * 7,

@@ -1,4 +1,4 @@
-"""Lists are made by their recipe: blended, struck out, filled, and never padded for buy."""
+"""Lists follow their recipe: fused, filtered, backfilled, and never padded for buy."""
 
 from array import array
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whatever a merchant rules, a list keeps its promises; here are all of them at once."""
+"""Rules in lists: whatever the rules, a list keeps its guarantees."""
 
 from __future__ import annotations
 

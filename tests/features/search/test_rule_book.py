@@ -1,4 +1,4 @@
-"""What merchants say of search: kept, checked, and obeyed by queries in any form."""
+"""Search rules: stored, validated, and applied to queries in any form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people search for, find and click on, from counts and clicks of both databases."""
+"""Search report: counts and clicks, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a change leave of a widget's settings, and what do defaults make of them?"""
+"""Widget settings: merging changes, and applying defaults."""
 
 from __future__ import annotations
 

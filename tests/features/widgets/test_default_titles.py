@@ -1,4 +1,4 @@
-"""Does every type of widget have a title in every language we speak?"""
+"""Default titles: every widget type, in every language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the guide for plugins name every setting of a widget, with its default?"""
+"""Plugin guide: lists every widget setting with its default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a price written as the widget's reader writes it?"""
+"""Price format: as readers of each locale write prices."""
 
 from __future__ import annotations
 

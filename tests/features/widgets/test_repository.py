@@ -1,4 +1,4 @@
-"""Are widgets' settings kept, merged by one at a time, and each store's own?"""
+"""Widget settings repository: merged atomically, separate by store."""
 
 from __future__ import annotations
 

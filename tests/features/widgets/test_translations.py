@@ -1,4 +1,4 @@
-"""Does a widget speak every language, wholly, and the merchant's own words?"""
+"""Widget translations: complete in every language, with the merchant's own texts."""
 
 from __future__ import annotations
 

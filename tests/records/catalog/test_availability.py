@@ -1,4 +1,4 @@
-"""Are all the words for availability understood, and derived when there is none?"""
+"""Availability: all spellings are understood, and derived when absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes end a description, whatever it said before, and stay apart from its prose."""
+"""Attributes in descriptions: appended, replaced, and separate from the text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does a push change only what it says?"""
+"""Item updates: a push changes only the fields it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog follows pushes and deletions, and the live view follows the catalog."""
+"""Pushes and deletions: the catalog follows them, and the live view follows it."""
 
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
@@ -261,7 +261,7 @@ def test_new_ids_pass_up_to_the_limit_and_not_beyond(
     database: Database, store_id: StoreId
 ) -> None:
     assert push_up_to(database, store_id, 3, "a", "b").created == 2
-    with pytest.raises(CatalogLimitError, match="would hold 4 items and the plan allows 3"):
+    with pytest.raises(CatalogLimitError, match="would have 4 items and the plan allows 3"):
         push_up_to(database, store_id, 3, "a", "c", "d")
 
     assert sizes(database, store_id) == (2, 2)

@@ -1,4 +1,4 @@
-"""Does a full push reach whoever follows the catalog, and change nothing?"""
+"""Full push: reaches every follower of the catalog, and changes nothing."""
 
 from __future__ import annotations
 

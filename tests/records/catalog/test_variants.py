@@ -1,4 +1,4 @@
-"""Which titles are one product in two sizes or colours, and which are two products?"""
+"""Variant detection: titles of one product in two sizes or colours."""
 
 from __future__ import annotations
 

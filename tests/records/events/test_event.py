@@ -1,4 +1,4 @@
-"""Are the kinds of events the ones of the interface, under numbers that never change?"""
+"""Event kinds: those of the interface, under fixed numbers."""
 
 from __future__ import annotations
 

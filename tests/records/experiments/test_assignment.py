@@ -1,4 +1,4 @@
-"""Is a shopper's arm drawn fairly, and the same everywhere and always?"""
+"""Arm assignment: fair, deterministic, and the same everywhere."""
 
 from __future__ import annotations
 

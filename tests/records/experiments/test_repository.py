@@ -1,4 +1,4 @@
-"""Does one shopper have one unit, by whichever of their names they are met?"""
+"""Experiment units: one per shopper, whichever id is seen."""
 
 from __future__ import annotations
 

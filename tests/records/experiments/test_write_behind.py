@@ -1,4 +1,4 @@
-"""Is what one process noted kept once, within bounds, and never silently lost?"""
+"""Write-behind buffer: stored once, bounded, and never lost silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which lists does a rule hold, when, and what is it called?"""
+"""Merchandising rule: its lists, its schedule and its title."""
 
 from __future__ import annotations
 

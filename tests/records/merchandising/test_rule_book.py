@@ -1,4 +1,4 @@
-"""What do several rules say together of one list? Conflicts have one answer."""
+"""Rule book: several rules for one list, with defined conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are rules kept, changed by one at a time, remembered, and each store's own?"""
+"""Rule editor: stored, changed atomically, logged, and separate by store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a rule that cannot be obeyed refused, with what is wrong about it?"""
+"""Rule validation: an impossible rule is rejected with its reason."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_rule_is_kept_in_normal_form() -> None:
         (
             RuleContent(RuleAction.PIN, RuleTarget(("a",), price_min=1), position=1),
             "target",
-            "nothing else",
+            "by item only",
         ),
         (
             RuleContent(RuleAction.PIN, RuleTarget(("a", "b")), position=20),
@@ -93,7 +93,7 @@ def test_a_rule_is_kept_in_normal_form() -> None:
         (
             RuleContent(RuleAction.BOOST, RuleTarget(price_min=5, price_max=4)),
             "price_max",
-            "above the greatest",
+            "above the highest",
         ),
         (
             RuleContent(RuleAction.BOOST, RuleTarget(price_min=float("inf"))),
@@ -112,7 +112,7 @@ def test_a_rule_is_kept_in_normal_form() -> None:
         (
             RuleContent(RuleAction.BOOST, RuleTarget(categories=("a\0",))),
             "categories",
-            "no name",
+            "is invalid",
         ),
         (
             RuleContent(

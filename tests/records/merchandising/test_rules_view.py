@@ -1,4 +1,4 @@
-"""Which products does a rule mean right now? It follows rules, catalog and clock."""
+"""Rules view: the products of a rule now, by rules, catalog and clock."""
 
 from __future__ import annotations
 

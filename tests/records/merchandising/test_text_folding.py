@@ -1,4 +1,4 @@
-"""Are words compared as a merchant means them?"""
+"""Text folding: words compare as a merchant expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores to import a past into, and what then stands in their books."""
+"""Stores for order imports, and the orders stored in them."""
 
 import io
 from collections.abc import Sequence

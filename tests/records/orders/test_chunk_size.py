@@ -1,4 +1,4 @@
-"""A transaction of an import holds the lock for about as long as it may."""
+"""Import chunks: a transaction holds the lock no longer than allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many events and orders were there lately? Counted as a merchant would."""
+"""Activity counts: recent events and orders."""
 
 from __future__ import annotations
 

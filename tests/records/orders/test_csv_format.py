@@ -1,4 +1,4 @@
-"""However a spreadsheet or a shop writes its CSV, the same rows come out."""
+"""CSV formats: any separator, encoding and quoting gives the same rows."""
 
 import io
 import itertools
@@ -155,6 +155,6 @@ def test_bytes_that_are_no_text_spoil_their_own_row_only() -> None:
     assert found.encoding == "cp1252"
     assert isinstance(first, list)
     assert isinstance(second, list)
-    with pytest.raises(UnreadableRowError, match="no text"):
+    with pytest.raises(UnreadableRowError, match="not text"):
         reader.read(first)
     assert reader.read(second).item_id == "thé"

@@ -1,4 +1,4 @@
-"""What is broken in a CSV is told, row by row, and spoils nothing else."""
+"""CSV reader: broken rows are reported one by one, the rest is read."""
 
 import contextlib
 import csv

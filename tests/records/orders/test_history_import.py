@@ -1,4 +1,4 @@
-"""A file of past orders becomes purchases: each once, overwritten by what is carried."""
+"""Order history import: each line once, overwritten by a later file."""
 
 import contextlib
 import io
@@ -100,7 +100,7 @@ def test_rows_that_cannot_be_read_are_told_and_the_rest_is_imported(
     assert report.errors == [
         RowError(3, "order_id is empty"),
         RowError(4, "quantity is 0: nothing was bought"),
-        RowError(5, "a quote is opened on this line and not closed"),
+        RowError(5, "a quotation mark is opened on this line and not closed"),
     ]
 
 
@@ -126,11 +126,11 @@ def test_a_row_without_a_readable_time_gets_the_day_of_submission(
 
     assert report.rows_undated == 3
     assert report.undated == [
-        RowError(3, "'soon' is no date or time that can be read"),
+        RowError(3, "'soon' is not a readable date or time"),
         RowError(
             4,
             "'03/10/2025' may have the day or the month first, and no other row of the "
-            "file tells",
+            "file shows which",
         ),
     ]
     assert {line.ts for line in standing(database, store)} == {day}

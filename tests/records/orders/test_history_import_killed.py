@@ -1,4 +1,4 @@
-"""An import that is killed goes on where it was, and ends as one that ran through."""
+"""Killed import: it continues where it was, with the same result."""
 
 import signal
 import subprocess

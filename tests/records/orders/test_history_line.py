@@ -1,4 +1,4 @@
-"""What one row of a history says, and when it says nothing."""
+"""Order history rows: parsing and validation."""
 
 from zoneinfo import ZoneInfo
 
@@ -123,8 +123,8 @@ def test_a_time_without_an_offset_is_in_the_stores_zone(
         ({"item_id": "  "}, "item_id is empty"),
         ({"item_id": "x" * 256}, "256 characters"),
         ({"customer_id": "x" * 256}, "256 characters"),
-        ({"order_id": "a\0b"}, "no text"),
-        ({"item_id": "\udc81"}, "no text"),
+        ({"order_id": "a\0b"}, "not text"),
+        ({"item_id": "\udc81"}, "not text"),
     ],
 )
 def test_an_id_that_cannot_be_one_spoils_its_row(

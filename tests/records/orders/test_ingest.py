@@ -1,4 +1,4 @@
-"""Events and orders are written once, whichever way and however often they come."""
+"""Ingest: events and orders are stored once, in any form and number of repeats."""
 
 import pytest
 import sqlalchemy as sa

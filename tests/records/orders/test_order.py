@@ -1,4 +1,4 @@
-"""Whose is an order, and what is a line of it worth?"""
+"""Orders: the shopper of an order, and the value of a line."""
 
 from __future__ import annotations
 

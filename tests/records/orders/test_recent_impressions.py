@@ -1,4 +1,4 @@
-"""Is it known what a shopper was shown again and again, and did not take up?"""
+"""Recent impressions: products that a shopper was shown and ignored."""
 
 from __future__ import annotations
 

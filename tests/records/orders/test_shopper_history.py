@@ -1,4 +1,4 @@
-"""Is what is kept of a shopper's past what one would read anew, after whatever happened?"""
+"""Shopper history in memory: always equal to reading it anew."""
 
 from __future__ import annotations
 

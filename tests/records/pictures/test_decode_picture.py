@@ -1,4 +1,4 @@
-"""Are pictures upright and white behind, and is everything else refused in words?"""
+"""Picture decoding: upright, on white; other files are rejected with a reason."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_large_picture_is_made_smaller_in_bands_and_stays_what_it_is(
 
 @pytest.mark.parametrize("size", [(65_535, 65_535), (10_001, 10), (5_001, 5_000)])
 def test_too_many_pixels_are_refused_by_the_header_alone(size: tuple[int, int]) -> None:
-    with pytest.raises(PictureTooLargeError, match="25 megapixels are the most"):
+    with pytest.raises(PictureTooLargeError, match="25 megapixels are the maximum"):
         decode_to_pixels(header_of_png(*size), 100)
 
 

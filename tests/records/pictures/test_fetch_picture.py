@@ -1,4 +1,4 @@
-"""Is a picture fetched whole, once, and within its limits, whatever the host does?"""
+"""Picture fetching: complete, once, and within limits."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_where_a_redirect_leads_is_checked_as_well(host: Host, target: str) -> N
 def test_a_slow_host_is_left_after_the_time_for_one_picture(host: Host, path: str) -> None:
     began = time.monotonic()
 
-    with pytest.raises(PictureUnavailableError, match="did not come within") as caught:
+    with pytest.raises(PictureUnavailableError, match="did not arrive within") as caught:
         get(host, path)
 
     assert time.monotonic() - began < 8

@@ -1,4 +1,4 @@
-"""Is the operator's model of pictures really run, and do its vectors serve?"""
+"""ONNX embedder: the operator's model runs, and its vectors are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can a picture's address make the service ask a machine behind it? Never."""
+"""SSRF protection: a picture's address never reaches a private machine."""
 
 from __future__ import annotations
 

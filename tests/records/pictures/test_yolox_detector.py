@@ -1,4 +1,4 @@
-"""Is the operator's detector really run, and only the very file that was described?"""
+"""YOLOX detector: the operator's model runs, and only the described file."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def test_without_a_detector_a_photo_has_places_of_its_own() -> None:
         ({"sha256": "0" * 64}, "SHA-256"),
         ({"kind": "embedder"}, "kind"),
         ({"side": 9_999}, "side"),
-        ({"side": "large"}, "cannot be understood"),
-        ({"mean": [1]}, "cannot be understood"),
+        ({"side": "large"}, "is invalid"),
+        ({"mean": [1]}, "is invalid"),
     ],
 )
 def test_a_file_that_is_not_the_described_one_is_refused(

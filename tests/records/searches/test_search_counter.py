@@ -1,4 +1,4 @@
-"""Searches are counted by what people stayed with, not by what they typed."""
+"""Search counter: counts queries that shoppers stay with, not keystrokes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backup holds is what was there, from and into either database, or is refused."""
+"""Backup and restore: everything, between both databases, or an error."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_file_that_goes_while_we_look_belongs_to_a_later_moment(
 def test_a_target_that_is_there_is_kept(backup: Path, sqlite_database: Database) -> None:
     before = backup.read_bytes()
 
-    with pytest.raises(TargetExistsError, match="there already"):
+    with pytest.raises(TargetExistsError, match="exists; choose another name"):
         backed_up(sqlite_database, backup)
 
     assert backup.read_bytes() == before
@@ -308,10 +308,10 @@ def rewritten(backup: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     [
         ({"format": 2}, NewerBackupError, "newer ProductRecs"),
         ({"schema": "2099_01_01_0900"}, NewerBackupError, "made with ProductRecs 0.0.1"),
-        ({"product": "something else"}, NotABackupError, "no backup"),
-        ({"sizes": {"../../evil": 3}}, NotABackupError, "no backup"),
+        ({"product": "something else"}, NotABackupError, "not a backup"),
+        ({"sizes": {"../../evil": 3}}, NotABackupError, "not a backup"),
         ({"sizes": {"productrecs.db": 3, "uploads/../../evil": 3}}, NotABackupError, "no"),
-        ({"rows": "many"}, NotABackupError, "no backup"),
+        ({"rows": "many"}, NotABackupError, "not a backup"),
         ({"rows": {"items": 1}}, DamagedBackupError, "damaged"),
     ],
 )
@@ -337,7 +337,7 @@ def test_a_manifest_that_does_not_fit_is_refused(
 def test_another_file_is_no_backup(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
 
-    with pytest.raises(NotABackupError, match="no backup of ProductRecs"):
+    with pytest.raises(NotABackupError, match="not a backup of ProductRecs"):
         verify_backup(tmp_path / "file", tmp_path, silently)
 
 
@@ -350,7 +350,7 @@ def test_data_that_are_there_stay_unless_they_may_be_replaced(
     (other / "uploads/up_old").write_bytes(b"waits")
     (other / "models").mkdir()
 
-    with pytest.raises(TargetExistsError, match="holds data already"):
+    with pytest.raises(TargetExistsError, match="is not empty"):
         restore_backup(backup, RestoreTarget(other, None), silently)
     done = restore_backup(backup, RestoreTarget(other, None, replace=True), silently)
 

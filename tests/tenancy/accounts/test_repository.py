@@ -1,4 +1,4 @@
-"""Are a store's settings and connection kept, changed by one at a time, and its own?"""
+"""Accounts repository: settings and connection, changed atomically, per store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a store keep the first platform that was named, and the first moment?"""
+"""Shop connection: the first platform and the first time stay."""
 
 from __future__ import annotations
 

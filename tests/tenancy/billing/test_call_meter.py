@@ -1,4 +1,4 @@
-"""A meter counts in memory, adds up with others, and turns with the month."""
+"""Call meter: counts in memory, sums over processes, and resets each month."""
 
 import itertools
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Plans are what the contract says, unless an operator's file says otherwise."""
+"""Plans: the contract's, unless an operator's file replaces them."""
 
 import pytest
 
@@ -59,9 +59,9 @@ def test_an_empty_file_means_our_plans() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[starter", "not TOML"),
+        ("[starter", "not valid TOML"),
         ("starter = 3", "starter is no table"),
-        ("[Gold]\nmonthly_calls = 1", "'Gold' cannot be a plan's name"),
+        ("[Gold]\nmonthly_calls = 1", "'Gold' is not a valid name of a plan"),
         ("[starter]\ncalls = 1", r"\[starter\] says calls; a plan has monthly_calls"),
         ("[gold]\nmonthly_calls = 1", r"\[gold\] lacks catalog_items"),
         ("[gold]\ncatalog_items = 1", r"\[gold\] lacks monthly_calls"),

@@ -1,4 +1,4 @@
-"""What is told changes at exactly 80 and 100 per cent, and with the month of UTC."""
+"""Quota notices: change at exactly 80 and 100 per cent, and with the UTC month."""
 
 import calendar
 

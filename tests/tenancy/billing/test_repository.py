@@ -1,4 +1,4 @@
-"""Metered calls are counted by store and month, exactly, on both databases."""
+"""Metered calls: counted exactly by store and month, on both databases."""
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor

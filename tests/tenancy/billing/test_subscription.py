@@ -1,4 +1,4 @@
-"""A plan holds until the millisecond in which it ends, or somebody suspends the store."""
+"""Subscription: ends at an exact millisecond, or by suspension."""
 
 import pytest
 

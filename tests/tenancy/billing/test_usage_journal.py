@@ -1,4 +1,4 @@
-"""A sheet outlives its process, and what is on it comes into the database once."""
+"""Usage journal: outlives its process, and reaches the database once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a store's past become its forecast, in its own days, once and whole?"""
+"""Store forecast: from history in the store's days, complete and once."""
 
 from __future__ import annotations
 

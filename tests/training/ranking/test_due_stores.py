@@ -1,4 +1,4 @@
-"""Whose order is learned now? Of those whose clicks say enough, once a day."""
+"""Ranker schedule: stores with enough clicks, once a day."""
 
 from __future__ import annotations
 

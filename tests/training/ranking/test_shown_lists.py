@@ -1,4 +1,4 @@
-"""Is it known which lists were shown, on which page, and what was taken up of them?"""
+"""Shown lists: reconstructed with their page and their clicks."""
 
 from __future__ import annotations
 

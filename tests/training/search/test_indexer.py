@@ -1,4 +1,4 @@
-"""Does an index follow its catalog, is it built anew beside, and mended by itself?"""
+"""Search indexer: follows the catalog, rebuilds beside, and repairs itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an index lose or double anything when its writer is killed while it writes?"""
+"""Killed indexer: the index loses and doubles nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a model of the operator's find what words do not, and only where it is of use?"""
+"""Semantic expansion: an operator's model finds what words miss, where it helps."""
 
 from __future__ import annotations
 

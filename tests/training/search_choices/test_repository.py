@@ -1,4 +1,4 @@
-"""What followed searches, read from the log of both databases."""
+"""Clicks after searches: read from the log, on both databases."""
 
 from __future__ import annotations
 

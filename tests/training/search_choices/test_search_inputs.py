@@ -1,4 +1,4 @@
-"""Which query is a cart or a purchase the choice of? Compared with a plain reading."""
+"""Search choices: the query behind a cart or purchase, compared with a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a past choose a store's constants where it speaks, each time alike, not by luck?"""
+"""Hyperparameter tuning: deterministic, and only where history supports it."""
 
 from __future__ import annotations
 

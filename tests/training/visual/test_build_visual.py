@@ -1,4 +1,4 @@
-"""Do pictures become a model that serves: at first, grown, shrunk, and after damage?"""
+"""Visual model build: first, grown, shrunk, and after damage."""
 
 from __future__ import annotations
 

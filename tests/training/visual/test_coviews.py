@@ -1,4 +1,4 @@
-"""Do visits become pairs, and pairs a model, in the background and once?"""
+"""Co-views: visits become pairs and pairs a model, in the background, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a process apart tell of photos what this one would, and outlive its end?"""
+"""Photo search client: the worker process gives the same results, and is restarted."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def test_what_is_no_picture_is_refused_and_the_process_lives_on(
     there.alike(PHOTO, 1, VISIBLE)
     process = lookout.pid
 
-    with pytest.raises(NotAPictureError, match="no JPEG"):
+    with pytest.raises(NotAPictureError, match="not a JPEG"):
         there.alike(b"nothing", 1, VISIBLE)
-    with pytest.raises(PictureTooLargeError, match="megapixels are the most"):
+    with pytest.raises(PictureTooLargeError, match="megapixels are the maximum"):
         there.around(header_of_png(20_000, 20_000), 1, VISIBLE)
 
     assert lookout.pid == process
@@ -181,7 +181,7 @@ def test_where_no_process_starts_the_photo_is_sent_again(
 ) -> None:
     monkeypatch.setattr(module, "PHOTO_WORKER_MODULE", "productrecs.nobody")
 
-    with pytest.raises(PhotoWorkerError, match="send this one again"):
+    with pytest.raises(PhotoWorkerError, match="retry in a moment"):
         PhotoWorkerClient().over(pictures).alike(PHOTO, 1, VISIBLE)
 
 

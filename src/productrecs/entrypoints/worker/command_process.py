@@ -71,7 +71,7 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
             if stream is not None:
                 stream.close()
     if status != 0:
-        raise CommandProcessError(said.strip()[-_LAST_WORDS:] or f"it ended with {status}")
+        raise CommandProcessError(said.strip()[-_LAST_WORDS:] or f"it exited with {status}")
 
 
 def _follow(process: "subprocess.Popen[str]", progress: JobProgress) -> str:

@@ -130,5 +130,5 @@ class _TimeSlice:
 
     def _give_way(self) -> None:
         if self._queue.is_due({JOB}):
-            message = "another store's upload waits"
+            message = "an upload of another store is waiting"
             raise JobInterruptedError(message)

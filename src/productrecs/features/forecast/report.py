@@ -26,15 +26,15 @@ from productrecs.storage.job_counts import job_progress
 from productrecs.tenancy.accounts.store import Store
 
 _NOT_YET: Final = (
-    "Nothing was forecast yet: `productrecs store enable-demand` gives a store the add-on"
+    "No forecast yet: `productrecs store enable-demand` enables the add-on of a store"
 )
 _UNITS_OF_LINES: Final = (
-    "Order lines are counted, since quantities are not known: each is taken for one unit "
-    "of stock, so that orders are a lower bound and cover is an upper one."
+    "Order lines are counted because quantities are not known. Each line counts as one "
+    "unit of stock, so orders are a lower bound and cover is an upper one."
 )
 _JOB: Final = "forecast"
-_TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes another."
-_ON_ITS_WAY: Final = "Goods on their way from suppliers are not known, and are not counted."
+_TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes a new one."
+_ON_ITS_WAY: Final = "Goods on their way from suppliers are not known and not counted."
 
 COLUMNS: Final = (
     Definition("item_id", "text", "the product"),
@@ -43,30 +43,34 @@ COLUMNS: Final = (
     Definition(
         "alert",
         "text",
-        "out_of_stock: none left and wanted; runs_out: before an order of today comes; "
-        "order_now: an order is due; overstock: more than overstock_days sell",
+        "out_of_stock: none left, with demand; runs_out: before an order placed today "
+        "arrives; order_now: an order is due; overstock: more than overstock_days of "
+        "stock",
     ),
-    Definition(
-        "money", "money", "at risk; of overstock, what is bound in what is too much"
-    ),
+    Definition("money", "money", "at risk; for overstock, the value of the excess"),
     Definition("stock_qty", "count", "units in stock"),
     *(
         Definition(f"sold_{days}_days", "number", f"sold in the {days} days before the run")
         for days in (30, 60, 90)
     ),
-    Definition("expected_28_days", "number", "what the next 28 days are expected to sell"),
+    Definition("expected_28_days", "number", "expected sales of the next 28 days"),
     Definition("days_of_cover", "number", "days from tomorrow on until stock is sold"),
-    Definition("stockout_date", "day", "the day on which it runs out, at that pace"),
+    Definition("stockout_date", "day", "the day on which stock runs out at that pace"),
     Definition("order_date", "day", "when to order, for lead_time_days and service_level"),
     Definition("order_quantity", "count", "how much, to last order_every_days longer"),
     Definition(
         "revenue_at_risk",
         "money",
-        "at today's price, what will be wanted and not there until an order of today comes",
+        "at today's price, expected demand without stock until an order placed today "
+        "arrives",
     ),
-    Definition("overstock_units", "count", "units beyond what overstock_days sell"),
-    Definition("overstock_value", "money", "the same at cost, or at the price without one"),
-    Definition("method", "text", "lgbm: the learned model; statistical: simpler ways"),
+    Definition("overstock_units", "count", "units beyond the sales of overstock_days"),
+    Definition(
+        "overstock_value",
+        "money",
+        ("the same at cost, or at the price when the cost is not known"),
+    ),
+    Definition("method", "text", "lgbm: the learned model; statistical: simpler methods"),
 )
 
 
@@ -114,12 +118,12 @@ def forecast_report(database: Database, store: Store, asked: ReportQuery) -> Rep
         ReportError: when it is asked in another order.
     """
     if asked.by:
-        message = "the forecast is told day by day, in no other order"
+        message = "the forecast has one row per day and no other order"
         raise ReportError(message)
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).run()
         progress = job_progress(connection, store.store_id, _JOB)
-    notes = () if progress is None else (f"A run is under way: {progress:.0%} is done.",)
+    notes = () if progress is None else (f"A forecast is running: {progress:.0%} done.",)
     title = f"The next 28 days of {store.domain}"
     columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
     if run is None:
@@ -140,7 +144,7 @@ def _order(asked: ReportQuery) -> str | None:
     if not asked.by:
         return None
     if len(asked.by) > 1 or asked.by[0] not in SORT_ORDERS:
-        message = f"demand is ordered by money, or by one of {', '.join(SORT_ORDERS)}"
+        message = f"demand is sorted by money, or by one of {', '.join(SORT_ORDERS)}"
         raise ReportError(message)
     return asked.by[0]
 
@@ -162,7 +166,7 @@ def _sums(actions: StockActions) -> tuple[Figure, ...]:
         )
         for alert in Alert
     ]
-    together = "of all products together"
+    together = "of all products"
     return (
         *alerts,
         Figure(
@@ -175,8 +179,10 @@ def _sums(actions: StockActions) -> tuple[Figure, ...]:
 
 
 _SUMS: Final = {
-    "next_7_days": "what the first 7 days bring together; between p10 and p90 in 8 of 10",
-    "next_28_days": "the same of all 28 days",
+    "next_7_days": (
+        "expected total of the first 7 days; between p10 and p90 in 8 of 10 cases"
+    ),
+    "next_28_days": "the same for all 28 days",
 }
 
 
@@ -184,9 +190,9 @@ def _day_columns(mode: str) -> tuple[Definition, ...]:
     return (
         Definition("date", "day", "the day in the store's time zone"),
         Definition("mean", "number", f"the expected {mode}: what sums"),
-        Definition("p10", "number", "one day in ten brings less"),
+        Definition("p10", "number", "in one of ten days it is less"),
         Definition("p50", "number", "the median"),
-        Definition("p90", "number", "one day in ten brings more"),
+        Definition("p90", "number", "in one of ten days it is more"),
     )
 
 
@@ -197,11 +203,13 @@ def _figures(run: ForecastRun, told: Mapping[str, Any]) -> tuple[Figure, ...]:
         for band, amount in bands.items()
     ]
     meanings = {
-        "wape": "error in past weeks, in shares of what was sold",
-        "rmsse": "error of a day in past weeks, in those of yesterday once more",
-        "bias": "how much too high (above 0) or too low forecasts were",
-        "coverage_p10_p90": "share of past days between p10 and p90; 0.8 is meant",
-        "baseline_rmsse": "rmsse of the better of last week once more and the 28-day mean",
+        "wape": "error in past weeks, as a share of what was sold",
+        "rmsse": "error per day in past weeks, relative to repeating the previous day",
+        "bias": "bias: how much too high (above 0) or too low forecasts were",
+        "coverage_p10_p90": "share of past days between p10 and p90; 0.8 is the target",
+        "baseline_rmsse": (
+            "rmsse of the better of two baselines: repeating last week, and the 28-day mean"
+        ),
     }
     figures += [
         Figure(Definition(name, "number", meanings[name]), value)
@@ -209,8 +217,8 @@ def _figures(run: ForecastRun, told: Mapping[str, Any]) -> tuple[Figure, ...]:
     ]
     counts = (
         ("products", "products that were forecast", run.items),
-        ("learned", "of them with the learned model", run.learned),
-        ("seconds", "that the run took", run.seconds),
+        ("learned", "of them, forecast with the learned model", run.learned),
+        ("seconds", "duration of the run", run.seconds),
     )
     figures += [Figure(Definition(name, "number", why), one) for name, why, one in counts]
     return (*figures, *_judged(run))
@@ -218,18 +226,29 @@ def _figures(run: ForecastRun, told: Mapping[str, Any]) -> tuple[Figure, ...]:
 
 _WAYS: Final = {
     "ours": ("", "what served"),
-    "naive": ("naive_", "last week once more, with the weekday's quantiles of 8 weeks"),
-    "moving": ("moving_", "the mean of the last 28 days, with the quantiles of 56"),
+    "naive": (
+        "naive_",
+        ("baseline: last week repeated, with the weekday's quantiles of 8 weeks"),
+    ),
+    "moving": (
+        "moving_",
+        ("baseline: the mean of the last 28 days, with the quantiles of 56"),
+    ),
 }
 _SCORES: Final = {
-    "rmsse": "error of a day in past weeks, in those of yesterday once more, of products "
-    "that sold on 28 days or more",
-    "pinball": "of the same products: how far p10, p50 and p90 together missed, in mean "
-    "errors of last week once more",
-    "wape": "error of a product's day in past weeks, in shares of what was sold",
-    "bias": "how much too high (above 0) or too low, of all products together",
-    "coverage": "share of products' days between p10 and p90; above 0.8 where most days "
-    "sell nothing",
+    "rmsse": (
+        "error per day in past weeks, relative to repeating the previous day, for "
+        "products that sold on 28 days or more"
+    ),
+    "pinball": (
+        "for the same products: pinball loss of p10, p50 and p90 together, "
+        "relative to the mean error of repeating last week"
+    ),
+    "wape": "error of a product's day in past weeks, as a share of what was sold",
+    "bias": "bias: how much too high (above 0) or too low, over all products",
+    "coverage": (
+        "share of products' days between p10 and p90; above 0.8 if most days have no sales"
+    ),
 }
 
 

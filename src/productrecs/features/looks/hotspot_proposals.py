@@ -42,7 +42,7 @@ def look_picture(
     if content.picture_id:
         found = looks.picture(content.picture_id)
         if found is None:
-            message = "the look's picture is not kept here any more; give it once more"
+            message = "the look's picture is no longer stored here; upload it again"
             raise LookError(message)
         return found
     url = absolute_url(content.image_url, domain)

@@ -84,7 +84,7 @@ def checked_look(content: LookContent) -> LookContent:
     _check_id("item_id", content.item_id)
     _check_text("title", content.title, _LONGEST_TITLE)
     if len(content.hotspots) > MOST_HOTSPOTS:
-        message = f"a look may have {MOST_HOTSPOTS} hotspots"
+        message = f"a look may have at most {MOST_HOTSPOTS} hotspots"
         raise LookError(message)
     for number, one in enumerate(content.hotspots):
         where = f"hotspots.{number}"
@@ -114,7 +114,7 @@ def checked_box(box: Sequence[float], where: str = "bbox") -> Box:
 
 def _check_picture(content: LookContent) -> None:
     if bool(content.image_url) == bool(content.picture_id):
-        message = "a look needs one picture: an image_url, or an image that is kept here"
+        message = "a look needs one picture: an image_url, or an image that is stored here"
         raise LookError(message)
     if content.picture_id:
         return
@@ -133,5 +133,5 @@ def _check_id(where: str, text: str) -> None:
 
 def _check_text(where: str, text: str, most: int) -> None:
     if len(text) > most or "\0" in text:
-        message = f"{where} may have {most} characters, and no NUL"
+        message = f"{where} may have at most {most} characters, and no NUL"
         raise LookError(message)

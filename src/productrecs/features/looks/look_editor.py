@@ -55,7 +55,9 @@ class LookEditor:
                 repository.add(look)
                 added.append(look)
             if repository.count() > MOST_LOOKS:
-                message = f"a store may have {MOST_LOOKS:,} looks; remove some first"
+                message = (
+                    f"a store may have at most {MOST_LOOKS:,} looks; remove some first"
+                )
                 raise LookError(message)
         return added
 
@@ -70,7 +72,7 @@ class LookEditor:
             StoreDeletedError: when the store was deleted.
         """
         if len(data) > MAX_BYTES:
-            message = f"a picture may have {MAX_BYTES >> 20} MiB"
+            message = f"a picture may have at most {MAX_BYTES >> 20} MiB"
             raise PictureTooLargeError(message)
         picture, now_ms = sanitize_picture(data, viewer), self._clock()
         with self._database.transaction() as transaction:
@@ -213,7 +215,7 @@ class LookEditor:
 
 def _check_kept(repository: LookRepository, content: LookContent) -> None:
     if content.picture_id and not repository.has_picture(content.picture_id):
-        message = "the look's picture is not kept here any more; give it once more"
+        message = "the look's picture is no longer stored here; upload it again"
         raise LookError(message)
 
 

@@ -17,15 +17,15 @@ from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import Engine
 
 FEATURES: Final = (
-    "its share of the blend's best score",
-    "its place among what visits like this one went on to",
-    "its place among what was bought together",
-    "its place in what trends",
-    "how often it is clicked beside all products",
-    "of the category of the page's or newest product",
-    "its price beside that of the page's or newest product",
-    "seen by the shopper before",
-    "how often the shopper was shown it and did not take it up",
+    "its share of the blend's highest score",
+    "its rank among what similar visits continued with",
+    "its rank among products bought together",
+    "its rank in trending",
+    "its click rate relative to all products",
+    "whether it is in the category of the page's or newest product",
+    "its price relative to that of the page's or newest product",
+    "whether the shopper saw it before",
+    "how often the shopper was shown it and ignored it",
     "how new it is",
 )
 _VOICES: Final = (Engine.BROWSE, Engine.BUY)

@@ -78,7 +78,7 @@ def parse_filters(texts: list[str]) -> Filters:
         FilterError: when one has no such form, or there are too many.
     """
     if len(texts) > MOST_FILTERS:
-        message = f"a search takes up to {MOST_FILTERS} filters"
+        message = f"a search may have at most {MOST_FILTERS} filters"
         raise FilterError(message)
     categories: list[str] = []
     prices: list[PriceRange] = []
@@ -122,6 +122,6 @@ def _price(text: str) -> float:
     digits = whole + cents
     is_plain = digits.isascii() and digits.isdecimal() and bool(whole)
     if not is_plain or len(digits) > _MOST_DIGITS or text.endswith("."):
-        message = f"{text[:40]!r} is no price; write it as 20 or 19.90"
+        message = f"{text[:40]!r} is not a price; write it as 20 or 19.90"
         raise FilterError(message)
     return float(text)

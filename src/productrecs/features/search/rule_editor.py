@@ -96,5 +96,5 @@ def _check_room(there: int, most: int) -> None:
 
 def _check_removed(number: int, *, was_there: bool) -> None:
     if not was_there:
-        message = f"there is none with the id {number}; `list` shows all"
+        message = f"no rule or synonym has the id {number}; `list` shows all"
         raise UnknownSearchRuleError(message)

@@ -22,66 +22,67 @@ from productrecs.tenancy.accounts.store import Store
 
 TITLES: Final = MappingProxyType(
     {
-        QueryFilter.ALL: ("search", "What was searched for"),
+        QueryFilter.ALL: ("search", "Search queries"),
         QueryFilter.NO_RESULTS: (
             "search-no-results",
-            "What was searched for and not found",
+            "Search queries without results",
         ),
-        QueryFilter.NO_CLICKS: ("search-no-clicks", "What was found and not clicked on"),
+        QueryFilter.NO_CLICKS: ("search-no-clicks", "Search queries without clicks"),
     }
 )
 RULE: Final = (
-    "One search is what somebody stayed with for three seconds, not each letter on the "
-    "way; spellings of one query count together. Clicks are live search-click events with "
-    "their words. Further pages, empty searches and imported history make neither searches "
-    "nor clicks. Rates are of searches and clicks of one query on one day; where a search "
-    "names its shopper (user_id), of the same one. A cart or "
-    "a sale follows a search when the same shopper clicked on the same product among its "
-    "results at most 30 days before; the last such click counts. It may be credited to a "
-    "recommendation as well: the two do not add up. Carts and sales are on their own day."
+    "One search is a query that a shopper stays with for three seconds, not each letter "
+    "typed on the way; spellings of one query count together. Clicks are live "
+    "search-click events with their query. Further pages, empty queries and imported "
+    "history are not counted. Rates are of searches and clicks of one query on one day; "
+    "where a search names its shopper (user_id), of the same shopper. A cart or a sale "
+    "follows a search when the same shopper clicked on the same product among its "
+    "results at most 30 days before; the last such click counts. It may be attributed "
+    "to a recommendation as well: the two do not add up. Carts and sales are on their "
+    "own day."
 )
 
 _APART: Final = (
-    "{} shoppers and days with a click are in no rate, as no search of theirs was counted: "
-    "send user_id with /v1/search, the same as in events."
+    "{} shoppers and days with a click are in no rate, because no search of theirs was "
+    "counted: send user_id with /v1/search, the same as in events."
 )
 
 _FOLLOWED: Final = (
     Definition("carts", "count", "add-to-carts of products clicked on in results"),
-    Definition("sales", "count", "lines bought of such products, no returns"),
-    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
-    Definition("revenue", "money", "their revenue in the store's currency, less returns"),
+    Definition("sales", "count", "order lines of such products, without returns"),
+    Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
+    Definition("revenue", "money", "their revenue in the store's currency, net of returns"),
     Definition("revenue_per_search", "money", "revenue / searches"),
 )
 _SEARCHERS: Final = Definition(
     "searchers",
     "count",
-    "different shoppers of each day who searched; a search that names none is one",
+    "different shoppers of each day who searched; a search without a shopper counts as one",
 )
 _CLICKED: Final = Definition(
-    "searchers_clicked", "count", "those of them who clicked on a result that day"
+    "searchers_clicked", "count", "of these, shoppers who clicked on a result that day"
 )
 COLUMNS: Final = (
-    Definition("query", "text", "as somebody typed it last"),
-    Definition("searches", "count", "how often it was searched for"),
-    Definition("no_results", "count", "how often nothing was found"),
+    Definition("query", "text", "as a shopper typed it most recently"),
+    Definition("searches", "count", "how often it was searched"),
+    Definition("no_results", "count", "how often it had no results"),
     Definition("clicks", "count", "clicks on its results"),
     _SEARCHERS,
     _CLICKED,
     Definition("click_through", "share", "searchers_clicked / searchers"),
-    Definition("mean_position", "number", "where in the list was clicked, from 1"),
+    Definition("mean_position", "number", "the position of the clicked results, from 1"),
     *_FOLLOWED,
 )
 _FIGURES: Final = (
-    Definition("searches", "count", "searches for words"),
-    Definition("queries", "count", "different ones that are told apart"),
-    Definition("no_result_rate", "share", "the part that found nothing"),
+    Definition("searches", "count", "searches with a query"),
+    Definition("queries", "count", "different queries"),
+    Definition("no_result_rate", "share", "the share without results"),
     _SEARCHERS,
     _CLICKED,
     Definition("click_through", "share", "searchers_clicked / searchers"),
     Definition("no_click_rate", "share", "the other searchers / searchers"),
     Definition("clicks", "count", "live clicks on results"),
-    Definition("mean_position", "number", "where in the list was clicked, from 1"),
+    Definition("mean_position", "number", "the position of the clicked results, from 1"),
     Definition("image_clicks", "count", "clicks on results of image searches"),
     *_FOLLOWED,
 )

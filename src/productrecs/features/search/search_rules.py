@@ -88,7 +88,7 @@ def checked_rule(rule: SearchRule) -> SearchRule:
     """
     query = " ".join(rule.query.split())
     if not _is_text(query):
-        message = f"a rule is for a query of up to {LONGEST_TEXT} characters"
+        message = f"the query of a rule may have at most {LONGEST_TEXT} characters"
         raise SearchRuleError(message)
     if rule.action is SearchRuleAction.REDIRECT:
         _check_redirect(rule)

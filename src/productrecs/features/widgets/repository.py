@@ -88,8 +88,8 @@ class WidgetRepository:
         types = set(self._transaction.execute(query).scalars()) | {widget_type}
         if len(types) > MOST_TYPES:
             message = (
-                f"settings are kept for up to {MOST_TYPES} types of widget; "
-                "set those of another to null first"
+                f"settings are stored for at most {MOST_TYPES} widget types; set those "
+                "of another type to null first"
             )
             raise TooManyWidgetTypesError(message)
         values = {

@@ -60,7 +60,7 @@ class WidgetConfig:
         settings = {name: value for name, value in merged.items() if value is not None}
         if len(settings) > MOST_SETTINGS or _size(settings) > MOST_SETTINGS_BYTES:
             message = (
-                f"the settings of one widget may be {MOST_SETTINGS} and take "
+                f"the settings of one widget may be at most {MOST_SETTINGS} and "
                 f"{MOST_SETTINGS_BYTES} bytes; set those you do not need to null"
             )
             raise WidgetConfigTooLargeError(message)

@@ -60,21 +60,21 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         "layout",
         SettingType.NAME,
         "carousel, grid, list or fbt (main product, add-ons and their sum); any other "
-        "name is a theme's own and drawn as the type's default",
+        "name belongs to a theme and is drawn as the type's default",
         "carousel",
         by_type=_LAYOUTS,
     ),
     WidgetSetting(
         "title",
         SettingType.TEXT,
-        'what stands above the products, "" for nothing; by default words for the type '
+        'the heading above the products, "" for none; by default a text for the type '
         "in the language of `locale`",
         most=200,
     ),
     WidgetSetting(
         "columns",
         SettingType.WHOLE,
-        "how many products stand side by side on a wide screen",
+        "how many products are side by side on a wide screen",
         4,
         by_type=_ONE_COLUMN,
         least=1,
@@ -83,7 +83,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "columns_mobile",
         SettingType.WHOLE,
-        "how many products stand side by side on a narrow screen",
+        "how many products are side by side on a narrow screen",
         2,
         by_type=_ONE_COLUMN,
         least=1,
@@ -92,7 +92,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "num",
         SettingType.WHOLE,
-        "how many products the widget asks for",
+        "how many products the widget requests",
         by_type=MappingProxyType({"search": 8}),
         of_store="rec_num",
         least=1,
@@ -101,13 +101,13 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "currency",
         SettingType.CURRENCY,
-        "the currency in which prices are written",
+        "the currency of prices",
         of_store="currency",
     ),
     WidgetSetting(
         "locale",
         SettingType.LOCALE,
-        "the language and region by which prices and words are written",
+        "the language and region in which prices and texts are written",
         of_store="language",
     ),
     WidgetSetting(
@@ -119,13 +119,13 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "accent_color",
         SettingType.TEXT,
-        "a CSS colour for buttons and links; null takes the page's own",
+        "a CSS colour for buttons and links; null uses the page's own",
         most=64,
     ),
     WidgetSetting(
         "corner_radius",
         SettingType.WHOLE,
-        "how round corners are, in pixels",
+        "the radius of corners, in pixels",
         8,
         most=_MOST_PIXELS,
     ),
@@ -139,7 +139,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "image_ratio",
         SettingType.TEXT,
-        "width to height of pictures, as CSS writes it",
+        "the aspect ratio of pictures, as in CSS",
         "1 / 1",
         most=32,
     ),
@@ -155,7 +155,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "show_add_to_cart",
         SettingType.SWITCH,
-        "whether a product has a button that puts it into the cart",
+        "whether each product has an add-to-cart button",
         default=False,
         by_type=MappingProxyType({"fbt": True, "cart": True}),
     ),
@@ -168,7 +168,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "badges",
         SettingType.TEXTS,
-        "what products of a source bear on their picture, by the source of the reply: "
+        "a badge on the pictures of a source's products, by the source of the reply: "
         '`{"trending": "Popular"}`',
         {},
         most=40,
@@ -176,8 +176,8 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "strings",
         SettingType.TEXTS,
-        "other words for the widget's own, by name; `/v1/widget-config` tells them all. "
-        "`price` is how 1234 is written: `1.234,00 €`",
+        "texts that replace the widget's own, by name; `/v1/widget-config` lists them "
+        "all. `price` is the pattern for 1234: `1.234,00 €`",
         {},
         most=200,
     ),

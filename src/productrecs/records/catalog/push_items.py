@@ -101,9 +101,9 @@ def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
 def _check_room(size: int, limit: int) -> None:
     if size > limit:
         message = (
-            f"the catalog would hold {size:,} items and the plan allows {limit:,}; nothing "
-            "of this push was stored. Updates always pass: delete items that are not sold "
-            "any more, or choose a larger plan"
+            f"the catalog would have {size:,} items and the plan allows {limit:,}; "
+            "nothing of this push was stored. Updates always pass: delete items that "
+            "are no longer sold, or choose a larger plan"
         )
         raise CatalogLimitError(message)
 

@@ -37,8 +37,8 @@ class IdempotencyRepository:
             return None
         if row.digest != call.digest:
             message = (
-                "this Idempotency-Key came with another body less than a day ago; give "
-                "each call a key of its own, and a retry the body that it had"
+                "this Idempotency-Key was used with another body less than a day ago; "
+                "use a new key for each call, and the same body for a retry"
             )
             raise IdempotencyConflictError(message)
         return str(row.answer)

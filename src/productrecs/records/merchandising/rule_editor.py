@@ -58,7 +58,7 @@ class RuleEditor:
             repository = RuleRepository(transaction, self.store.store_id)
             seq = repository.next_seq()
             if len(repository.all()) >= MAX_RULES:
-                message = f"a store has up to {MAX_RULES} rules; remove some first"
+                message = f"a store may have at most {MAX_RULES} rules; remove some first"
                 raise RuleError(message, "rules")
             rule = Rule(seq, clean, created_at=now_ms, updated_at=now_ms)
             repository.add(rule)

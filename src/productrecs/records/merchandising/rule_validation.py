@@ -46,7 +46,7 @@ def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
     """
     name = content.name.strip()
     if len(name) > MAX_NAME_LENGTH or "\0" in name:
-        message = f"a name has up to {MAX_NAME_LENGTH} characters"
+        message = f"a name may have at most {MAX_NAME_LENGTH} characters"
         raise RuleError(message, "name")
     lowest, highest = PRIORITIES
     if not lowest <= content.priority <= highest:
@@ -72,7 +72,7 @@ def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
 def _checked_target(target: RuleTarget) -> RuleTarget:
     words = tuple(sorted(folded_words(" ".join(target.title_words))))
     if len(words) > MAX_WORDS:
-        message = f"a rule asks for up to {MAX_WORDS} words of a title"
+        message = f"a rule may have at most {MAX_WORDS} title words"
         raise RuleError(message, "title_words")
     clean = RuleTarget(
         items=_distinct(target.items, MAX_ITEMS, MAX_ID_LENGTH, "items"),
@@ -85,11 +85,11 @@ def _checked_target(target: RuleTarget) -> RuleTarget:
     )
     for name, price in (("price_min", clean.price_min), ("price_max", clean.price_max)):
         if price is not None and not (math.isfinite(price) and abs(price) <= MAX_PRICE):
-            message = f"{name} is a number up to {MAX_PRICE:g}"
+            message = f"{name} must be a number up to {MAX_PRICE:g}"
             raise RuleError(message, name)
     low, high = clean.price_min, clean.price_max
     if low is not None and high is not None and low > high:
-        message = f"the least price ({low:g}) is above the greatest ({high:g})"
+        message = f"the lowest price ({low:g}) is above the highest ({high:g})"
         raise RuleError(message, "price_max")
     if clean.is_empty:
         message = "say which products: by item, category, title words or price"
@@ -100,10 +100,12 @@ def _checked_target(target: RuleTarget) -> RuleTarget:
 def _distinct(names: Iterable[str], most: int, longest: int, field: str) -> tuple[str, ...]:
     kept = tuple(dict.fromkeys(name for name in names if name.strip()))
     if len(kept) > most:
-        message = f"one rule names up to {most} {field}; make a second rule for the rest"
+        message = (
+            f"one rule may have at most {most} {field}; make a second rule for the rest"
+        )
         raise RuleError(message, field)
     if any(len(name) > longest or "\0" in name for name in kept):
-        message = f"one of the {field} is no name: they have up to {longest} characters"
+        message = f"one of the {field} is invalid: each has 1 to {longest} characters"
         raise RuleError(message, field)
     return kept
 
@@ -112,7 +114,7 @@ def _checked_places(content: RuleContent) -> ListFilter:
     places = content.places
     clash = set(places.only_in) & set(places.not_in)
     if clash:
-        message = f"the rule is said to hold in {min(clash)}, and not to"
+        message = f"the rule both includes and excludes {min(clash)}"
         raise RuleError(message, "places")
     if content.action is RuleAction.PIN and set(places.only_in) == {ListKind.SEARCH}:
         message = "in search a pin is for a query: productrecs search-rules add D pin QUERY"
@@ -138,10 +140,10 @@ def _check_strength(content: RuleContent) -> None:
     if strength is None:
         return
     if content.action not in {RuleAction.BOOST, RuleAction.BURY}:
-        message = f"{content.action} has no strength: boost and bury have"
+        message = f"{content.action} has no strength: only boost and bury have one"
         raise RuleError(message, "strength")
     if not 1 < strength <= MAX_STRENGTH:
-        message = f"a strength is a number above 1, up to {MAX_STRENGTH:g}"
+        message = f"the strength must be a number above 1, up to {MAX_STRENGTH:g}"
         raise RuleError(message, "strength")
 
 
@@ -149,15 +151,15 @@ def _check_pin(content: RuleContent) -> None:
     position, items = content.position, content.target.items
     if content.action is not RuleAction.PIN:
         if position is not None:
-            message = f"{content.action} has no position: only pin has"
+            message = f"{content.action} has no position: only pin has one"
             raise RuleError(message, "position")
         return
     if position is None or not 1 <= position <= MAX_POSITION:
         message = f"pin needs a position from 1 to {MAX_POSITION}"
         raise RuleError(message, "position")
     if content.target != RuleTarget(items=items):
-        message = "pin names its products by item, and by nothing else"
+        message = "pin takes its products by item only"
         raise RuleError(message, "target")
     if position + len(items) - 1 > MAX_POSITION:
-        message = f"the last of the pinned products would stand behind {MAX_POSITION}"
+        message = f"the last pinned product would be after position {MAX_POSITION}"
         raise RuleError(message, "items")

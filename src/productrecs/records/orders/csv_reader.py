@@ -49,7 +49,10 @@ def read_rows(
         number += 1
         if '"' not in line:
             if len(line) > MAX_LINE_LENGTH:
-                yield number, BrokenRow(f"the row is over {MAX_LINE_LENGTH} characters")
+                yield (
+                    number,
+                    BrokenRow(f"the row is longer than {MAX_LINE_LENGTH} characters"),
+                )
             elif line.strip(blanks):
                 cells = line.split(separator)
                 yield number, _plain(cells) if "'" in line else cells
@@ -92,7 +95,7 @@ def _quoted(
     alone is broken, and reading goes on at the next.
     """
     if len(line) > MAX_LINE_LENGTH:
-        return BrokenRow(f"the row is over {MAX_LINE_LENGTH} characters")
+        return BrokenRow(f"the row is longer than {MAX_LINE_LENGTH} characters")
     separator = csv_format.separator
     # With a line below, an open quote takes it in: then one row comes out of the two.
     alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
@@ -104,7 +107,7 @@ def _quoted(
     except (csv.Error, StopIteration):
         cells = []
     if len(cells) != csv_format.width:
-        return BrokenRow("a quote is opened on this line and not closed")
+        return BrokenRow("a quotation mark is opened on this line and not closed")
     lines.skip(taken.count)
     return cells
 

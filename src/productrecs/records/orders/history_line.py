@@ -148,10 +148,10 @@ def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
 def _identifier(text: str) -> str | None:
     name = text.strip()
     if len(name) > MAX_ID_LENGTH:
-        message = f"an id has {len(name)} characters; {MAX_ID_LENGTH} are possible"
+        message = f"an id has {len(name)} characters; at most {MAX_ID_LENGTH} are allowed"
         raise UnreadableRowError(message)
     if "\0" in name or not _is_unicode(name):
-        message = "an id holds a character that is no text"
+        message = "an id has a character that is not text"
         raise UnreadableRowError(message)
     return name or None
 

@@ -64,5 +64,5 @@ class HistoryReport(RowReport):
 
 def _time_words(text: str) -> str:
     if written_date_to_iso(text, day_first=True) is None:
-        return "is no date or time that can be read"
-    return "may have the day or the month first, and no other row of the file tells"
+        return "is not a readable date or time"
+    return "may have the day or the month first, and no other row of the file shows which"

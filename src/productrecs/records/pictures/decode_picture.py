@@ -89,7 +89,7 @@ class _Source(io.BytesIO):
         """Return the next bytes, a limited number of times."""
         self._reads += 1
         if self._reads > MAX_READS:
-            message = "the picture is made of too many parts; save it anew"
+            message = "the picture has too many parts; save it again"
             raise NotAPictureError(message)
         return super().read(size)
 
@@ -114,7 +114,7 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
     """
     kind = picture_format(data)
     if kind is None:
-        message = "this is no JPEG, PNG, WebP, AVIF or GIF"
+        message = "this is not a JPEG, PNG, WebP, AVIF or GIF"
         raise NotAPictureError(message)
     try:
         with Image.open(_Source(data), formats=(kind,)) as picture:
@@ -131,11 +131,11 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
 def _check_size(picture: Image.Image, data: bytes) -> None:
     width, height = picture.size
     if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
-        told = f"{MAX_PIXELS / 1e6:.3g} megapixels are the most"
+        told = f"{MAX_PIXELS / 1000000.0:.3g} megapixels are the maximum"
         message = f"the picture has {width} x {height} pixels; {told}"
         raise PictureTooLargeError(message)
     if min(width, height) < MIN_SIDE:
-        message = f"the picture has {width} x {height} pixels, too few to see anything"
+        message = f"the picture has {width} x {height} pixels, too few for a search"
         raise NotAPictureError(message)
     if "progressive" in picture.info:
         passes = data.count(_PASS)

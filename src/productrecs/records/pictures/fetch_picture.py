@@ -90,13 +90,13 @@ def fetch_picture(
     except ForbiddenUrlError as error:
         raise PictureUnavailableError(str(error), may_pass=False) from error
     except TimeoutError as error:
-        message = f"it did not come within {seconds:.0f} seconds"
+        message = f"it did not arrive within {seconds:.0f} seconds"
         raise PictureUnavailableError(message, may_pass=True) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         if time.monotonic() >= until:
-            message = f"it did not come within {seconds:.0f} seconds"
+            message = f"it did not arrive within {seconds:.0f} seconds"
         elif isinstance(error, socket.gaierror):
-            message = "its host is not known; see whether the address is right"
+            message = "its host is not known; check the address"
         else:
             message = f"the host cannot be reached ({type(error).__name__})"
         raise PictureUnavailableError(message, may_pass=True) from error
@@ -147,7 +147,7 @@ def _answer(
             wait_seconds=min(int(wait), 86_400) if wait.isdecimal() else 0,
         )
     if (response.getheader("content-encoding") or "identity").lower() != "identity":
-        message = "the host sent it compressed, though asked not to"
+        message = "the host sent it compressed although that was not requested"
         raise PictureUnavailableError(message, may_pass=False)
     content = _read(response)
     etag, modified = response.getheader("etag"), response.getheader("last-modified")
@@ -160,7 +160,7 @@ def _kept(value: str | None) -> str | None:
 
 def _read(response: http.client.HTTPResponse) -> bytes:
     parts, size = list[bytes](), 0
-    too_large = f"it has more than {MAX_BYTES >> 20} MiB"
+    too_large = f"it is larger than {MAX_BYTES >> 20} MiB"
     if (response.length or 0) > MAX_BYTES:
         raise PictureUnavailableError(too_large, may_pass=False)
     while part := response.read(_BLOCK):

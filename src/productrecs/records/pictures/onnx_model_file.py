@@ -52,7 +52,7 @@ def read_model_file(path: Path, kind: str) -> ModelFile:
     try:
         return _told(path, kind, digest, told)
     except (TypeError, ValueError, KeyError) as error:
-        message = f"{path.with_suffix('.json')} cannot be understood: {error!r}"
+        message = f"{path.with_suffix('.json')} is invalid: {error!r}"
         raise ModelFileError(message) from error
 
 
@@ -68,13 +68,15 @@ def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError) as error:
-        message = f"{path} needs {sidecar.name} beside it, and both to be read: {error}"
+        message = (
+            f"{path} needs {sidecar.name} beside it, and both must be readable: {error}"
+        )
         raise ModelFileError(message) from error
     if not isinstance(told, dict) or told.get("kind") != kind:
         message = f'{sidecar} must say "kind": "{kind}"'
         raise ModelFileError(message)
     if told.get("sha256") != digest:
-        message = f"{path} has the SHA-256 {digest}, which {sidecar.name} does not say"
+        message = f"{path} has the SHA-256 {digest}, which is not the one in {sidecar.name}"
         raise ModelFileError(message)
     return told, digest
 

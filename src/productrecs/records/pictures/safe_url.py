@@ -127,7 +127,7 @@ def resolve_target(
     scheme, host, port, path = _parts(url)
     is_trusted = host in trusted or f"{host}:{port}" in trusted
     if not is_trusted and port != _PORTS[scheme]:
-        raise _forbidden(f"port {port} is none of 80 and 443")
+        raise _forbidden(f"port {port} is not 80 or 443")
     addresses = list(lookup(host, port))
     if not addresses:
         message = f"{host} has no address"
@@ -142,17 +142,17 @@ def _parts(url: str) -> tuple[str, str, int, str]:
         raise _forbidden(f"it is longer than {_LONGEST} characters")
     url = url.strip()
     if _ODD.search(url):
-        raise _forbidden("it holds a blank, a control character or a backslash")
+        raise _forbidden("it contains a blank, a control character or a backslash")
     try:
         split = urlsplit(url)
         port = split.port
         host = split.hostname or ""
     except ValueError as error:
-        raise _forbidden("it is no address") from error
+        raise _forbidden("it is not an address") from error
     if split.scheme not in _PORTS:
-        raise _forbidden("it begins with neither http:// nor https://")
+        raise _forbidden("it starts with neither http:// nor https://")
     if "@" in split.netloc:
-        raise _forbidden("it holds a user or a password")
+        raise _forbidden("it contains a user or a password")
     path = split.path or "/"
     if split.query:
         path += "?" + split.query
@@ -161,7 +161,7 @@ def _parts(url: str) -> tuple[str, str, int, str]:
 
 def _ascii(host: str) -> str:
     if not host or "%" in host:
-        raise _forbidden("it names no host")
+        raise _forbidden("it has no host")
     if ":" in host:
         return host
     try:
@@ -170,9 +170,9 @@ def _ascii(host: str) -> str:
         try:
             name = idna.encode(host, uts46=True).decode()
         except (idna.IDNAError, UnicodeError) as error:
-            raise _forbidden("its host is no name") from error
+            raise _forbidden("its host is not a valid name") from error
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,253}", name):
-        raise _forbidden("its host is no name")
+        raise _forbidden("its host is not a valid name")
     return name.lower().rstrip(".")
 
 
@@ -184,4 +184,4 @@ def _escaped(path: str) -> str:
 
 
 def _forbidden(why: str) -> ForbiddenUrlError:
-    return ForbiddenUrlError(f"the picture's address is refused: {why}")
+    return ForbiddenUrlError(f"the picture's address is rejected: {why}")

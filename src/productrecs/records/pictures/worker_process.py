@@ -172,7 +172,7 @@ def _exactly(line: socket.socket, length: int, until: float) -> bytes:
         line.settimeout(left)
         part = line.recv(length - len(data))
         if not part:
-            message = "the other process is gone"
+            message = "the worker process has ended"
             raise ConnectionError(message)
         data += part
     return bytes(data)

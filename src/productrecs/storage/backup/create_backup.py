@@ -64,10 +64,10 @@ def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
     """
     target = wish.target
     if not target.parent.is_dir() or target.is_dir():
-        message = f"{target} cannot be a file; name one in a folder that is there"
+        message = f"{target} cannot be a file; choose a name in an existing folder"
         raise TargetExistsError(message)
     if target.exists() and not wish.replace:
-        message = f"{target} is there already; choose another name, or say --force"
+        message = f"{target} exists; choose another name, or use --force"
         raise TargetExistsError(message)
     with temp_folder(target.parent, ".backup-") as folder:
         packed = folder / "packed"
@@ -111,7 +111,7 @@ def _copied(
                 _copy(wish, snapshot, copy, sum(map(_size, kept.values())), begin)
                 return {DATABASE: opened.enter_context(copy.open("rb")), **kept}
             missing = gone
-    message = "uploads come and go too quickly; make the backup again"
+    message = "uploads change too quickly; run the backup again"
     raise BackupError(message)
 
 

@@ -34,8 +34,8 @@ def check_free_space(folder: Path, size: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < size + _SPARE:
         message = (
-            f"{folder} has {free / 1e9:.2f} GB free and this needs {size / 1e9:.2f} GB: "
-            "make room, or choose another disk"
+            f"{folder} has {free / 1000000000.0:.2f} GB free and this needs "
+            f"{size / 1000000000.0:.2f} GB: free some space, or choose another disk"
         )
         raise InsufficientSpaceError(message)
 

@@ -94,11 +94,11 @@ def read_manifest(content: bytes) -> BackupManifest:
 
 def not_a_backup() -> NotABackupError:
     """Return the refusal of a file that is something else."""
-    message = "this is no backup of ProductRecs; make one with `productrecs backup FILE`"
+    message = "this is not a backup of ProductRecs; make one with `productrecs backup FILE`"
     return NotABackupError(message)
 
 
 def damaged_backup(how: str) -> DamagedBackupError:
     """Return the refusal of a backup that is not whole."""
-    message = f"this backup is damaged ({how}); take another one. Nothing was changed"
+    message = f"this backup is damaged ({how}); use another one. Nothing was changed"
     return DamagedBackupError(message)

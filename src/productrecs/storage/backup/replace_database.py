@@ -104,7 +104,7 @@ def _locked(database: _Database) -> bool:
         return False  # nobody can work with it, but somebody may want to look into it
     except apsw.BusyError as error:
         message = (
-            "the service, or another command, works on this data folder: stop it first. "
+            "the service, or another command, uses this data folder: stop it first. "
             "Nothing was changed"
         )
         raise InUseError(message) from error
@@ -120,8 +120,8 @@ def _check(database: _Database | None, folder: Path, *, replace: bool) -> bool:
         is_empty = False
     if not is_empty and not replace:
         message = (
-            f"{path} holds data already: restore into another folder (--data), or say "
-            "--force, which keeps them in a folder beside it"
+            f"{path} is not empty: restore into another folder (--data), or use --force, "
+            "which keeps the present data in a folder beside it"
         )
         raise TargetExistsError(message)
     return is_empty

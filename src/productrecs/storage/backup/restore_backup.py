@@ -107,7 +107,7 @@ def _stage(path: Path, staged: Path, begin: Begin) -> BackupManifest:
     begin("checking", 1)
     found = verify_database(staged / DATABASE)
     if (found.schema, found.rows) != (manifest.schema, manifest.rows):
-        raise damaged_backup("it holds other rows than it says")
+        raise damaged_backup("it does not have the number of rows in its manifest")
     _prepare(staged)
     return manifest
 
@@ -150,8 +150,8 @@ def _check_server(connection: sa.Connection, *, replace: bool) -> None:
     )
     if found and not replace:
         message = (
-            f"this database holds {found} stores already: restore into an empty one, or "
-            "say --force, which deletes them"
+            f"this database has {found} stores already: restore into an empty one, or "
+            "use --force, which deletes them"
         )
         raise TargetExistsError(message)
 
@@ -169,7 +169,7 @@ def _fill_server(staged: Path, place: RestoreTarget, advance: Advance) -> None:
                     server.insert_rows(transaction, table, rows)
                     advance(len(rows))
             if count_rows(transaction) != count_rows(reading):
-                raise damaged_backup("rows were lost on the way")
+                raise damaged_backup("rows were lost during the restore")
     finally:
         source.close()
         server.close()

@@ -34,7 +34,7 @@ def normalise_domain(text: str) -> str:
         message = f"{text!r} is not a domain; write it like shop.example.com"
         raise DomainError(message)
     if host.startswith(_RESERVED):
-        message = f"{host!r} begins with search- or look-, which would hide its own scripts"
+        message = f"{host!r} starts with search- or look-, which would hide its own scripts"
         raise DomainError(message)
     return host
 
@@ -53,7 +53,7 @@ def validate_new_domain(text: str) -> str:
     if broken or len(host) > _LONGEST_HOST:
         shown = broken[0] if broken else host
         message = (
-            f"{shown[:80]!r} can be in no domain: between dots stand 1 to 63 letters, "
+            f"{shown[:80]!r} is not valid in a domain: between dots are 1 to 63 letters, "
             "digits and hyphens, and a hyphen is neither first nor last"
         )
         raise DomainError(message)

@@ -127,7 +127,7 @@ class AccountRepository:
         try:
             self._connection.execute(stores.insert().values(row))
         except sa.exc.IntegrityError as error:
-            message = f"{store.domain} is registered already; `store show` shows it"
+            message = f"{store.domain} is already registered; `store show` shows it"
             raise DomainTakenError(message) from error
         self._connection.execute(store_heads.insert().values(store_id=store.store_id))
         self._move_version()

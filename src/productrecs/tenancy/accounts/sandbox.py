@@ -37,7 +37,8 @@ def sandbox_of(database: Database, store: Store) -> Store | None:
         found = AccountRepository(connection).find(_domain_of(store))
     if found is not None and not found.is_sandbox:
         message = (
-            f"{found.domain} is a store itself, so {store.domain} can have no test store"
+            f"{found.domain} is a registered store, so {store.domain} cannot have a test "
+            "store"
         )
         raise DomainTakenError(message)
     return found
@@ -89,7 +90,7 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
         NoSandboxError: the store is a real one.
     """
     if not sandbox.is_sandbox:
-        message = f"{sandbox.domain} is no test store; nothing was changed"
+        message = f"{sandbox.domain} is not a test store; nothing was changed"
         raise NoSandboxError(message)
     emptied = replace(sandbox, store_id=new_store_id(), created_at=clock())
     with database.transaction() as transaction:
@@ -101,6 +102,6 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
 
 def _domain_of(store: Store) -> str:
     if store.is_sandbox:
-        message = f"{store.domain} is a test store itself"
+        message = f"{store.domain} is a test store; only its store can have one"
         raise NoSandboxError(message)
     return normalise_domain(_BEFORE + store.domain)

@@ -108,7 +108,7 @@ def find_store(database: Database, domain: str) -> Store:
     with database.reading() as connection:
         store = AccountRepository(connection).find(normalise_domain(domain))
     if store is None:
-        message = f"no store has the domain {domain}; `store list` names all"
+        message = f"no store has the domain {domain}; `store list` lists all"
         raise UnknownStoreError(message)
     return store
 

@@ -70,7 +70,7 @@ def _currency(text: str) -> str:
     # Interface 4 bounds a currency by its length alone; shops also count in points.
     name = text.strip().upper()
     if not 1 <= len(name) <= MAX_CURRENCY_LENGTH or not name.isprintable():
-        message = f"1 to {MAX_CURRENCY_LENGTH} characters, best a code such as EUR"
+        message = f"1 to {MAX_CURRENCY_LENGTH} characters, preferably a code such as EUR"
         raise ValueError(message)
     return name
 
@@ -79,7 +79,7 @@ def _timezone(text: str) -> str:
     try:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        message = "a zone's name such as Europe/Berlin or UTC"
+        message = "the name of a time zone such as Europe/Berlin or UTC"
         raise ValueError(message) from error
     return text
 
@@ -149,71 +149,74 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 SETTINGS: Final[tuple[StoreSetting, ...]] = (
-    StoreSetting("language", _language, "the language that the store's texts are in"),
+    StoreSetting("language", _language, "the language of the store's texts"),
     StoreSetting(
-        "currency", _currency, "the currency of prices and of lines that name none"
+        "currency", _currency, "the currency of prices and of order lines without one"
     ),
-    StoreSetting("timezone", _timezone, "the zone in which the store's days begin and end"),
     StoreSetting(
-        "rec_num", _whole(1, 20), "how many products a reply holds when none is asked"
+        "timezone", _timezone, ("the time zone in which the store's days start and end")
+    ),
+    StoreSetting(
+        "rec_num",
+        _whole(1, 20),
+        ("how many products a reply has when the request does not say"),
     ),
     StoreSetting(
         "allow_repeat_recommendations",
         _switch,
-        "whether what a shopper already bought may be recommended again",
+        "whether products that the shopper already bought may be recommended again",
     ),
     StoreSetting(
         "repeat_after_days",
         _whole(0, 3650),
-        "after how many days it may be again all the same; 0 is never",
+        "after how many days a bought product may be recommended again; 0: never",
     ),
-    StoreSetting(
-        "hide_out_of_stock", _switch, "whether products that cannot be bought are hidden"
-    ),
+    StoreSetting("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
     StoreSetting(
         "visual_recommendations",
         _switch,
-        "whether products that look alike are recommended, and complete short lists",
+        "whether visually similar products are recommended, also to fill short lists",
     ),
     StoreSetting(
         "explore_percent",
         _percent(20),
-        "in how many of a hundred mix and browse lists the last place tries a new product",
+        "the percentage of mix and browse lists whose last place explores a new product",
     ),
     StoreSetting(
         "learned_order",
         _switch,
-        "whether what shoppers click may order mix lists, once that was found better",
+        "whether an order learned from shoppers' clicks may rank mix lists, if tests "
+        "show that it is better",
     ),
     StoreSetting(
         "trending_metric",
         _one_of("orders", "units", "revenue"),
         "what trending counts: orders, units or revenue",
     ),
-    StoreSetting("trending_days", _whole(1, 365), "how many days trending looks back"),
-    StoreSetting(
-        "trending_min_price", _money, "trending hides products that cost less than this"
-    ),
+    StoreSetting("trending_days", _whole(1, 365), "how many days trending covers"),
+    StoreSetting("trending_min_price", _money, "the lowest price of products in trending"),
     StoreSetting(
         "search_sold_out",
         _one_of("mixed", "last", "hidden"),
-        "whether search lists what cannot be bought among the rest (mixed), after it "
+        "whether search shows unavailable products among the others (mixed), after them "
         "(last), or not at all (hidden)",
     ),
     StoreSetting(
         "holdout_percent",
         _percent(90),
-        "how many shoppers in a hundred get empty lists, to measure what lists are worth",
+        "the percentage of shoppers who get empty lists, to measure what "
+        "recommendations sell",
     ),
     StoreSetting(
         "holdout_test",
         _test_name,
-        "what the holdout test is called; another name draws other shoppers",
+        "the name of the holdout test; a new name draws new shoppers",
     ),
     StoreSetting(
         "demand_forecast",
         _switch,
-        "whether demand is forecast each night; `store enable-demand` also begins at once",
+        "whether demand is forecast each night; `store enable-demand` also starts a "
+        "first forecast",
     ),
     StoreSetting(
         "lead_time_days",
@@ -223,12 +226,13 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     StoreSetting(
         "service_level",
         _percent(99.9, 50),
-        "in how many of a hundred orders at suppliers stock should last until they come",
+        "the percentage of orders at suppliers for which stock should last until they "
+        "arrive",
     ),
     StoreSetting(
         "order_every_days",
         _whole(1, 365),
-        "how many days an order at a supplier should last on top of its lead time",
+        "how many days an order at a supplier should last beyond its lead time",
     ),
     StoreSetting(
         "overstock_days",
@@ -260,5 +264,5 @@ def parse_setting(name: str, text: str) -> SettingValue:
     try:
         return setting.parse(text)
     except ValueError as error:
-        message = f"{name}={text} is not possible: {name} is {error}"
+        message = f"{name}={text} is invalid: {name} is {error}"
         raise SettingError(message) from error

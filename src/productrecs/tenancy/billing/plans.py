@@ -74,7 +74,7 @@ def read_plans(text: str) -> Plans:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message = f"it is not TOML: {error}"
+        message = f"it is not valid TOML: {error}"
         raise PlansError(message) from error
     return MappingProxyType(
         {**DEFAULT_PLANS, **{name: _plan(name, said) for name, said in tables.items()}}
@@ -83,10 +83,10 @@ def read_plans(text: str) -> Plans:
 
 def _plan(name: str, said: object) -> Plan:
     if not _NAME.fullmatch(name):
-        message = f"{name!r} cannot be a plan's name; use small letters, such as gold"
+        message = f"{name!r} is not a valid name of a plan; use small letters, such as gold"
         raise PlansError(message)
     if not isinstance(said, dict):
-        message = f"{name} is no table; write [{name}] and below it what the plan allows"
+        message = f"{name} is not a table; write [{name}] and below it what the plan allows"
         raise PlansError(message)
     unknown = said.keys() - {*_LIMITS, "days"}
     if unknown:

@@ -39,7 +39,7 @@ class Subscription:
             BillingInactiveError: it does not; the message says why.
         """
         if not self.is_active(now_ms):
-            message = f"{self._why()}; events, orders and deletions go on all the same"
+            message = f"{self._why()}; events, orders and deletions are still accepted"
             raise BillingInactiveError(message)
 
     def changed(self, plan: Plan, now_ms: int, ends_at: int | None = None) -> Self:
@@ -64,7 +64,7 @@ class Subscription:
         if self.suspended_at is not None:
             return "this store is suspended; ask whoever runs this service to resume it"
         ended = iso(self.ends_at or 0)
-        return f"this store's plan ({self.plan}) ended at {ended}; it needs another"
+        return f"this store's plan ({self.plan}) ended at {ended}; it needs a new one"
 
 
 def first_subscription(plan: Plan, now_ms: int) -> Subscription:

@@ -266,5 +266,5 @@ def _opened(path: Path) -> UsageFile:
         os.close(file)
         raise
     os.close(file)
-    message = f"{path} is not whole"
+    message = f"{path} is incomplete"
     raise ValueError(message)

@@ -88,7 +88,7 @@ class TextEmbedder:
                     self._loaded = _Loaded(self.model)
             rows = self._loaded.embed([self.model.prefix + one for one in texts])
         except Exception as error:  # the libraries' own are of no common kind
-            message = f"{self.model.path} cannot be run: {error}"
+            message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
         if rows.shape[:-1] != (len(texts),):
             message = f"{self.model.path} gives {rows.shape} for {len(texts)} texts"
@@ -162,5 +162,7 @@ def _check(tokenizer: Path, told: Mapping[str, Any]) -> None:
         message = f"the model's tokenizer cannot be read: {error}"
         raise ModelFileError(message) from error
     if told.get("tokenizer_sha256") != digest:
-        message = f"{tokenizer} has the SHA-256 {digest}, which the sidecar does not say"
+        message = (
+            f"{tokenizer} has the SHA-256 {digest}, which is not the one in the sidecar"
+        )
         raise ModelFileError(message)

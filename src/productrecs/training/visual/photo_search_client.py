@@ -50,7 +50,7 @@ class PhotoWorkerError(ProductRecsError):
 
     def __init__(self) -> None:
         """Say what to do."""
-        message = "photos cannot be looked at just now; send this one again in a moment"
+        message = "photo search is not available right now; retry in a moment"
         super().__init__(message)
 
 

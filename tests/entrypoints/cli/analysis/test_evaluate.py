@@ -1,4 +1,4 @@
-"""A store's past is evaluated on the command line, and a small one is told so."""
+"""`productrecs evaluate`: backtests a store, and reports too little data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list is explained on the command line, for people and for scripts."""
+"""`productrecs explain`: a list with its reasons, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers are reported on the command line: as a table, as CSV and as JSON."""
+"""`productrecs report`: figures as a table, CSV and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong, one store or machine of each kind, and nothing else."""
+"""`productrecs doctor`: finds each kind of problem, and nothing else."""
 
 import json
 import threading
@@ -245,7 +245,7 @@ def test_a_quota_and_a_catalog_that_are_nearly_used_up(
 
     calls, items = wrongs(shell, "note", PRODUCTRECS_PLANS=str(plans))
 
-    assert "10 of the 10 calls" in calls
+    assert "10 of 10 calls" in calls
     assert "its catalog has 50 of the 52 items of its plan -> delete items, or" in items
 
 
@@ -561,7 +561,7 @@ def test_anonymous_widgets_beside_named_orders(
     (found,) = wrongs(shell)
 
     assert (
-        "attribution will be zero because widgets are anonymous while orders carry "
+        "attribution will be zero because widgets are anonymous while orders have "
         "customer ids" in found
     )
     assert "30 were under another id: cust... bought, s_" in found
@@ -589,7 +589,9 @@ def test_sales_without_any_shown_recommendation_are_noted(
         services, healthy, [*views, *(of_customer(n, None) for n in range(30))], system_ms()
     )
 
-    assert "no widget tells what it showed: attribution is zero" in wrongs(shell, "note")[0]
+    assert (
+        "no widget reports what it shows: attribution is zero" in wrongs(shell, "note")[0]
+    )
 
 
 def test_orders_that_name_nobody(
@@ -600,7 +602,7 @@ def test_orders_that_name_nobody(
 
     (found,) = wrongs(shell)
 
-    assert "67 % of the lines bought name no shopper" in found
+    assert "67 % of the bought order lines name no shopper" in found
 
 
 def test_widgets_that_do_not_say_where_and_who(
@@ -614,9 +616,9 @@ def test_widgets_that_do_not_say_where_and_who(
 
     unplaced, sessions, addresses = wrongs(shell, "note")
 
-    assert "100 % of what is shown or clicked tells no widget or source" in unplaced
+    assert "100 % of impressions and clicks name no widget or source" in unplaced
     assert "no widget sends a session id (pr_sid)" in sessions
-    assert "shoppers are called by their e-mail addresses" in addresses
+    assert "shoppers are identified by their e-mail addresses" in addresses
 
 
 def test_clocks_that_differ_or_stand_still(
@@ -628,8 +630,8 @@ def test_clocks_that_differ_or_stand_still(
 
     differ, still = wrongs(shell)
 
-    assert "its newest events went back by up to 60 minutes" in differ
-    assert "200 events in a row have the very same time" in still
+    assert "its newest events jump back by up to 60 minutes" in differ
+    assert "200 events in a row have exactly the same time" in still
 
 
 def of_customer(number: int, session: str | None) -> NewOrder:

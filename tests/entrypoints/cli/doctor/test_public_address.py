@@ -1,4 +1,4 @@
-"""The doctor asks at the base URL, and sees what a proxy makes of a request."""
+"""`productrecs doctor`: requests its base URL and checks the proxy's headers."""
 
 from __future__ import annotations
 

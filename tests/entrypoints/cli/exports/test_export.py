@@ -1,4 +1,4 @@
-"""Does a store that was exported and imported elsewhere hold the same?"""
+"""`productrecs export`: an export imported elsewhere gives the same store."""
 
 import csv
 import json

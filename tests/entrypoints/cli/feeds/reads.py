@@ -1,4 +1,4 @@
-"""Files of other shops as the importer reads them, without a database."""
+"""Product files read by the importer, without a database."""
 
 import io
 from datetime import datetime

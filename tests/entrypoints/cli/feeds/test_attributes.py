@@ -1,4 +1,4 @@
-"""Brand, colour and the like of every kind of file come with the items."""
+"""Attributes: brand, colour and others of every file format reach the items."""
 
 from pathlib import Path
 

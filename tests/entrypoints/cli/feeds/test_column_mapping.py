@@ -1,4 +1,4 @@
-"""A mapping file says which column is what, and mistakes in it are told."""
+"""Column mapping files: columns and values are mapped, errors are explained."""
 
 from pathlib import Path
 

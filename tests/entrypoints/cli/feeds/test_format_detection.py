@@ -1,4 +1,4 @@
-"""A file is known by what stands in it, whatever its name is."""
+"""Format detection: by content, whatever the file name."""
 
 import io
 

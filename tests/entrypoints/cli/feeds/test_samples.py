@@ -1,4 +1,4 @@
-"""Each kind of export becomes the items that its shop sells, variants as one."""
+"""Sample exports: each becomes its shop's items, variants merged."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Descriptions, prices and paths are read as a person would."""
+"""Value parsing: descriptions, prices and category paths."""
 
 import time
 

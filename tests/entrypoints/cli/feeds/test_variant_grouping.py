@@ -1,4 +1,4 @@
-"""Rows of one product meet, however far apart they stand and however large the file is."""
+"""Variant grouping: rows of one product merge, whatever their distance and file size."""
 
 import random
 import tracemalloc

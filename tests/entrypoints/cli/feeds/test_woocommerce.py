@@ -1,4 +1,4 @@
-"""What a WooCommerce export writes, and others write in its columns, is read as meant."""
+"""WooCommerce product exports, also as other programs write them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A feed is read item by item, and a hostile one is refused before it costs anything."""
+"""XML feeds: read item by item; hostile ones are rejected early."""
 
 import io
 import tracemalloc

@@ -1,4 +1,4 @@
-"""An import of events that is killed loses nothing and doubles nothing."""
+"""Event import: a killed one loses nothing and stores nothing twice."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Items, orders and events come in from files, and what is wrong with them is told."""
+"""Imports of items, orders and events: results, and messages about bad rows."""
 
 import gzip
 import io
@@ -163,7 +163,7 @@ def test_more_items_than_one_push_holds_come_in(
         ("items.xlsx", zipped("xl/workbook.xml", "a"), "an Excel workbook (.xlsx)"),
         ("items.ods", zipped("content.xml", "a"), "an OpenDocument spreadsheet"),
         ("items.zip", zipped("a.csv", "b.csv"), "2 files (a.csv, b.csv)"),
-        ("items.zip", b"PK\x03\x04 nothing", "not a zip archive"),
+        ("items.zip", b"PK\x03\x04 nothing", "cannot be unpacked"),
         ("items.csv", "ID,Titel,Preis\n1,Zelt,9\n", 'title = "Titel"'),
     ],
 )

@@ -1,4 +1,4 @@
-"""Exports of shop platforms and feeds become catalog, or are only looked at."""
+"""Item import: platform exports and feeds, stored or as a dry run."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -109,7 +109,7 @@ def test_a_dry_run_is_told_in_words(shell: CommandLine, shop: str) -> None:
     assert result.exit_code == 1
     assert "row 1 would create DB_1: " in result.stdout
     assert "2 would be created, 0 would be updated, 2 skipped" in result.stdout
-    assert "the catalog would hold 2." in result.stdout
+    assert "the catalog would have 2." in result.stdout
     assert "row 4 skipped: 'free' is not a price" in result.stderr
 
 

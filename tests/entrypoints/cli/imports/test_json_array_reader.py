@@ -1,4 +1,4 @@
-"""The members of an array come out one at a time, wherever its blocks are cut."""
+"""JSON array reader: members one at a time, whatever the block boundaries."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Orders come in from a shop's export or a mapped table, or are only looked at."""
+"""Order import: platform exports and mapped tables, stored or as a dry run."""
 
 import json
 from collections.abc import Callable

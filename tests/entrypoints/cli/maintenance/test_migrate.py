@@ -1,4 +1,4 @@
-"""Can an operator see whether a start would migrate, and read the interface as a file?"""
+"""`productrecs migrate --check` and `productrecs openapi`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules are added, listed, switched and removed from the command line."""
+"""`productrecs rules`: added, listed, disabled and removed."""
 
 from __future__ import annotations
 

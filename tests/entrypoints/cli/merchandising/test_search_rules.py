@@ -1,4 +1,4 @@
-"""Do the verbs of search's rules say what they did, and refuse in words?"""
+"""`productrecs synonyms` and `search-rules`: results and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a copy of the supervisor a process of its own, in all that matters?"""
+"""Forked child process: independent of the supervisor in all that matters."""
 
 import os
 import signal

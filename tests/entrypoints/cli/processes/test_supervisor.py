@@ -1,4 +1,4 @@
-"""Does the service outlive its processes, and do they never outlive it?"""
+"""Supervisor: restarts its processes, and they never outlive it."""
 
 import contextlib
 import http.client

@@ -1,4 +1,4 @@
-"""Does a process stop whatever it was about to do when it was told so?"""
+"""Supervisor link: a process stops whenever it is told to."""
 
 import signal
 import threading

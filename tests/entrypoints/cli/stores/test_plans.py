@@ -1,4 +1,4 @@
-"""A store's plan is chosen, stopped and resumed from the command line."""
+"""`productrecs store set-plan`, `suspend` and `resume`."""
 
 import json
 from pathlib import Path
@@ -143,7 +143,7 @@ def test_an_operators_own_plans_are_listed_given_and_last_as_they_say(
     ("text", "reason"),
     [
         ("[tiny]\nmonthly_calls = 1", "lacks catalog_items"),
-        ("=", "not TOML"),
+        ("=", "not valid TOML"),
         ("\udcff", "utf-8"),
         (None, "No such file"),
     ],

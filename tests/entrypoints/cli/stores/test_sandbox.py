@@ -1,4 +1,4 @@
-"""`productrecs store sandbox`: one test store a store, never in the place of a real one."""
+"""`productrecs store sandbox`: one test store per store, never replacing a real one."""
 
 from productrecs.entrypoints.logs import redact_secrets
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
@@ -45,7 +45,7 @@ def test_a_test_store_has_none_itself(shell: CommandLine) -> None:
 
     refusal = shell.refused("store", "sandbox", "test.shop.example", "--reset")
 
-    assert "is a test store itself" in refusal
+    assert "is a test store; only its store can have one" in refusal
 
 
 def test_a_real_store_at_that_address_is_left_alone(shell: CommandLine) -> None:
@@ -54,7 +54,7 @@ def test_a_real_store_at_that_address_is_left_alone(shell: CommandLine) -> None:
 
     refusal = shell.refused("store", "sandbox", "shop.example", "--reset")
 
-    assert "test.shop.example is a store itself" in refusal
+    assert "test.shop.example is a registered store" in refusal
     assert shell.told("store", "show", "test.shop.example")["store_id"] == real["store_id"]
 
 

@@ -1,4 +1,4 @@
-"""Settings and origins are shown and changed from the command line."""
+"""`productrecs settings` and `origins`: show and change."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_every_setting_is_listed_with_default_and_meaning(
     assert told["timezone"] == {
         "value": "Europe/Berlin",
         "default": "UTC",
-        "meaning": "the zone in which the store's days begin and end",
+        "meaning": "the time zone in which the store's days start and end",
     }
     text = shell("settings", shop)
     assert all(setting.name in text and setting.meaning in text for setting in SETTINGS)

@@ -1,4 +1,4 @@
-"""Stores are registered, shown, given keys and deleted from the command line."""
+"""`productrecs store`: create, show, rotate keys and delete."""
 
 import json
 from pathlib import Path
@@ -86,12 +86,12 @@ def test_a_password_comes_from_input_and_is_kept_as_a_hash(
     [
         (("--domain", "search-shop.example"), "search-"),
         (("--domain", "/"), "not a domain"),
-        (("--domain", "-x.com"), "'-x' can be in no domain"),
-        (("--domain", "x-.com"), "'x-' can be in no domain"),
+        (("--domain", "-x.com"), "'-x' is not valid in a domain"),
+        (("--domain", "x-.com"), "'x-' is not valid in a domain"),
         (("--domain", f"{'x' * 64}.com"), "1 to 63 letters"),
-        (("--domain", ".".join(["x" * 60] * 5)), "can be in no domain"),
+        (("--domain", ".".join(["x" * 60] * 5)), "is not valid in a domain"),
         (("--domain", "shop..com"), "not a domain"),
-        (("--domain", "taken.example"), "registered already"),
+        (("--domain", "taken.example"), "already registered"),
         (("--domain", "b.example", "--plan", "gold"), "trial, starter"),
         (("--domain", "b.example", "--timezone", "Mars/Base"), "Europe/Berlin"),
         (("--domain", "b.example", "--currency", "euros, in cash"), "EUR"),

@@ -1,4 +1,4 @@
-"""A store's demand is forecast from the command line, and reported on it."""
+"""`productrecs forecast`: forecasts a store, and the report shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training can be asked for, and then it is done."""
+"""`productrecs train`: trains at once."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A store's constants can be asked for and shown, and the background chooses them too."""
+"""`productrecs tune`: hyperparameters, also tuned by the background job."""
 
 import threading
 

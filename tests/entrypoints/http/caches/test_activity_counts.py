@@ -1,4 +1,4 @@
-"""Is activity counted afresh, and spared where counting is slow?"""
+"""Activity counts: recounted, and cached where counting is slow."""
 
 from __future__ import annotations
 

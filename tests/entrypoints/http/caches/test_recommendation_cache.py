@@ -1,4 +1,4 @@
-"""Are kept replies dropped, written anew or made anew just when they should be?"""
+"""Recommendation cache: entries are dropped, revalidated or recomputed when due."""
 
 from __future__ import annotations
 

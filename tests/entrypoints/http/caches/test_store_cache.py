@@ -1,4 +1,4 @@
-"""Does a shop in memory follow its store's settings, whoever looked first?"""
+"""Store cache: an open store follows its settings, whoever reads first."""
 
 from __future__ import annotations
 

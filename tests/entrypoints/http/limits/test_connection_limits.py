@@ -1,4 +1,4 @@
-"""Who may connect, and who has to go when there are too many?"""
+"""Connection limits: who is accepted, and which connections are closed for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a process let go when it is behind, and when does it take all again?"""
+"""Load shedding: what is rejected under overload, and when it ends."""
 
 import asyncio
 import time

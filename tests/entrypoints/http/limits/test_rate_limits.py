@@ -1,4 +1,4 @@
-"""Who asks too often waits; everybody else does not."""
+"""Rate limits: heavy callers wait, all others do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who waits while a turn is long, in which order, and who is refused?"""
+"""Request queue: who waits, in which order, and who is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keeper brings counts to the database, and nobody waits for it or fails with it."""
+"""Usage metering: counts reach the database, and no request waits or fails for it."""
 
 from __future__ import annotations
 

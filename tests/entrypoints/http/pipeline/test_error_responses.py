@@ -1,4 +1,4 @@
-"""Every expected error that can reach a caller has its status; none is forgotten."""
+"""Error responses: every expected error that reaches a caller has a status."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Does a store with many photos keep others waiting, or out?"""
+"""Photo pool: a store with many photos does not block the others."""
 
 from __future__ import annotations
 

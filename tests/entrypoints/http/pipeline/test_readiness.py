@@ -1,4 +1,4 @@
-"""May requests come? Each named check that says no, and what is only mentioned."""
+"""Readiness: each check that fails it, and what is only reported."""
 
 from __future__ import annotations
 
@@ -192,4 +192,4 @@ def test_a_process_that_is_not_ready_for_long_says_why_once(
         eventually(said)
 
     assert len(said()) == 1
-    assert "the process that writes is not there yet" in said()[0]
+    assert "the writer process is not running yet" in said()[0]

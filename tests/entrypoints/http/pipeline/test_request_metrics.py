@@ -1,4 +1,4 @@
-"""Is everything counted where it belongs, and added up over all processes?"""
+"""Request metrics: counted in the right series, summed over all processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches wait for a thread, not forever, and hand on what goes wrong."""
+"""Search pool: bounded waiting for a thread, and errors are passed on."""
 
 from __future__ import annotations
 

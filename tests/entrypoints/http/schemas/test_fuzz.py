@@ -1,4 +1,4 @@
-"""Can anything at all make a reader do worse than refuse?"""
+"""Fuzzing of the body readers: any input is read or rejected."""
 
 from __future__ import annotations
 

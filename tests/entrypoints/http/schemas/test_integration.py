@@ -1,4 +1,4 @@
-"""Are the bodies of integration calls read as the contract says, and refused in place?"""
+"""Integration schemas: read as the contract says; errors have a location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a push of items read to the letter of the contract, and refused with its place?"""
+"""Item schema: read exactly as the contract says; errors have a location."""
 
 from __future__ import annotations
 

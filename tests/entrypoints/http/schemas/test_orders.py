@@ -1,4 +1,4 @@
-"""Is an order read to the letter of the contract, and refused with its place?"""
+"""Order schema: read exactly as the contract says; errors have a location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a 422 reply always small, whole and readable, whatever it is about?"""
+"""Validation errors: a 422 reply is always small, complete and readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is each setting of a widget read as what it is, and refused in its place?"""
+"""Widget settings schema: each value is validated; errors have a location."""
 
 from __future__ import annotations
 

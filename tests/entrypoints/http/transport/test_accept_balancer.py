@@ -1,4 +1,4 @@
-"""Do the processes of a service share the connections of a burst?"""
+"""Accept balancer: processes share the connections of a burst."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a request leave behind, and how long may its body take?"""
+"""Connection: state after a request, and timeouts for bodies."""
 
 from __future__ import annotations
 

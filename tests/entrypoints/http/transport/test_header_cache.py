@@ -1,4 +1,4 @@
-"""Which calls need not be parsed, since their heads came before?"""
+"""Header cache: which requests need no parsing because their head is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which requests may be answered before the application is asked, and in what order?"""
+"""Immediate replies: which requests are answered before the application, in which order."""
 
 from __future__ import annotations
 

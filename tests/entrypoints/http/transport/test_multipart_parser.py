@@ -1,4 +1,4 @@
-"""A file is taken out of its form as it comes, and nothing that is no such form is."""
+"""Streaming multipart parser: extracts the file as it arrives, rejects other forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is JSON read as strictly as we mean it, and is a refusal of use?"""
+"""JSON parser: strict, with helpful errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are large, encoded and broken-off bodies refused, and early enough?"""
+"""Request body: large, encoded and incomplete bodies are rejected early."""
 
 from __future__ import annotations
 

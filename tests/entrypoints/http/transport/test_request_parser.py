@@ -1,4 +1,4 @@
-"""Do we read requests as others do, and refuse what can be read in two ways?
+"""Request parser: agrees with other parsers, and rejects ambiguous requests.
 
 The reference is h11. What both accept must be read the same; what only we refuse is in
 `STRICTER`. The control is uvicorn with httptools, which mistakes a body for a request.

@@ -1,4 +1,4 @@
-"""Does an API process stop without failing anybody, and cut off who wastes its time?"""
+"""HTTP server: a graceful stop fails no request, and stalled clients are cut off."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Is what lists try stored once, and does no reply wait for it?"""
+"""Exploration log: explored items are stored once, and no reply waits for it."""
 
 from __future__ import annotations
 

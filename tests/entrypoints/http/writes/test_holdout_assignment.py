@@ -1,4 +1,4 @@
-"""Is a shopper's arm the same in every process, and does no reply wait for its storing?"""
+"""Holdout assignment: the same arm in every process, and no reply waits for it."""
 
 from __future__ import annotations
 

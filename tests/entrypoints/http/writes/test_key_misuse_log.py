@@ -1,4 +1,4 @@
-"""What pages give away of a store is noted for its owner, and nothing else is."""
+"""Key misuse log: leaked keys and unknown origins are stored for the owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the processes that answer and the one that writes lose nothing between them?"""
+"""Remote writer: API processes and the writer process lose nothing between them."""
 
 from __future__ import annotations
 

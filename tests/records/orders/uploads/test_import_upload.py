@@ -1,4 +1,4 @@
-"""What was handed in comes into the books once, in its order, whatever breaks off."""
+"""Upload import: stored once, in order, whatever interrupts it."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_a_file_that_breaks_every_import_fails_in_the_end(
     found = desk.find(upload_id)
     assert found.status == UploadStatus.FAILED
     assert [error.row for error in found.errors] == [0]
-    assert "broken off" in found.errors[0].message
+    assert "interrupted" in found.errors[0].message
     assert desk.find(next_id).status == UploadStatus.DONE
     assert list(desk.folder.path.iterdir()) == []
 

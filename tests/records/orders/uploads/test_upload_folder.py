@@ -1,4 +1,4 @@
-"""An uploaded file is safe or gone, and never more than the disk can bear."""
+"""Upload folder: files are stored whole or not at all, within the disk's space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service whose processes end the moment they are told to: what a stop must not be."""
+"""Broken variant: processes end the moment they are told to stop."""
 
 from __future__ import annotations
 

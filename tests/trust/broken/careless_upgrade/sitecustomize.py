@@ -1,4 +1,4 @@
-"""A service that takes the body of a request with `Upgrade` for the next request."""
+"""Broken variant: the body of a request with `Upgrade` is read as the next request."""
 
 from productrecs.entrypoints.http.transport import request_parser
 

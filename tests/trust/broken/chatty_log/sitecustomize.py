@@ -1,4 +1,4 @@
-"""A service that logs what it receives and keeps a copy: what no shopper would like."""
+"""Broken variant: logs what it receives and stores a copy."""
 
 from __future__ import annotations
 

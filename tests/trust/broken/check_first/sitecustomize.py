@@ -1,4 +1,4 @@
-"""A service that looks whether a push fits and stores it then: what the limit must see."""
+"""Broken variant: checks the catalog limit outside the transaction that stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that keeps the photos it was shown: what no shopper would like."""
+"""Broken variant: stores the photos that shoppers send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service whose processes read the accounts once: what a rotated key must not meet."""
+"""Broken variant: processes read the accounts only once."""
 
 from __future__ import annotations
 

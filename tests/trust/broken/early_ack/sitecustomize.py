@@ -1,4 +1,4 @@
-"""A service that answers before it commits: what the tests of `kill -9` must see."""
+"""Broken variant: answers before it commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that waits for every client as long as it likes, however slow that is."""
+"""Broken variant: no timeouts for slow clients."""
 
 from productrecs.entrypoints.http.transport.connection import HttpConnection
 

@@ -1,4 +1,4 @@
-"""A service whose photos wait in one queue, whichever store they come from."""
+"""Broken variant: one photo queue for all stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that keeps a little of every list it was asked for: a slow leak."""
+"""Broken variant: keeps a little of every list, a slow memory leak."""
 
 from __future__ import annotations
 

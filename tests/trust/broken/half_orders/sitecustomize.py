@@ -1,4 +1,4 @@
-"""A service that keeps half of some orders: what the tests of cut connections must see."""
+"""Broken variant: stores half of some orders."""
 
 from __future__ import annotations
 

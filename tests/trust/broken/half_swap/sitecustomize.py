@@ -1,4 +1,4 @@
-"""A service that swaps a model engine by engine: what the test of swaps must see."""
+"""Broken variant: swaps a model engine by engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service whose database leaves deleted content where it lies: see the erasure's test."""
+"""Broken variant: the database does not overwrite deleted content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that lets go of nothing it opened: what the soak must see.
+"""Broken variant: leaks memory, files and threads.
 
 It leaks at a steady rate from its first list on, however few calls a busy machine answers.
 """

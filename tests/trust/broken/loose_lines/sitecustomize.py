@@ -1,4 +1,4 @@
-"""A service that counts in the memory of each process, and seldom brings it anywhere."""
+"""Broken variant: usage is counted in process memory and seldom stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that takes in whatever is sent, however much that is."""
+"""Broken variant: no limit on bytes received at once."""
 
 from productrecs.storage.byte_budget import ByteBudget
 

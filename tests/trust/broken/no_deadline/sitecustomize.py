@@ -1,4 +1,4 @@
-"""A service that waits for its writes as long as they take."""
+"""Broken variant: no timeout for writes."""
 
 from productrecs.entrypoints.http.writes import write_client
 

@@ -1,4 +1,4 @@
-"""A service that lets each write wait for a lock by itself, one after the other."""
+"""Broken variant: each write waits for the lock by itself."""
 
 from __future__ import annotations
 

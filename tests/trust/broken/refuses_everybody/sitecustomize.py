@@ -1,4 +1,4 @@
-"""A service that thinks itself behind at all times: what the test of overload must see."""
+"""Broken variant: sheds load at all times."""
 
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
 

@@ -1,4 +1,4 @@
-"""A service that stores what fits of a push: what "all or nothing" must see."""
+"""Broken variant: stores the part of a push that fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that writes before it shows a list, once a file `broken` is beside its data."""
+"""Broken variant: writes before it shows a list, once `broken` is beside its data."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> No
         parts.append(f"{report.folded:,} merged into these as variants or pictures")
     if report.hidden:
         parts.append(f"{report.hidden:,} not published and left out")
-    holds = "would hold" if dry_run else "holds"
+    holds = "would have" if dry_run else "has"
     for note in report.notes:
         click.echo(note, err=True)
     if dry_run and not as_json:

@@ -39,7 +39,7 @@ class OverloadedError(ProductRecsError):
 
     def __init__(self) -> None:
         """Use the fixed message."""
-        super().__init__("too many requests at once; send this one again")
+        super().__init__("too many requests at once; retry")
 
 
 class LoadShedder:

@@ -100,7 +100,7 @@ class RateLimit:
         wait = empty_at - now - self.at_once / self.per_second
         if wait > 1e-9:  # noqa: PLR2004 - what sums of doubles differ by
             message = (
-                f"more than {self.at_once:,} calls came at once of this "
+                f"more than {self.at_once:,} calls arrived at once from this "
                 f"{self.name.decode()}; it may send {self.per_second:g} a second"
             )
             full = BucketLevel(self, cell, whose, held)

@@ -66,15 +66,15 @@ TAGS: Final = (
         "name": "integration",
         "description": "Called by store plugins: connect, appearance, training, status.",
     },
-    {"name": "public", "description": "What anybody may ask: the index and the health."},
+    {"name": "public", "description": "Public: the index and the health checks."},
     {
         "name": "documentation",
-        "description": "The guides, this description, and both for assistants.",
+        "description": "The guides, this description, and both for AI assistants.",
     },
 )
 _PRODUCT: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "One product of a reply; `source` names the engine that supplied it.",
+    "description": "One product of a reply; `source` is the engine that suggested it.",
     "required": ["id", "title", "price", "image_url", "product_url"],
     "properties": {
         "id": {"type": "string"},
@@ -84,7 +84,9 @@ _PRODUCT: Final[dict[str, Any]] = {
         "product_url": {"type": ["string", "null"]},
         "score": {
             "type": "number",
-            "description": "It falls down the list, and compares within one reply only.",
+            "description": (
+                "Scores decrease down the list; compare them within one reply only."
+            ),
         },
         "source": {
             "type": "string",
@@ -96,14 +98,17 @@ _PRODUCT: Final[dict[str, Any]] = {
 }
 _RESULT: Final[dict[str, Any]] = {
     **_PRODUCT,
-    "description": "One product of a search; `source` tells whether words found it.",
+    "description": "One product of a search; `source` says whether words found it.",
     "properties": {
         **_PRODUCT["properties"],
         "source": {"type": "string", "enum": ["search", "similar", "trending"]},
         "highlight": {
             "type": "object",
-            "description": "With `highlight=true`: the parts that answer the query, as "
-            "HTML, in <mark>; null where none does. All else in it is escaped.",
+            "description": (
+                "With `highlight=true`: the parts that match the query, as "
+                "HTML, in <mark>; null if none does. Everything else in it "
+                "is escaped."
+            ),
             "required": ["title", "description"],
             "properties": {
                 "title": {"type": ["string", "null"]},
@@ -114,19 +119,24 @@ _RESULT: Final[dict[str, Any]] = {
 }
 _ERROR: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "Every refusal but 422: in words, and as a code for programs. Who sends "
-    "`Accept: application/problem+json` gets the form of RFC 9457, with these members.",
+    "description": (
+        "Every error except 422: a message, and a code for programs. With "
+        "`Accept: application/problem+json` the reply is in the format of "
+        "RFC 9457, with these members."
+    ),
     "required": ["detail", "code", "doc_url", "request_id"],
     "properties": {
         "detail": {"type": "string", "description": "What is wrong, and what to do."},
-        "code": {"type": "string", "description": "The same for programs."},
-        "doc_url": {"type": "string", "description": "The guide on this very code."},
-        "request_id": {"type": "string", "description": "As in X-Request-Id."},
+        "code": {"type": "string", "description": "The same, for programs."},
+        "doc_url": {"type": "string", "description": "The guide's section on this code."},
+        "request_id": {"type": "string", "description": "The same as X-Request-Id."},
     },
 }
 _UNFIT: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "A request that does not fit its schema: each problem with its place.",
+    "description": (
+        "A request that does not match its schema: each problem with its location."
+    ),
     "required": ["detail"],
     "properties": {
         "detail": {
@@ -141,7 +151,7 @@ _UNFIT: Final[dict[str, Any]] = {
                     },
                     "msg": {"type": "string"},
                     "type": {"type": "string"},
-                    "input": {"description": "What came, cut at 256 bytes."},
+                    "input": {"description": "The input, cut at 256 bytes."},
                     "ctx": {"type": "object"},
                 },
             },
@@ -150,7 +160,9 @@ _UNFIT: Final[dict[str, Any]] = {
 }
 _HEADERS: Final = {
     "X-Request-Id": {
-        "description": "Finds this request in the log; a valid one that came in is echoed.",
+        "description": (
+            "Identifies this request in the log; a valid one in the request is echoed."
+        ),
         "schema": {"type": "string"},
         "example": REQUEST_ID,
     },
@@ -160,31 +172,39 @@ _HEADERS: Final = {
         "example": 2,
     },
     "RateLimit-Policy": {
-        "description": "How many calls (q) may come in how many seconds (w), for the key "
-        "and for the address. On every reply where the installation limits them.",
+        "description": (
+            "How many calls (q) are allowed in how many seconds (w), per key "
+            "and per address. On every reply if the installation has rate "
+            "limits."
+        ),
         "schema": {"type": "string"},
         "example": '"key";q=500;w=10',
     },
     "RateLimit": {
-        "description": "How many calls may come at once now (r), and in how many seconds "
-        "all of them may (t).",
+        "description": (
+            "How many calls are left now (r), and in how many seconds all "
+            "are available again (t)."
+        ),
         "schema": {"type": "string"},
         "example": '"key";r=0;t=10',
     },
     "X-Billing-Status": {
-        "description": "Absent while all is well. `warn` from 80 % of the month's calls; "
-        "`over_quota` when they are used up and `suspended` when the plan is over or the "
-        "store was stopped: then the reply has no content.",
+        "description": (
+            "Absent normally. `warn` from 80 % of the month's calls; "
+            "`over_quota` when they are used up and `suspended` when the "
+            "plan has ended or the store is suspended: then the reply has no "
+            "content."
+        ),
         "schema": {"type": "string", "enum": [one.value for one in BillingStatus]},
         "example": "warn",
     },
     "X-Quota-Used": {
-        "description": "The month's metered calls, this one included; from 80 % on.",
+        "description": "The month's metered calls, including this one; from 80 % on.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 8_214,
     },
     "X-Quota-Limit": {
-        "description": "How many the plan allows; from 80 % on.",
+        "description": "How many calls the plan allows; from 80 % on.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 10_000,
     },
@@ -202,7 +222,10 @@ _SCHEMES: Final = {
         "type": "apiKey",
         "in": "header",
         "name": "X-Pub-Key",
-        "description": "The publishable key as a header, which makes a browser ask first.",
+        "description": (
+            "The publishable key as a header, which makes a browser send a preflight "
+            "request."
+        ),
     },
     "bearer": {
         "type": "http",
@@ -220,7 +243,7 @@ _OPERATOR: Final = {
     "operatorToken": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The installation's own token, PRODUCTRECS_METRICS_TOKEN.",
+        "description": "The installation's token, PRODUCTRECS_METRICS_TOKEN.",
     },
 }
 _SECRET: Final = ("bearer", "secretKey")

@@ -18,7 +18,7 @@ class ErrorExample(NamedTuple):
 ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
     {
         "bad_path": ErrorExample(
-            "The path is no percent-encoded UTF-8",
+            "The path is not percent-encoded UTF-8",
             "the item id in the path is not UTF-8; percent-encode it as UTF-8",
         ),
         "too_many_items": ErrorExample(
@@ -30,17 +30,17 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "a store may have 50 types of widgets; use one that it has",
         ),
         "widget_config_too_large": ErrorExample(
-            "Settings of over 64 KiB",
-            "the settings of one widget may be 200 and take 65536 bytes; set those you do "
-            "not need to null",
+            "Settings larger than 64 KiB",
+            "the settings of one widget may be at most 200 and 65536 bytes; set those "
+            "you do not need to null",
         ),
         "missing_columns": ErrorExample(
-            "A header without its columns",
+            "A header without required columns",
             "the CSV has no column item_id; its first line names them: "
             "order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
         ),
         "report_impossible": ErrorExample(
-            "No such report, or not to be asked so",
+            "An unknown report or grouping",
             "group by any of day, widget, source, position, each once",
         ),
         "upload_stalled": ErrorExample(
@@ -53,110 +53,111 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
         ),
         "key_missing": ErrorExample(
             "No key",
-            "no key came; send the publishable key (pk_...) as the parameter `key`",
+            "no key was sent; send the publishable key (pk_...) as the parameter `key`",
         ),
-        "key_invalid": ErrorExample("A key that nobody has", "no store has this key"),
+        "key_invalid": ErrorExample("An unknown key", "no store has this key"),
         "secret_key_required": ErrorExample(
             "A publishable key where a secret one is needed",
             "this needs the secret key (sk_...) as the header X-API-Key",
         ),
         "secret_key_in_address": ErrorExample(
             "A secret key as the parameter `key`",
-            "a secret key must never stand in an address; send it as the header X-API-Key, "
+            "a secret key must never be in an address; send it as the header X-API-Key, "
             "and replace it now with `productrecs keys rotate`",
         ),
         "metrics_token_invalid": ErrorExample(
-            "Not the operator",
-            "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do",
+            "Not the operator's token",
+            "send PRODUCTRECS_METRICS_TOKEN as a bearer token; keys of stores are not "
+            "accepted",
         ),
         "billing_inactive": ErrorExample(
-            "The plan is over, or the store suspended",
-            "this store's plan (trial) ended at 2026-11-21T09:00:00.000Z; it needs "
-            "another; events, orders and deletions go on all the same",
+            "The plan has ended, or the store is suspended",
+            "this store's plan (trial) ended at 2026-11-21T09:00:00.000Z; it needs a "
+            "new one; events, orders and deletions are still accepted",
         ),
         "plan_limit_catalog": ErrorExample(
-            "New items that do not fit into the catalog",
-            "the catalog would hold 1,001 items and the plan allows 1,000; nothing of this "
-            "push was stored. Updates always pass: delete items that are not sold any "
-            "more, or choose a larger plan",
+            "New items exceed the plan's catalog",
+            "the catalog would have 1,001 items and the plan allows 1,000; nothing of "
+            "this push was stored. Updates always pass: delete items that are no longer "
+            "sold, or choose a larger plan",
         ),
         "origin_refused": ErrorExample(
             "A page of another origin",
-            "pages of other origins may not ask here; programs send no Origin",
+            "pages of other origins are not allowed; programs send no Origin",
         ),
         "item_unknown": ErrorExample(
-            "No such item",
+            "Unknown item",
             "the catalog has no item of this id; nothing was deleted",
         ),
         "guide_unknown": ErrorExample(
-            "No such guide",
+            "Unknown guide",
             "there is no guide of this name; try quickstart, items, orders",
         ),
         "picture_unknown": ErrorExample(
-            "No such picture",
-            "no look has this picture any more; GET /v1/looks names what there is",
+            "Unknown picture",
+            "no look has this picture any more; GET /v1/looks lists the current ones",
         ),
         "build_unknown": ErrorExample(
-            "No such build",
-            "no such build; the guide for widgets has the tags of this release",
+            "Unknown build",
+            "no such build; the guide for widgets lists the tags of this release",
         ),
         "upload_unknown": ErrorExample(
-            "No such upload",
-            "this store has no upload of this id; POST /orders/upload gives one",
+            "Unknown upload",
+            "this store has no upload with this id; POST /orders/upload returns one",
         ),
-        "not_found": ErrorExample("No such file", "there is no such file"),
+        "not_found": ErrorExample("Unknown file", "there is no such file"),
         "idempotency_key_reused": ErrorExample(
             "The same key with another body",
-            "this Idempotency-Key came with another body less than a day ago; give each "
-            "call a key of its own, and a retry the body that it had",
+            "this Idempotency-Key was used with another body less than a day ago; use a "
+            "new key for each call, and the same body for a retry",
         ),
         "body_too_large": ErrorExample(
             "Too large", "the body may be at most 1048576 bytes"
         ),
         "image_too_large": ErrorExample(
             "Over 10 MiB or 25 megapixels",
-            "the picture has 9000 x 6000 pixels; 25 megapixels are the most",
+            "the picture has 9000 x 6000 pixels; 25 megapixels are the maximum",
         ),
         "body_encoded": ErrorExample(
             "A compressed body",
-            "send the body without Content-Encoding, not compressed",
+            "send the body uncompressed, without Content-Encoding",
         ),
         "not_a_form": ErrorExample(
             "No form",
             "send the file as multipart/form-data, in a part named 'file'",
         ),
         "too_many_requests": ErrorExample(
-            "Too often from one address, or by one key",
-            "more than 600 calls came at once of this address; it may send 10 a second",
+            "Too many calls from one address, or with one key",
+            "more than 600 calls arrived at once from this address; it may send 10 a "
+            "second",
         ),
         "too_many_uploads": ErrorExample(
-            "Twenty wait already",
-            "20 uploads of this store wait or run; send this one when they are done",
+            "Twenty uploads wait already",
+            "20 uploads of this store are waiting or running; send this one when they "
+            "are finished",
         ),
         "overloaded": ErrorExample(
-            "Too much at once", "too many requests at once; send this one again"
+            "Too many requests at once", "too many requests at once; retry"
         ),
         "search_rebuilding": ErrorExample(
-            "The index was damaged", "the search index is being built anew; try again"
+            "The index was damaged", "the search index is being rebuilt; retry"
         ),
-        "storage_busy": ErrorExample(
-            "The database is busy", "the database is busy; try again"
-        ),
+        "storage_busy": ErrorExample("The database is busy", "the database is busy; retry"),
         "storage_full": ErrorExample(
             "The disk is full", "the disk is full; nothing was stored"
         ),
         "storage_broken": ErrorExample(
-            "The disk failed", "the disk failed to make a write durable; try again"
+            "The disk failed", "the disk could not make a write durable; retry"
         ),
         "storage_unavailable": ErrorExample(
-            "The database is away", "the database cannot be reached; try again"
+            "The database is not reachable", "the database cannot be reached; retry"
         ),
         "headers_too_large": ErrorExample(
-            "A head of over 64 KiB", "send fewer or shorter headers"
+            "A request head larger than 64 KiB", "send fewer or shorter headers"
         ),
         "not_ready": ErrorExample(
-            "It has only just started",
-            "not ready: still reading the stores into memory",
+            "The process has only just started",
+            "not ready: still loading the stores",
         ),
     }
 )

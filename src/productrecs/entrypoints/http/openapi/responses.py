@@ -14,18 +14,21 @@ from productrecs.entrypoints.http.transport.error_body import ERROR_GUIDE
 
 REQUEST_ID: Final = "req_7Yt3kQ0vXn"
 _WORDS: Final = {
-    400: "The request cannot be what was meant; `code` says why.",
-    401: "No key, or not one that may do this.",
-    402: "Not within the plan; `code` says whether it ended or its catalog is full.",
-    403: "Not from a page of another origin.",
-    404: "There is no such thing.",
-    409: "It contradicts an earlier call; `code` says which.",
+    400: "The request is invalid; `code` says why.",
+    401: "No valid key, or a key that is not allowed here.",
+    402: (
+        "The plan does not allow it; `code` says whether it has ended or its catalog is "
+        "full."
+    ),
+    403: "Pages of other origins are not allowed.",
+    404: "Not found.",
+    409: "A conflict with an earlier call; `code` says which.",
     413: "The body is too large.",
-    415: "The body is encoded, or of another type than is read here.",
-    422: "The request does not fit its schema.",
-    431: "The head of the request is over 64 KiB; it is refused before it is read.",
-    429: "Too many at a time; retry after the seconds in Retry-After.",
-    503: "Not now; retry after the seconds in Retry-After.",
+    415: "The body is encoded, or its media type is not supported.",
+    422: "The request does not match its schema.",
+    431: "The head of the request is larger than 64 KiB.",
+    429: "Too many requests; retry after the seconds in Retry-After.",
+    503: "Temporarily unavailable; retry after the seconds in Retry-After.",
 }
 VALIDATION_FAILED: Final = 422
 _PASSING: Final = frozenset({429, 503})
@@ -89,7 +92,7 @@ def success_response(
 
 def not_modified_response() -> Responses:
     """Return the documented reply to whoever has the present one already."""
-    words = "`If-None-Match` named the present reply; there is no body."
+    words = "`If-None-Match` has the current ETag; there is no body."
     return {304: {"description": words}}
 
 
@@ -124,8 +127,8 @@ def request_body(
     if text:
         content["text/plain"] = {"schema": schema, "examples": shown}
         said["description"] = (
-            "JSON text. As `text/plain` it is read alike, and a browser sends it to "
-            "another origin without asking first."
+            "JSON text. `text/plain` is read the same way, and browsers send it to "
+            "another origin without a preflight request."
         )
     return {"requestBody": said}
 
@@ -172,16 +175,18 @@ def recommendations_response(
 
 _RESULT_EXAMPLE: Final = {**PRODUCT_EXAMPLE, "score": 14.2, "source": "search"}
 _RELAXED: Final = {
-    "description": "What had to be given up to find enough: `spelling` where a word that "
-    "no product has was read as another, `words` where some products hold only some of "
-    "the words. Absent otherwise.",
+    "description": (
+        "How the query was relaxed to find enough: `spelling` if a word that "
+        "no product has was corrected, `words` if some products have only "
+        "some of the words. Otherwise absent."
+    ),
     "schema": {"type": "string", "enum": ["spelling", "words"]},
     "example": "spelling",
 }
 
 
 _REDIRECT: Final = {
-    "description": "Where the merchant sends who searches for this. Absent otherwise.",
+    "description": "The merchant's redirect for this query. Otherwise absent.",
     "schema": {"type": "string"},
     "example": "/help/shipping",
 }
@@ -203,7 +208,7 @@ def photo_search_response() -> Responses:
     shown = {**PRODUCT_EXAMPLE, "score": 0.83, "source": "similar"}
     schema = object_schema(results={"type": "array", "items": ref("Result")})
     return success_response(
-        "The products, the most alike first.", schema, {"results": [shown]}
+        "The products, most similar first.", schema, {"results": [shown]}
     )
 
 
@@ -212,8 +217,10 @@ _BOX: Final = {
     "items": {"type": "number", "minimum": 0, "maximum": 1},
     "minItems": 4,
     "maxItems": 4,
-    "description": "x, y, width and height as fractions of the upright picture, from its "
-    "top left.",
+    "description": (
+        "x, y, width and height as fractions of the upright picture, from "
+        "its top left corner."
+    ),
 }
 _SPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
 
@@ -232,7 +239,7 @@ def analysis_response() -> Responses:
         "products": [{**PRODUCT_EXAMPLE, "score": 0.81, "source": "similar"}],
     }
     schema = object_schema(hotspots={"type": "array", "items": spot, "maxItems": 8})
-    return success_response("The places, the surest first.", schema, {"hotspots": [shown]})
+    return success_response("The areas, most certain first.", schema, {"hotspots": [shown]})
 
 
 def look_response() -> Responses:

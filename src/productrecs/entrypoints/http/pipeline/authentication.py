@@ -195,7 +195,10 @@ def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
     scheme, _, sent = headers.get(b"authorization", b"").partition(b" ")
     is_right = secrets.compare_digest(sent.strip(), token.encode())
     if scheme.lower() != b"bearer" or not is_right:
-        message = "send PRODUCTRECS_METRICS_TOKEN as a bearer token; no store's key will do"
+        message = (
+            "send PRODUCTRECS_METRICS_TOKEN as a bearer token; keys of stores are not "
+            "accepted"
+        )
         raise MetricsTokenError(message)
 
 
@@ -244,7 +247,7 @@ def authenticate(
     """
     if keys.query and keys.query.startswith(SECRET_PREFIX):
         message = (
-            "a secret key must never stand in an address; send it as the header X-API-Key, "
+            "a secret key must never be in an address; send it as the header X-API-Key, "
             "and replace it now with `productrecs keys rotate`"
         )
         raise SecretKeyInUrlError(message)
@@ -261,12 +264,14 @@ def _by_secret(
 ) -> Caller:
     if secret is None:
         if publishable is None:
-            message = "no key came; send the secret key as the header X-API-Key"
+            message = "no key was sent; send the secret key as the header X-API-Key"
             raise MissingKeyError(message)
         message = "this needs the secret key (sk_...) as the header X-API-Key"
         raise SecretKeyRequiredError(message)
     if secret.startswith(PUBLISHABLE_PREFIX):
-        message = "a publishable key came as X-API-Key; this needs the secret key (sk_...)"
+        message = (
+            "a publishable key was sent as X-API-Key; this needs the secret key (sk_...)"
+        )
         raise SecretKeyRequiredError(message)
     store = accounts.by_secret_key(secret)
     if store is None:
@@ -279,16 +284,14 @@ def _by_publishable(
     publishable: str | None, secret: str | None, accounts: AccountDirectory
 ) -> Caller:
     if publishable is None:
-        message = "no key came; send the publishable key (pk_...) as the parameter `key`"
+        message = (
+            "no key was sent; send the publishable key (pk_...) as the parameter `key`"
+        )
         if secret is not None:
-            message = (
-                "this takes the publishable key (pk_...) as the parameter `key`, no other"
-            )
+            message = "this needs the publishable key (pk_...) as the parameter `key`"
         raise MissingKeyError(message)
     store = accounts.by_publishable_key(publishable)
     if store is None:
-        message = (
-            "no store has this publishable key; look it up with `productrecs store show`"
-        )
+        message = "no store has this publishable key; `productrecs store show` shows it"
         raise InvalidKeyError(message)
     return Caller(store, Credential.PUBLISHABLE)

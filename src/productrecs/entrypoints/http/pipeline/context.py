@@ -81,7 +81,7 @@ class Context:
         try:
             return await asyncio.wait_for(reading, READ_SECONDS)
         except TimeoutError as error:
-            message = "the database does not answer; send the request again"
+            message = "the database does not answer; retry"
             raise StorageBusyError(message) from error
 
     @property

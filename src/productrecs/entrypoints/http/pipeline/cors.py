@@ -58,5 +58,5 @@ def check_origin(origin: str | None, base: str) -> None:
         ForeignOriginError: for any other origin.
     """
     if origin is not None and urlsplit(base).netloc != origin.partition("://")[2].lower():
-        message = "pages of other origins may not ask here; programs send no Origin"
+        message = "pages of other origins are not allowed; programs send no Origin"
         raise ForeignOriginError(message)

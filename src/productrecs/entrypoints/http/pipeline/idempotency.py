@@ -21,8 +21,10 @@ IdempotencyKeyHeader = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=MAX_KEY_LENGTH,
-        description="A name of your choice for this call, good for a day: a retry with the "
-        "same name and body changes nothing and gets the first reply.",
+        description=(
+            "A key that you choose for this call, valid for a day: a retry with "
+            "the same key and body changes nothing and gets the first reply."
+        ),
         examples=["push-2026-11-22-0001"],
     ),
 ]

@@ -26,7 +26,7 @@ _MOST_WAITING: Final = 24
 
 
 def _too_many() -> QueueFullError:
-    return QueueFullError("too many photos at once; send this one again")
+    return QueueFullError("too many photos at once; retry")
 
 
 class FairQueue:

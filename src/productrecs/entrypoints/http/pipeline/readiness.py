@@ -35,13 +35,11 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 """While writes fail: it is over within a second."""
 _FULL_BYTES: Final = 1 << 16
 DAMAGED: Final = (
-    "a part of the database cannot be read; productrecs doctor says more, and only a "
-    "backup mends it"
+    "a part of the database cannot be read; productrecs doctor shows which; restore a "
+    "backup"
 )
 
-UNCONFIRMED: Final = (
-    "a write was not confirmed in time: does the process that writes answer?"
-)
+UNCONFIRMED: Final = "a write was not confirmed in time: check the writer process"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ class Dependencies:
         failed = self._database.outcomes.failed_write
         if isinstance(failed, UnconfirmedWriteError):
             return UNCONFIRMED
-        return self._disk if failed is None else f"writes are refused: {failed}"
+        return self._disk if failed is None else f"the database rejects writes: {failed}"
 
     def _look_at_storage(self) -> None:
         """Try a write, since there may have been none, and look at the disk."""
@@ -123,7 +121,7 @@ class Dependencies:
         except UnsafeStorageError:
             newer = "a newer program migrated the database; replace this one"
             return Readiness(warnings={"migrations": newer})
-        behind = "the database is behind this program's schema; productrecs migrate"
+        behind = "the database is behind this program's schema; run productrecs migrate"
         return Readiness({"migrations": behind})
 
     def _of_jobs(self) -> dict[str, str]:
@@ -134,7 +132,9 @@ class Dependencies:
         if now_ms - since < MAX_JOB_WAIT_MS:
             return {}
         minutes = (now_ms - since) // MINUTE_MS
-        message = f"a job has been due for {minutes} minutes: does productrecs worker run?"
+        message = (
+            f"a job has been due for {minutes} minutes: check that productrecs worker runs"
+        )
         return {"jobs": message}
 
 

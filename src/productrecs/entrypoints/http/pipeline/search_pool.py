@@ -45,7 +45,7 @@ class SearchPool:
             QueueFullError: when too many wait already.
         """
         if self._waiting >= _MOST_WAITING or self._is_closed:
-            message = "too many searches at once; send this one again"
+            message = "too many searches at once; retry"
             raise QueueFullError(message)
         if not self._threads:
             self._start()

@@ -129,22 +129,26 @@ class EventBody(BaseModel):
         WithJsonSchema({"type": "string", "enum": list(EVENT_KINDS)}),
     ]
     item_id: OptionalIdentifier = Field(
-        None, description="A product; of category-view and metadata-pref, a name or value."
+        None, description="A product; for category-view and metadata-pref, a name or value."
     )
-    user_id: OptionalIdentifier = Field(None, description="The customer; wins if given.")
+    user_id: OptionalIdentifier = Field(
+        None, description=("The customer; takes precedence if sent.")
+    )
     session_id: OptionalIdentifier = Field(None, description="The widgets' `pr_sid`.")
-    order_id: OptionalIdentifier = Field(None, description="Of buy: what went together.")
+    order_id: OptionalIdentifier = Field(
+        None, description=("For buy: the order whose products were bought together.")
+    )
     value: OptionalNumber = Field(None, description="Unit price x units of the line.")
     currency: OptionalCurrency = None
-    quantity: OptionalCount = Field(None, description="Units; absent means unknown.")
-    item_ids: _ItemIds = Field((), description="Of rec-impression: all products shown.")
+    quantity: OptionalCount = Field(None, description="Units; absent: unknown.")
+    item_ids: _ItemIds = Field((), description="For rec-impression: all products shown.")
     sources: _Sources = Field(None, description="One for each of `item_ids`.")
     positions: _Positions = Field(None, description="One for each of `item_ids`, from 1.")
     source: _Name = Field(None, description="Of rec-click.")
-    position: OptionalCount = Field(None, description="Of a click on a list, from 1.")
-    search_query: _Query = Field(None, description="Of search-pref and search-click.")
+    position: OptionalCount = Field(None, description="For a click on a list, from 1.")
+    search_query: _Query = Field(None, description="For search-pref and search-click.")
     widget: _Name = Field(None, description="recs, fbt, cart, trending, search, or yours.")
-    event_id: _EventId = Field(None, description="Makes retries harmless for 7 days.")
+    event_id: _EventId = Field(None, description="The idempotency key, for 7 days.")
 
 
 class ImportedEventBody(EventBody):

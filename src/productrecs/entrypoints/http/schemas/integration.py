@@ -53,10 +53,10 @@ class ConnectBody(BaseModel):
     model_config = ConfigDict(title="Connect", extra="ignore")
 
     platform: ShopPlatform | None = Field(
-        None, description="What the store runs on; `woocommerce` until one is named."
+        None, description="The store's platform; `woocommerce` until one is set."
     )
-    plugin_version: _Version = Field(None, description="Of the plugin that calls.")
-    store_url: _Address = Field(None, description="Where the store is.")
+    plugin_version: _Version = Field(None, description="The version of the calling plugin.")
+    store_url: _Address = Field(None, description="The address of the store.")
 
 
 class EnginesInitBody(BaseModel):
@@ -64,7 +64,7 @@ class EnginesInitBody(BaseModel):
 
     model_config = ConfigDict(title="EnginesInit", extra="ignore")
 
-    store_url: _Address = Field(None, description="Where the store is.")
+    store_url: _Address = Field(None, description="The address of the store.")
     currency: OptionalCurrency = Field(
         None,
         description="The currency of prices: EUR, or a name of your own.",
@@ -77,10 +77,13 @@ class RecommenderSettingsBody(BaseModel):
     model_config = ConfigDict(title="RecommenderSettings", extra="ignore")
 
     rec_num: _RecNum = Field(
-        None, description="How many products a reply holds when none is asked; default 8."
+        None,
+        description=(
+            "How many products a reply has when the request does not say; default 8."
+        ),
     )
     allow_repeat_recommendations: OptionalSwitch = Field(
-        None, description="Whether what was bought may be recommended again; default no."
+        None, description="Whether bought products may be recommended again; default no."
     )
 
 

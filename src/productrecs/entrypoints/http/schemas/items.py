@@ -118,16 +118,16 @@ class ItemBody(BaseModel):
 
     model_config = ConfigDict(title="Item", extra="ignore")
 
-    id: Identifier = Field(description="What events, orders and replies join on.")
+    id: Identifier = Field(description="The id that events, orders and replies use.")
     sku: OptionalIdentifier = Field(
-        None, description="The merchant's own code; shown only."
+        None, description="The merchant's own code; only displayed."
     )
     title: Title = ""
     product_url: Address = None
     image_url: Address = None
     price: OptionalNumber = None
     availability: OptionalAvailability = Field(
-        None, description="Absent or null: derived from `stock_qty`, 0 being out of stock."
+        None, description="Absent or null: derived from `stock_qty` (0 is out of stock)."
     )
     stock_qty: OptionalInteger = Field(None, description="Units in stock.")
     cost: OptionalNumber = None
@@ -135,10 +135,12 @@ class ItemBody(BaseModel):
     category_ids: CategoryIds = ()
     description: Description = None
     available_from: OptionalMoment = Field(
-        None, description="First day (or moment) it may be shown, in the store's zone."
+        None,
+        description=("The first day (or time) it may be shown, in the store's time zone."),
     )
     available_until: OptionalMoment = Field(
-        None, description="Last day (or moment) it may be shown, in the store's zone."
+        None,
+        description=("The last day (or time) it may be shown, in the store's time zone."),
     )
 
 

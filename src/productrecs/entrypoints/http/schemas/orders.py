@@ -36,7 +36,7 @@ class OrderLineBody(BaseModel):
 
     item_id: Identifier
     quantity: OptionalCount = None
-    price: OptionalNumber = Field(None, description="Of one unit.")
+    price: OptionalNumber = Field(None, description="The price of one unit.")
     total: OptionalNumber = Field(
         None, description="The line's revenue; price x quantity when absent."
     )

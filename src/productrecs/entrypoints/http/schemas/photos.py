@@ -56,8 +56,9 @@ class PhotoBody(BaseModel):
     model_config = ConfigDict(title="Photo", extra="ignore")
 
     image: str = Field(
-        description="Base64; a `data:` prefix, line breaks and the letters of URLs are "
-        "tolerated.",
+        description=(
+            "Base64; a `data:` prefix, line breaks and URL-safe letters are accepted."
+        ),
         min_length=_SHORTEST,
     )
 
@@ -67,9 +68,9 @@ class PhotoSearchBody(PhotoBody):
 
     model_config = ConfigDict(title="PhotoSearch", extra="ignore")
 
-    num: _Num = Field(None, description=f"How many products; {DEFAULT} when not said.")
+    num: _Num = Field(None, description=f"How many products; default {DEFAULT}.")
     in_stock: OptionalSwitch = Field(
-        None, description="Only what can be bought; null means no."
+        None, description="Only products that can be bought; null means no."
     )
 
 
@@ -126,7 +127,7 @@ def _bytes_of(text: str) -> bytes:
     prefix = _PREFIX.match(text)
     if prefix is not None:
         if not prefix[0].lower().endswith(";base64,"):
-            raise _refused("a data: URL must be one of base64")
+            raise _refused("a data: URL must be base64")
         text = text[prefix.end() :]
     if not text.isascii():
         raise _refused("the image is not base64")
@@ -139,7 +140,7 @@ def _bytes_of(text: str) -> bytes:
     except msgspec.ValidationError:
         raise _refused("the image is not base64") from None
     if len(data) > MAX_BYTES:
-        message = f"the image may have {MAX_BYTES >> 20} MiB; send a smaller one"
+        message = f"the image may have at most {MAX_BYTES >> 20} MiB; send a smaller one"
         raise PictureTooLargeError(message)
     return data
 

@@ -188,7 +188,7 @@ class WidgetConfigBody(BaseModel):
 
     settings: SettingsBody | None = Field(  # type: ignore[valid-type]  # made above
         None,
-        description="Merged over the saved ones; a key set to null is a default again.",
+        description="Merged with the saved settings; null resets a key to its default.",
     )
     custom_css: Annotated[
         str | None,
@@ -197,8 +197,10 @@ class WidgetConfigBody(BaseModel):
     ] = Field(None, description="Rules for the widget; null removes them.")
     scoped: StrictBool | None = Field(
         None,
-        description="Whether `custom_css` holds inside the widget only; null is the "
-        "default, which is yes.",
+        description=(
+            "Whether `custom_css` applies inside the widget only; null is the "
+            "default, which is yes."
+        ),
     )
 
 

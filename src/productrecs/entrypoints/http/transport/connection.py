@@ -151,7 +151,7 @@ class HttpConnection(HttpToolsProtocol):
         """Start, or refuse the connection when there are too many."""
         super().connection_made(transport)
         if not self._admission.enter(self, self._address):
-            words = "too many connections are open; close some, or come again in a moment"
+            words = "too many connections are open; close some, or retry in a moment"
             self._reject(OVERLOADED, words)
 
     def connection_lost(self, exc: Exception | None) -> None:

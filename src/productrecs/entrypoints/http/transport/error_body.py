@@ -36,7 +36,7 @@ BAD_REQUEST: Final = ErrorCode(400, "bad_request")
 HEADERS_TOO_LARGE: Final = ErrorCode(431, "headers_too_large")
 INTERNAL_ERROR: Final = ErrorCode(500, "internal")
 INTERNAL_ERROR_DETAIL: Final = (
-    "something went wrong on our side; the request id finds it in our log"
+    "internal error; the request id identifies it in the service's log"
 )
 
 

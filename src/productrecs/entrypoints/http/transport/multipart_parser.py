@@ -104,7 +104,7 @@ class MultipartForm:
         if not self._ended:
             raise _malformed("the form ends before its last boundary")
         if not self._found:
-            message = f"the form has no part named {self._name!r}; the CSV goes there"
+            message = f"the form has no part named {self._name!r} with the CSV"
             raise BodyError([Problem(("body", self._name), message, "missing")])
 
     def _on_part_begin(self) -> None:
@@ -138,7 +138,7 @@ class MultipartForm:
             )
         coding = self._headers.get(b"content-transfer-encoding", b"").lower()
         if coding not in _PLAIN:
-            message = "send the file without Content-Transfer-Encoding, as it is"
+            message = "send the file without Content-Transfer-Encoding"
             raise EncodedBodyError(message)
         self._found = self._in_file = True
 
@@ -205,7 +205,7 @@ def _boundary(headers: Headers) -> bytes:
         raise NotMultipartError(message)
     boundary = options.get(b"boundary", b"")
     if not 0 < len(boundary) <= 70:  # noqa: PLR2004 - RFC 2046
-        raise _malformed("the content type names no boundary of 1 to 70 characters")
+        raise _malformed("the content type has no boundary of 1 to 70 characters")
     return boundary
 
 

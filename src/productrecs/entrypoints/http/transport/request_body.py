@@ -329,7 +329,7 @@ def _syntax_refusal(text: bytes, message: str, at: int) -> BodyError:
     if text.startswith(_NOT_NUMBERS, position):
         return _invalid("NaN and Infinity are not JSON; send null", text, position, at)
     if b"\0" <= text[position : position + 1] < b" ":
-        reason = "a control character stands in a string; escape it"
+        reason = "a control character is in a string; escape it"
         return _invalid(reason, text, position, at)
     reason = _POSITION.sub("", message).removeprefix("JSON is malformed: ")
     return _invalid(reason, text, position, at)

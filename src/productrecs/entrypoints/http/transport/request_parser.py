@@ -33,7 +33,7 @@ _REMEMBERED_BYTES: Final = 256
 _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 _CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})(;[\t -~\x80-\xff]*+)?\r\n")
 _ONCE: Final = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
-_BEGIN: Final = "begin with `GET /path HTTP/1.1`, and end each line with CR and LF"
+_BEGIN: Final = "start with `GET /path HTTP/1.1`, and end each line with CR and LF"
 _LINE_END: Final = b"\r\n"
 _HEAD_END: Final = b"\r\n\r\n"
 
@@ -215,7 +215,7 @@ class RequestParser:
     def _read_chunk_line(self, _receiver: RequestReceiver) -> bool:
         found = _CHUNK_LINE.match(self._data, self._at)
         if found is None:
-            self._wait_for_line("a chunk must begin with its size in hexadecimal digits")
+            self._wait_for_line("a chunk must start with its size in hexadecimal digits")
             return False
         size, extension = found.groups()
         self._overhead += len(extension or b"")
@@ -332,11 +332,13 @@ def _origin_form(method: bytes, target: bytes, host: bytes | None) -> bytes:
     absolute = _ABSOLUTE.fullmatch(target)
     if absolute is not None and method != b"CONNECT":
         if host is None or absolute[1].lower() != host.lower():
-            raise MalformedRequestError("the Host header must name the host of the address")
+            raise MalformedRequestError(
+                "the Host header must match the host of the address"
+            )
         return absolute[2] if absolute[2][:1] == b"/" else b"/" + absolute[2]
     if target == b"*" and method == b"OPTIONS":
         return target
-    raise MalformedRequestError("the address must begin with a slash")
+    raise MalformedRequestError("the address must start with a slash")
 
 
 def _keeps_alive(head: RequestHead) -> bool:

@@ -32,22 +32,27 @@ LISTED: Final = 1_000
 """So many customers of most revenue are kept by name, and as many who are due next."""
 
 RULE: Final = (
-    "From orders that carry a customer (user_id of an order, customer_id of a file), with "
-    "returns taken off; orders of sessions alone count for nobody. The usual gap between "
-    "two orders is a customer's own, drawn towards the shop's while they bought few times."
+    "From orders with a customer (user_id of an order, customer_id of a file), net of "
+    "returns; orders with only a session are not counted. The usual gap between two "
+    "orders is the customer's own, drawn towards the store's for customers with few "
+    "orders."
 )
 _VALUES: Final = ("high", "middle", "low")
 _GROUPS: Final = {
-    "segment": Definition("segment", "text", "where customers stand in their own rhythm"),
+    "segment": Definition(
+        "segment",
+        "text",
+        ("the segment, by where customers are in their own buying rhythm"),
+    ),
     "value": Definition(
-        "value", "text", "high: the tenth with most revenue; middle: the next four tenths"
+        "value", "text", "high: the top 10 % by revenue; middle: the next 40 %"
     ),
 }
 _SUMS: Final = (
     Definition("customers", "count", "how many customers"),
     Definition("customers_share", "share", "of all customers"),
-    Definition("orders", "count", "their orders until now"),
-    Definition("revenue", "money", "their revenue in the store's currency until now"),
+    Definition("orders", "count", "their orders so far"),
+    Definition("revenue", "money", "their revenue so far, in the store's currency"),
     Definition("revenue_share", "share", "of the revenue of all customers"),
     Definition("revenue_each", "money", "revenue / customers"),
 )
@@ -55,12 +60,16 @@ _PEOPLE: Final = (
     Definition("customer", "text", "the customer's id"),
     _GROUPS["segment"],
     _GROUPS["value"],
-    Definition("orders", "count", "their orders until now"),
+    Definition("orders", "count", "their orders so far"),
     Definition("revenue", "money", "their revenue in the store's currency"),
     Definition("first_order", "day", "the day of their first order"),
     Definition("last_order", "day", "the day of their last order"),
-    Definition("expected", "day", "when to expect the next; empty where it is overdue"),
-    Definition("recency", "count", "5: the fifth that bought last; 1: longest ago"),
+    Definition(
+        "expected", "day", ("when the next order is expected; empty when it is overdue")
+    ),
+    Definition(
+        "recency", "count", ("5: the fifth that bought most recently; 1: longest ago")
+    ),
     Definition("frequency", "count", "5: the fifth that ordered most often"),
     Definition("money", "count", "5: the fifth that spent most"),
 )
@@ -122,11 +131,11 @@ def customers_report(database: Database, store: Store, asked: ReportQuery) -> Re
     meanings = [f"{one.value}: {MEANINGS[one]}." for one in Segment if "segment" in by]
     return Report(
         name="customers",
-        title="Customers, by how recently, how often and for how much they buy",
+        title="Customers by recency, frequency and revenue (RFM)",
         figures=(
-            Figure(Definition("customers", "count", "who ever bought, by name"), count),
+            Figure(Definition("customers", "count", "customers who ever bought"), count),
             Figure(
-                Definition("worked_out", "time", "when this was worked out"),
+                Definition("worked_out", "time", "when this was computed"),
                 None if found is None else iso(found.computed_at),
             ),
         ),
@@ -170,9 +179,7 @@ def _unfinished(found: StoredSegments | None) -> list[str]:
     return (
         []
         if found
-        else [
-            "Not worked out yet: the background does so within minutes of the first orders."
-        ]
+        else ["Not computed yet: a worker does it within minutes of the first orders."]
     )
 
 

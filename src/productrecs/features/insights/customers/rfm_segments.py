@@ -43,11 +43,13 @@ class Segment(StrEnum):
 
 
 MEANINGS: Final = {
-    Segment.NEW: "bought for the first time, no longer ago than the shop's usual gap",
+    Segment.NEW: "bought once, no longer ago than the store's usual gap",
     Segment.ONCE: "bought once, longer ago than that",
-    Segment.ACTIVE: "bought again, and their next order is not due yet",
-    Segment.DUE: "bought again, and is due now: 1 to 1.5 of their usual gaps ago",
-    Segment.SLIPPING: "bought again, and is late: 1.5 to 3 of their usual gaps ago",
+    Segment.ACTIVE: "bought again; the next order is not due yet",
+    Segment.DUE: "bought again; the next order is due: 1 to 1.5 of their usual gaps ago",
+    Segment.SLIPPING: (
+        "bought again; the next order is late: 1.5 to 3 of their usual gaps ago"
+    ),
     Segment.LOST: "bought again, but not for more than 3 of their usual gaps",
 }
 

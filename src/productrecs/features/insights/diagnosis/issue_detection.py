@@ -66,8 +66,8 @@ def _identities(
         return
     if not touches:
         message = (
-            f"{len(buyers)} shoppers bought in the last 30 days, but no widget tells what "
-            "it showed: attribution is zero"
+            f"{len(buyers)} shoppers bought in the last 30 days, but no widget reports "
+            "what it shows: attribution is zero"
         )
         remedy = "embed the widgets, or send rec-impression and rec-click from your own"
         yield DataIssue("no_touches", is_serious=False, message=message, remedy=remedy)
@@ -97,10 +97,10 @@ def _why(touches: Sequence[Touch], unmet: Sequence[Buyer]) -> str:
     anonymous = sum(touch.shopper == touch.session for touch in touches)
     named = sum(buyer.shopper != buyer.session for buyer in unmet)
     if anonymous > len(touches) / 2 and named > len(unmet) / 2:
-        return f"{_ZERO} widgets are anonymous while orders carry customer ids"
+        return f"{_ZERO} widgets are anonymous while orders have customer ids"
     if anonymous <= len(touches) / 2 and named <= len(unmet) / 2:
         return f"{_ZERO} orders are anonymous while widgets carry customer ids"
-    return f"{_ZERO} widgets and orders call the same shoppers differently"
+    return f"{_ZERO} widgets and orders use different ids for the same shoppers"
 
 
 def _pair(buyer: Buyer, ids: set[str]) -> str:
@@ -115,8 +115,8 @@ def _short(name: str) -> str:
 def _orders(lines: int, nameless: int) -> Iterator[DataIssue]:
     if lines >= ENOUGH and nameless > UNTOLD_SHARE * lines:
         message = (
-            f"{round(100 * nameless / lines)} % of the lines bought name no shopper: "
-            "they can never be credited"
+            f"{round(100 * nameless / lines)} % of the bought order lines name no "
+            "shopper: they can never be attributed"
         )
         remedy = "send user_id, or else session_id, with each order"
         yield DataIssue(
@@ -130,21 +130,21 @@ def _touches(touches: Sequence[Touch]) -> Iterator[DataIssue]:
     unplaced = sum(not touch.is_placed for touch in touches)
     if unplaced > UNTOLD_SHARE * len(touches):
         message = (
-            f"{round(100 * unplaced / len(touches))} % of what is shown or clicked tells "
-            "no widget or source: credit cannot be told apart by them"
+            f"{round(100 * unplaced / len(touches))} % of impressions and clicks name no "
+            "widget or source: attribution cannot be split by them"
         )
-        remedy = "send widget and sources (of a click: source), as the reply named them"
+        remedy = "send widget and sources (for a click: source) as in the reply"
         yield DataIssue(
             "touches_without_place", is_serious=False, message=message, remedy=remedy
         )
     if not any(touch.session for touch in touches):
         message = "no widget sends a session id (pr_sid): visits before a sign-in are lost"
-        remedy = "send session_id with every event, beside user_id"
+        remedy = "send session_id with every event, in addition to user_id"
         yield DataIssue("no_sessions", is_serious=False, message=message, remedy=remedy)
     addresses = sum("@" in touch.shopper for touch in touches)
     if addresses > UNTOLD_SHARE * len(touches):
-        message = "shoppers are called by their e-mail addresses"
-        remedy = "send your internal customer id instead; pages must not carry addresses"
+        message = "shoppers are identified by their e-mail addresses"
+        remedy = "send your internal customer id instead; pages must not contain addresses"
         yield DataIssue(
             "addresses_as_ids", is_serious=False, message=message, remedy=remedy
         )
@@ -157,10 +157,10 @@ def _clocks(moments: Sequence[int]) -> Iterator[DataIssue]:
         back = max(back, latest - moment)
     if back > BACKWARD_MS:
         message = (
-            f"its newest events went back by up to {round(back / MINUTE_MS)} minutes: the "
-            "clocks of your machines differ, or one was set"
+            f"its newest events jump back by up to {round(back / MINUTE_MS)} minutes: "
+            "the clocks of your machines differ, or one was changed"
         )
-        remedy = "let every machine of the service follow one time server (NTP)"
+        remedy = "synchronise every machine of the service with one time server (NTP)"
         yield DataIssue("clocks_differ", is_serious=True, message=message, remedy=remedy)
     run, longest = 0, 0
     before: int | None = None
@@ -169,7 +169,7 @@ def _clocks(moments: Sequence[int]) -> Iterator[DataIssue]:
         longest, before = max(longest, run), moment
     if longest >= FROZEN:
         message = (
-            f"{longest} events in a row have the very same time: the clock stands still"
+            f"{longest} events in a row have exactly the same time: the clock is frozen"
         )
         remedy = "unset PRODUCTRECS_NOW, which is for replays"
         yield DataIssue(

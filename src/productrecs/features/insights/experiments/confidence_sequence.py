@@ -37,7 +37,7 @@ class LiftVerdict(StrEnum):
     COLLECTING = "collecting data"
     MORE = "more with recommendations"
     LESS = "less with recommendations"
-    OPEN = "no difference shown yet"
+    OPEN = "no significant difference yet"
     SUPPRESSED = "suppressed"
 
 

@@ -27,10 +27,10 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 RULE: Final = (
-    "All shoppers who reached a list of the test are compared, whether or not they saw it, "
-    "by what they bought since they were first met; somebody under several names is one "
-    "visitor. The intervals hold at every look together, with 95 % each: look whenever you "
-    "like, and stop when it suits."
+    "All shoppers who requested a list of the test are compared, whether or not they "
+    "saw it, by what they bought since they were first assigned; a person with several "
+    "ids is one visitor. The intervals are always valid (95 % each, together): look "
+    "whenever you like, and stop when it suits you."
 )
 _TARGET: Final = f"{100 * TARGET_LIFT:.0f} %"
 _MEANINGS: Final = {
@@ -38,11 +38,11 @@ _MEANINGS: Final = {
     "revenue": "revenue per visitor in the store's currency",
 }
 COLUMNS: Final = (
-    Definition("metric", "text", "what is compared"),
-    Definition("verdict", "text", "what may be said now"),
-    Definition("shown", "number", "its mean, of visitors who are shown recommendations"),
-    Definition("held_out", "number", "its mean, of visitors who are held out"),
-    Definition("difference", "number", "shown - held_out, told from the gate on"),
+    Definition("metric", "text", "the metric that is compared"),
+    Definition("verdict", "text", "the conclusion so far"),
+    Definition("shown", "number", "the mean of visitors who are shown recommendations"),
+    Definition("held_out", "number", "the mean of visitors who are held out"),
+    Definition("difference", "number", "shown - held_out, once there is enough data"),
     Definition("low", "number", "the lower end of its always-valid 95 % interval"),
     Definition("high", "number", "the upper end"),
     Definition("lift", "share", "difference / held_out"),
@@ -51,7 +51,8 @@ COLUMNS: Final = (
     Definition(
         "visitors_more",
         "count",
-        f"how many more visitors show a lift of {_TARGET} with 80 % probability",
+        f"how many more visitors are needed to show a lift of {_TARGET} with 80 % "
+        "probability",
     ),
 )
 
@@ -69,7 +70,7 @@ def experiment_report(database: Database, store: Store, asked: ReportQuery) -> R
         ReportError: for another grouping than by day.
     """
     if asked.by not in {(), DAILY}:
-        message = "a holdout test is told as it is now, or by day: as it was on each"
+        message = "a holdout test is reported as it is now, or by day: as it was on each"
         raise ReportError(message)
     test = asked.test or store.settings.holdout_test
     with database.reading() as connection:
@@ -103,15 +104,15 @@ def experiment_report(database: Database, store: Store, asked: ReportQuery) -> R
 
 def _not_begun(store: Store, test: str, tests: list[str]) -> Iterator[str]:
     if store.settings.holdout_percent:
-        yield "Nobody was met yet: a call needs user_id or customer_id to take part."
+        yield "No visitors yet: a call needs user_id or customer_id to take part."
     else:
         yield (
-            "No test runs: productrecs settings "
-            f"{store.domain} holdout_percent=10 holdout_test='a name' begins one."
+            f"No test runs: productrecs settings {store.domain} holdout_percent=10 "
+            "holdout_test='a name' starts one."
         )
     others = [name for name in tests if name != test]
     if others:
-        yield f"There are results of {', '.join(map(repr, others))}: ask with --test."
+        yield f"There are results of {', '.join(map(repr, others))}: use --test."
 
 
 def _row(name: str, metric: dict[str, Any]) -> tuple[ReportValue, ...]:
@@ -121,8 +122,8 @@ def _row(name: str, metric: dict[str, Any]) -> tuple[ReportValue, ...]:
 def _figures(found: StoredHoldoutResult) -> Iterator[Figure]:
     told = found.result
     began, last = iso(told["began_at"]), iso(found.computed_at)
-    yield _figure("began", "time", began, "when the first visitor was met")
-    yield _figure("worked_out", "time", last, "when this result was worked out")
+    yield _figure("began", "time", began, "when the first visitor was assigned")
+    yield _figure("worked_out", "time", last, "when this result was computed")
     for arm, words in (("shown", "shown recommendations"), ("held_out", "held out")):
         visitors, bought = told[f"visitors_{arm}"], told[f"conversions_{arm}"]
         yield _figure(f"visitors_{arm}", "count", visitors, f"visitors who are {words}")
@@ -131,7 +132,7 @@ def _figures(found: StoredHoldoutResult) -> Iterator[Figure]:
         "mismatch_p",
         "number",
         told["mismatch_p"],
-        f"how likely such sizes are by chance (chi-squared); below {SRM_P} is an alarm",
+        f"the probability of such sizes by chance (chi-squared); below {SRM_P} is an alarm",
     )
     for name in METRICS:
         metric = told["metrics"].get(name)
@@ -148,30 +149,30 @@ def _notes(store: Store, found: StoredHoldoutResult) -> Iterator[str]:
     told = found.result
     if told["is_mismatched"]:
         yield (
-            "ALARM: the arms' sizes do not fit the share that is held out, so no result "
-            "can be trusted. Was holdout_percent changed within the test, or do pages ask "
-            "only for one arm? Begin anew: productrecs settings "
-            f"{store.domain} holdout_test='another name'."
+            "ALARM: the sizes of the arms do not match the holdout share (sample ratio "
+            "mismatch), so the result is not valid. Was holdout_percent changed during "
+            "the test, or do pages request lists for one arm only? Start a new test: "
+            f"productrecs settings {store.domain} holdout_test='another name'."
         )
     if told["crossed"]:
         yield (
-            f"{told['crossed']} visitors seen in both arms are excluded: "
-            "holdout_percent was changed within the test. Give the next one another name."
+            f"{told['crossed']} visitors seen in both arms are excluded: holdout_percent "
+            "was changed during the test. Give the next test a new name."
         )
     fewest = min(told["conversions_shown"], told["conversions_held_out"])
     if fewest < GATE and not told["is_mismatched"]:
         yield (
             f"Collecting data: each arm needs {GATE} visitors who bought before a "
-            f"difference is told; the smaller one has {fewest}."
+            f"difference is shown; the smaller one has {fewest}."
         )
     yield from _power(told)
     if told["order_cap"] is not None:
         yield (
-            f"An order counts {told['order_cap']:,.2f} at most, the 99th percentile, so "
-            "that a few large ones do not decide."
+            f"One order counts {told['order_cap']:,.2f} at most, the 99th percentile, so "
+            "that a few large orders do not decide."
         )
     if told["foreign_orders"]:
-        yield f"{told['foreign_orders']} orders in other currencies count no revenue."
+        yield f"{told['foreign_orders']} orders in other currencies are not in the revenue."
 
 
 def _power(told: dict[str, Any]) -> Iterator[str]:
@@ -185,7 +186,7 @@ def _power(told: dict[str, Any]) -> Iterator[str]:
     if told["is_mismatched"] or not more:
         return
     if None in more.values():
-        yield "One of the arms bought nothing yet: it cannot be told how long it takes."
+        yield "One arm has no purchase yet: the duration cannot be estimated."
         return
     most = max(more.values())
     if most:

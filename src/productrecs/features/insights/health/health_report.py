@@ -28,10 +28,12 @@ _WEEK_HOURS: Final = 7 * 24
 _EXAMPLES: Final = 10
 _KINDS: Final = tuple(kind for kind in EventKind if kind is not EventKind.BUY)
 _COLUMNS: Final = (
-    Definition("hour", "time", "when the hour began, in UTC"),
-    Definition("events", "count", "live events of all kinds but buy"),
+    Definition("hour", "time", "the start of the hour, in UTC"),
+    Definition("events", "count", "live events of all kinds except buy"),
     *(
-        Definition(kind.wire_name, "count", f"of them, events of the kind {kind.wire_name}")
+        Definition(
+            kind.wire_name, "count", (f"of these, events of the kind {kind.wire_name}")
+        )
         for kind in _KINDS
     ),
 )
@@ -61,13 +63,13 @@ def health_report(
             "lines_without_order",
             "share",
             share_of(unnamed, bought),
-            f"of the newest {bought:,} live lines bought, those without an order id",
+            f"of the newest {bought:,} live order lines, those without an order id",
         ),
     ]
     hours = range(last, first - 1, -1)
     return Report(
         name="health",
-        title="What comes in from the store",
+        title="Data from the store",
         figures=tuple(figures),
         columns=_COLUMNS,
         rows=tuple(_row(hour, counts) for hour in hours)[: asked.limit],
@@ -87,7 +89,9 @@ def _flow(counts: Mapping[tuple[int, int], int], last: int) -> Iterator[Figure]:
     yield _figure(
         "events_week_ago", "count", earlier, "live events of the same hours a week ago"
     )
-    yield _figure("change", "share", share_of(day - earlier, earlier), "between the two")
+    yield _figure(
+        "change", "share", share_of(day - earlier, earlier), ("change between the two")
+    )
 
 
 def _unknown(found: UnknownProducts) -> Iterator[Figure]:
@@ -95,8 +99,8 @@ def _unknown(found: UnknownProducts) -> Iterator[Figure]:
         "unknown_items",
         "share",
         share_of(found.unknown, found.named),
-        f"of the newest {found.named:,} live events that name a product, those whose "
-        "product is not in the catalog now",
+        f"of the newest {found.named:,} live events with a product, those whose product "
+        "is not in the catalog now",
     )
 
 
@@ -110,7 +114,7 @@ def _notes(
 ) -> Iterator[str]:
     if examples:
         named = ", ".join(f"{item[:60]!r} ({count})" for item, count in examples)
-        yield f"Products that are in no catalog: {named}."
+        yield f"Products that are not in the catalog: {named}."
     for symptom in find_data_issues(database, store, now_ms):
         yield f"{symptom.message}: {symptom.remedy}."
 

@@ -44,12 +44,12 @@ _SALE_COLUMNS: Final = (
     Definition("time", "time", "when the line was bought"),
     Definition("order_id", "text", "the order; empty for a buy event without one"),
     Definition("item_id", "text", "the product"),
-    Definition("title", "text", "its title now"),
-    Definition("units", "count", "how many; unknown counts as 1"),
+    Definition("title", "text", "its current title"),
+    Definition("units", "count", "units; unknown counts as 1"),
     Definition("revenue", "money", "the line's revenue"),
     CURRENCY,
-    Definition("touch", "text", "click or impression: what is credited"),
-    Definition("touched", "time", "when that was"),
+    Definition("touch", "text", "click or impression: the touchpoint that is credited"),
+    Definition("touched", "time", "the time of the touchpoint"),
     *(GROUPS[name] for name in ("widget", "source", "position")),
 )
 
@@ -72,12 +72,12 @@ def items_report(database: Database, store: Store, period: ReportQuery) -> Repor
 
 _ITEM_COLUMNS: Final = (
     Definition("item_id", "text", "the product"),
-    Definition("title", "text", "its title now"),
+    Definition("title", "text", "its current title"),
     Definition("carts", "count", "credited add-to-carts of it"),
     *apart("carts", "count"),
-    Definition("sales", "count", "credited lines of it, no returns"),
+    Definition("sales", "count", "credited order lines of it, without returns"),
     *apart("sales", "count"),
-    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
+    Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
     Definition("revenue", "money", "their revenue in the store's currency"),
     *apart("revenue", "money"),
     CURRENCY,

@@ -26,10 +26,11 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 RULE: Final = (
-    "A cart or a sale is credited when the same shopper clicked on a recommendation of the "
-    "same product, or else was shown one, at most 30 days before: to the last click, or "
-    "else the last impression. A shopper is user_id, else session_id, letter by letter. "
-    "Imported history takes no part. Credit is no proof of cause: see the experiment."
+    "Last-touch attribution: a cart or a sale is credited when the same shopper clicked "
+    "on a recommendation of the same product, or else was shown one, at most 30 days "
+    "before: to the last click, or else the last impression. A shopper is user_id, else "
+    "session_id, exactly as sent. Imported history is not included. Attribution does "
+    "not prove cause: see the experiment."
 )
 
 
@@ -64,10 +65,10 @@ MEASURES: Final = (
     Definition("carts", "count", "credited add-to-carts"),
     *apart("carts", "count"),
     Definition("cart_value", "money", "the value of all of them"),
-    Definition("sales", "count", "credited lines of orders and buy events, no returns"),
+    Definition("sales", "count", "credited order lines and buy events, without returns"),
     *apart("sales", "count"),
-    Definition("units", "count", "units in them, returns taken off; unknown counts as 1"),
-    Definition("revenue", "money", "their revenue, returns taken off"),
+    Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
+    Definition("revenue", "money", "their revenue, net of returns"),
     *apart("revenue", "money"),
 )
 
@@ -129,7 +130,7 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
 
 
 def _met(reached: ShopperReach) -> Iterable[Figure]:
-    met = "different shoppers who were shown a recommendation (to within some 2 %)"
+    met = "different shoppers who were shown a recommendation (accurate to about 2 %)"
     yield _figure("shoppers", "count", reached.shown, met)
     met = "different shoppers who clicked on one"
     yield _figure("shoppers_clicked", "count", reached.clicked, met)
@@ -159,7 +160,7 @@ def _told_before(figures: Iterable[Figure]) -> Iterable[Figure]:
     for one in figures:
         named = one.definition
         if named.name in _COMPARED:
-            meaning = f"{named.meaning}: in as many days right before"
+            meaning = f"{named.meaning}: in the same number of days directly before"
             yield _figure(f"{named.name}_before", named.unit, one.value, meaning)
 
 
@@ -213,9 +214,7 @@ def notes_on(left_out: int, behind: int) -> list[str]:
     """Return what a reader must know of a table that is cut, or not up to date."""
     notes = []
     if left_out > 0:
-        notes.append(
-            f"{left_out} more rows are left out; ask for more with a higher limit."
-        )
+        notes.append(f"{left_out} more rows are not shown; raise the limit to see them.")
     if behind > 0:
         notes.append(f"The newest {behind} records are not counted yet.")
     return notes
@@ -266,7 +265,7 @@ def _figures(
         "conversion",
         "share",
         share_of(bought, clicked),
-        "lines bought after a click / clicked",
+        "order lines after a click / clicked",
     )
     by_currency: dict[str, list[AttributedTotals]] = defaultdict(list)
     for one in groups:

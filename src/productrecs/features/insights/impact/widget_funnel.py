@@ -33,13 +33,15 @@ COLUMNS: Final = (
     Definition("shown", "count", "recommended products shown (rec-impression), live"),
     Definition("clicked", "count", "clicks on them (rec-click)"),
     Definition("click_rate", "share", "clicked / shown"),
-    Definition("carted", "count", "add-to-carts that are credited to them (attribution)"),
+    Definition("carted", "count", "add-to-carts that are attributed to them"),
     *apart("carted", "count"),
     Definition("cart_rate", "share", "carted / shown"),
-    Definition("bought", "count", "lines bought that are credited to them, no returns"),
+    Definition(
+        "bought", "count", ("order lines that are attributed to them, without returns")
+    ),
     *apart("bought", "count"),
     Definition("buy_rate", "share", "bought / shown"),
-    Definition("revenue", "money", "their revenue, returns taken off"),
+    Definition("revenue", "money", "their revenue, net of returns"),
     *apart("revenue", "money"),
     CURRENCY,
     Definition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
@@ -49,15 +51,20 @@ SHOPPERS: Final = (
     Definition(
         "shoppers",
         "count",
-        "different shoppers who were shown something: exactly up to 1,024, then to within "
-        "some 2 %; who comes on several days or sees several lists counts once",
+        "different shoppers who were shown something: exact up to 1,024, then accurate "
+        "to about 2 %; a shopper with several days or lists counts once",
     ),
-    Definition("shoppers_clicked", "count", "those of them who clicked, likewise"),
+    Definition(
+        "shoppers_clicked",
+        "count",
+        ("of these, shoppers who clicked; counted the same way"),
+    ),
 )
 _RATE: Final = Definition("shopper_rate", "share", "shoppers_clicked / shoppers")
 _NOBODY: Final = ShopperReach(0, 0)
 _BY_POSITION: Final = (
-    "Shoppers are counted by widget, source and day, not by position: --by widget,source."
+    "Shoppers are counted by widget, source and day, not by position: use --by "
+    "widget,source."
 )
 
 
@@ -86,12 +93,14 @@ def widgets_report(database: Database, store: Store, period: ReportQuery) -> Rep
     )
     notes = notes_on(len(found) - len(rows), behind)
     if len(found) < len(groups):
-        notes.append("Sales in other currencies are left out: see the report attribution.")
+        notes.append(
+            "Sales in other currencies are not included: see the report attribution."
+        )
     if is_by_position:
         notes.append(_BY_POSITION)
     return Report(
         name="widgets",
-        title=f"Lists and what became of them, {period.first_day} to {period.last_day}",
+        title=f"Lists and their results, {period.first_day} to {period.last_day}",
         figures=tuple(map(Figure, (*SHOPPERS, _RATE), _met(reached[()]))),
         columns=(
             *(GROUPS[name] for name in by),

@@ -28,11 +28,11 @@ MAX_ATTEMPTS: Final = 10
 
 _PASSING: Final = (StorageBusyError, StorageFullError, StorageBrokenError)
 _GIVEN_UP: Final = (
-    f"the import was broken off {MAX_ATTEMPTS} times at the same place; the service's log "
-    "says why. Send the file again, or split it"
+    f"the import was interrupted {MAX_ATTEMPTS} times at the same place; the service's "
+    "log says why. Send the file again, or split it"
 )
 _FILE_GONE: Final = (
-    "the uploaded file is not in the data folder any more (replicas must share that "
+    "the uploaded file is no longer in the data folder (replicas must share that "
     "folder). Send it again"
 )
 
@@ -163,4 +163,4 @@ class UploadImport:
 
 
 def _overtaken() -> OvertakenError:
-    return OvertakenError("another worker imports this upload now")
+    return OvertakenError("another worker is importing this upload")

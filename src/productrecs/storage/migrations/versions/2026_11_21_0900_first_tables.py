@@ -1,4 +1,4 @@
-"""The first tables: stores, catalog, events, purchases, jobs and model pointers."""
+"""First tables: stores, catalog, events, purchases, jobs and model pointers."""
 
 import sqlalchemy as sa
 from alembic import op

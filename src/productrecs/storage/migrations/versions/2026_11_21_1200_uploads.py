@@ -1,4 +1,4 @@
-"""Order histories that were handed in, until they are imported and after."""
+"""Upload tables: order histories that were sent, before and after their import."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""A shopper's past is read from the index alone, not from thirty places of the log."""
+"""Covering index for shopper history: it is read from the index alone."""
 
 from alembic import op
 

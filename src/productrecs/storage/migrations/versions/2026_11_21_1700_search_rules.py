@@ -1,4 +1,4 @@
-"""Synonyms and rules of search, and the counter by which processes notice a change."""
+"""Search rule tables: synonyms, rules, and a change counter for other processes."""
 
 import sqlalchemy as sa
 from alembic import op

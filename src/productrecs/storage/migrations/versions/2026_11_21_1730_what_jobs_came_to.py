@@ -1,4 +1,4 @@
-"""Job outcomes: the number of jobs of each kind that succeeded, were retried or failed."""
+"""Job totals: the number of jobs of each kind that succeeded, were retried or failed."""
 
 import sqlalchemy as sa
 from alembic import op

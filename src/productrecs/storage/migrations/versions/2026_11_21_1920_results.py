@@ -1,4 +1,4 @@
-"""Holdout test results, by day."""
+"""Holdout results: the result of each test, by day."""
 
 import sqlalchemy as sa
 from alembic import op

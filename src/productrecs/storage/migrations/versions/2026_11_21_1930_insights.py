@@ -1,4 +1,4 @@
-"""Insights: results that background jobs compute, such as customer segments."""
+"""Insight results: what background jobs compute, such as customer segments."""
 
 import sqlalchemy as sa
 from alembic import op

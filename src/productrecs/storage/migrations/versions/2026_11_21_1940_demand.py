@@ -1,4 +1,4 @@
-"""Forecasts of demand, the draft of a run, and when items were sold out."""
+"""Demand forecasts: forecasts, the draft of a run, and days without stock."""
 
 import sqlalchemy as sa
 from alembic import op

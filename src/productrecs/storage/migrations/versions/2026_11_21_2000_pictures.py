@@ -1,4 +1,4 @@
-"""Keep what the items' pictures look like."""
+"""Picture table: the descriptors of items' pictures."""
 
 import sqlalchemy as sa
 from alembic import op

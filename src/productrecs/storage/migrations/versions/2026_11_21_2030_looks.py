@@ -1,4 +1,4 @@
-"""Keep looks: pictures of several products, each with its place in it."""
+"""Look tables: pictures of several products, each with its hotspot."""
 
 import sqlalchemy as sa
 from alembic import op

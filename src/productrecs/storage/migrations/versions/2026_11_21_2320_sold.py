@@ -1,4 +1,4 @@
-"""Recent sales of each item, stored beside its forecast."""
+"""Recent sales of each item, beside its forecast."""
 
 import sqlalchemy as sa
 from alembic import op

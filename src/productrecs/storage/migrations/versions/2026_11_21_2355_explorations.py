@@ -1,4 +1,4 @@
-"""Keep which new products lists tried, and with what chance."""
+"""Exploration table: new products that lists explored, with their probability."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Keep the order that a store's clicks teach, and what its backtest said."""
+"""Ranker table: the learned order of lists, with its backtest."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Keep the pictures of looks that merchants give us."""
+"""Look pictures: pictures that merchants upload for looks."""
 
 import sqlalchemy as sa
 from alembic import op

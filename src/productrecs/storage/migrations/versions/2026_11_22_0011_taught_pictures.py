@@ -1,4 +1,4 @@
-"""Note up to where shoppers' visits taught which pictures are alike."""
+"""Visual training position: up to which event visits were used to train similarity."""
 
 import sqlalchemy as sa
 from alembic import op

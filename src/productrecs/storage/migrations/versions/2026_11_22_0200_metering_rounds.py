@@ -1,4 +1,4 @@
-"""Note how far processes brought the calls that they counted."""
+"""Metering rounds: how far each process has stored its counted calls."""
 
 import sqlalchemy as sa
 from alembic import op

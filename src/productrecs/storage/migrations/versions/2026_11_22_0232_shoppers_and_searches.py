@@ -1,4 +1,4 @@
-"""Make room for who was shown something, and for what searches led to."""
+"""Shopper sketches of impressions, and clicks after searches."""
 
 from collections.abc import Sequence
 from typing import Any

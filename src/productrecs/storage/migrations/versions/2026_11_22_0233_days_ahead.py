@@ -1,4 +1,4 @@
-"""Keep forecasts in a form that ten thousand of are read at once."""
+"""Packed forecasts: a compact form of which ten thousand are read at once."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Remember whom a store was asked to forget."""
+"""Erasure table: the shoppers that a store asked to erase."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Keep which foreign pages asked, and that a secret key stood where anybody reads."""
+"""Key misuse: unknown origins that sent requests, and leaked secret keys."""
 
 import sqlalchemy as sa
 from alembic import op

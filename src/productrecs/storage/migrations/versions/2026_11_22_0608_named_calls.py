@@ -1,4 +1,4 @@
-"""Remember for a day what calls with an Idempotency-Key were answered."""
+"""Idempotency keys: replies to calls with an Idempotency-Key, for a day."""
 
 import sqlalchemy as sa
 from alembic import op

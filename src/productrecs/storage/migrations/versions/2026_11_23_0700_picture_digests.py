@@ -1,4 +1,4 @@
-"""Know the very file of a picture again, so that a photo search for it finds it first."""
+"""Picture digests: the digest of each picture file; a photo search finds the same file."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Keep who searched for something, and which orders followed a click."""
+"""Searchers: who searched, and which orders followed a click."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Count which lines an upload changed, and which rows had no time that could be read."""
+"""Upload counts: changed lines, and rows without a readable time."""
 
 import sqlalchemy as sa
 from alembic import op

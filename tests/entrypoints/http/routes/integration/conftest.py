@@ -1,4 +1,4 @@
-"""What the tests of integration calls can ask for: one API process, on each database."""
+"""Fixtures of the integration routes: one API process, on each database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does connecting twice do what connecting once did, and keep the first platform?"""
+"""Connect: idempotent, and the first platform stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do init, sync and train queue durable work, once, and say what is ready?"""
+"""Engine routes: init, sync and train queue durable jobs once, and report status."""
 
 from __future__ import annotations
 

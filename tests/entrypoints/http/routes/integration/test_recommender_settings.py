@@ -1,4 +1,4 @@
-"""Do the recommender's settings change one by one, and do replies follow?"""
+"""Recommendation settings: changed one by one, and replies follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the compact status tell the truth, with a null for what has not happened?"""
+"""Store status: correct, with null for what has not happened."""
 
 from __future__ import annotations
 

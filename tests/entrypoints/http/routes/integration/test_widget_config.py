@@ -1,4 +1,4 @@
-"""Is a widget's look merged, kept apart by type and store, and told with its defaults?"""
+"""Widget settings routes: merged, separate by type and store, with defaults."""
 
 from __future__ import annotations
 

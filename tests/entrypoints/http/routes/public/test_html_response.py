@@ -1,4 +1,4 @@
-"""What do pages say to caches and browsers?"""
+"""HTML responses: caching and security headers."""
 
 from __future__ import annotations
 

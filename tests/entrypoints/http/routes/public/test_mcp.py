@@ -1,4 +1,4 @@
-"""Does a process that nobody asks about the guides stay as small as it is?"""
+"""MCP route: a process without guide requests stays small."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ _SAID: Final = {
 @router.post(
     "/integration/connect",
     operation_id="connect",
-    summary="Connect a store's own system",
+    summary="Connect a store",
     responses=success_response(
-        "Connected; the first platform that was named stays.",
+        "Connected; the first platform that was set stays.",
         object_schema(
             ok=OK_REPLY,
             platform={"type": "string", "enum": [one.value for one in ShopPlatform]},

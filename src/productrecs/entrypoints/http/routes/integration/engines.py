@@ -56,9 +56,9 @@ else:
 @router.post(
     "/integration/engines/init",
     operation_id="init_engines",
-    summary="Provision the recommendation engines",
+    summary="Prepare the recommendation engines",
     responses=success_response(
-        "Every engine and whether it is ready or waits for something to learn from.",
+        "Every engine, and whether it is ready or waits for data.",
         object_schema(ok=OK_REPLY, engines=object_schema(**dict.fromkeys(TRAINED, _STATE))),
         {"ok": True, "engines": dict.fromkeys(TRAINED, WAITING)},
     )
@@ -103,7 +103,7 @@ async def init_engines(request: Request) -> Response:
     summary="Push the whole catalog to the engines again",
     status_code=202,
     responses=success_response(
-        "Queued, together with a push that is queued already.",
+        "Queued, or merged with a push that is already queued.",
         object_schema(ok=OK_REPLY, job_id=_JOB_ID),
         {"ok": True, "job_id": "job_9nVbW2kQm4TzLx7p"},
         status=202,
@@ -127,7 +127,7 @@ async def sync_engines(request: Request) -> Response:
     operation_id="train",
     summary="Train now",
     responses=success_response(
-        "Queued, together with a training that is queued already.",
+        "Queued, or merged with a training that is already queued.",
         object_schema(
             ok=OK_REPLY,
             engine={"type": "string", "enum": [one.value for one in TrainedEngine]},
@@ -143,7 +143,9 @@ async def train(
     engine: Annotated[
         TrainedEngine,
         Query(
-            description="What must be fresh; one training makes all of them so.",
+            description=(
+                "The engine that must be current; one training updates all engines."
+            ),
             examples=["both"],
         ),
     ] = TrainedEngine.BOTH,

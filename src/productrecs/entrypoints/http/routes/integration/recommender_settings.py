@@ -29,7 +29,7 @@ router = APIRouter(tags=["integration"])
 _encode: Final = msgspec.json.Encoder().encode
 _EXAMPLE: Final = {"rec_num": 12, "allow_repeat_recommendations": False}
 _REPLY: Final = success_response(
-    "The settings that hold now, defaults included.",
+    "The current settings, including defaults.",
     object_schema(
         rec_num={"type": "integer", "minimum": 1, "maximum": 20},
         allow_repeat_recommendations={"type": "boolean"},
@@ -41,7 +41,7 @@ _REPLY: Final = success_response(
 @router.get(
     "/integration/recommender-settings",
     operation_id="read_recommender_settings",
-    summary="Read the recommender's settings",
+    summary="Return the recommendation settings",
     responses=_REPLY | error_responses(401, 503),
     response_class=Response,
 )
@@ -60,7 +60,7 @@ async def read_recommender_settings(request: Request) -> Response:
 @router.put(
     "/integration/recommender-settings",
     operation_id="change_recommender_settings",
-    summary="Change the recommender's settings",
+    summary="Change the recommendation settings",
     responses=_REPLY | error_responses(401, 402, 413, 415, 422, 503),
     openapi_extra=request_body(RecommenderSettingsBody, {"both": _EXAMPLE}),
     response_class=Response,

@@ -68,9 +68,9 @@ def _many(schema: dict[str, Any]) -> dict[str, Any]:
 @router.get(
     "/integration/report",
     operation_id="report",
-    summary="Report the store's numbers",
+    summary="Return a report",
     responses=success_response(
-        "Figures, a table whose rows have a value for each column, and remarks.",
+        "Figures, a table whose rows have a value for each column, and notes.",
         object_schema(
             report=_TEXT,
             title=_TEXT,
@@ -94,7 +94,9 @@ async def report(  # noqa: PLR0913, PLR0917 - a parameter each of the query
         str | None,
         Query(
             alias="from",
-            description="The first day, in the store's time zone; else 30 days in all.",
+            description=(
+                "The first day, in the store's time zone; default: 30 days in total."
+            ),
             examples=["2026-11-01"],
         ),
     ] = None,
@@ -102,21 +104,21 @@ async def report(  # noqa: PLR0913, PLR0917 - a parameter each of the query
         str | None,
         Query(
             alias="until",
-            description="The last day; today when absent.",
+            description="The last day; default: today.",
             examples=["2026-11-21"],
         ),
     ] = None,
     by: Annotated[
         str | None,
-        Query(description="The columns to sum by.", examples=["widget,source"]),
+        Query(description="The columns to group by.", examples=["widget,source"]),
     ] = None,
     limit: Annotated[
-        int, Query(ge=1, le=MAX_ROWS, description="At most so many rows.", examples=[20])
+        int, Query(ge=1, le=MAX_ROWS, description="The most rows to return.", examples=[20])
     ] = DEFAULT_ROWS,
     test: Annotated[
         str | None,
         Query(
-            description="Which holdout test; the present one when absent.",
+            description="The holdout test; default: the current one.",
             examples=["holdout"],
         ),
     ] = None,

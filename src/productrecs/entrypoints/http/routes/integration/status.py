@@ -50,7 +50,7 @@ _EXAMPLE: Final = {
 @router.get(
     "/integration/status",
     operation_id="status",
-    summary="Tell how the store stands",
+    summary="Return the store's status",
     responses=success_response(
         "The store's catalog, engines, connection, recent activity and jobs.",
         object_schema(

@@ -37,9 +37,9 @@ _SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE}
 @router.get(
     "/integration/widget-config",
     operation_id="read_widget_config",
-    summary="Read what is set of a widget's look",
+    summary="Return a widget's saved settings",
     responses=success_response(
-        "What was set, without defaults; nothing of a type that was never set.",
+        "The saved settings, without defaults; empty for a type without any.",
         CONFIG_SCHEMA,
         _SAVED,
     )
@@ -52,7 +52,7 @@ async def read_widget_config(
         str,
         Query(
             alias="type",
-            description="Which widget: recs, fbt, cart, search, ...",
+            description="The widget: recs, fbt, cart, search, ...",
             examples=["recs"],
         ),
     ] = DEFAULT_TYPE,
@@ -73,9 +73,9 @@ async def read_widget_config(
 @router.put(
     "/integration/widget-config",
     operation_id="change_widget_config",
-    summary="Change a widget's look",
+    summary="Change a widget's settings",
     responses=success_response(
-        "All that is set of the widget now, without defaults.",
+        "All saved settings of the widget, without defaults.",
         CONFIG_SCHEMA,
         _SAVED,
     )
@@ -93,7 +93,7 @@ async def change_widget_config(
         Query(
             alias="type",
             pattern=f"^$|{TYPE_PATTERN}",
-            description="Which widget: recs, fbt, cart, search, or a name of your own.",
+            description="The widget: recs, fbt, cart, search, or a name of your own.",
             examples=["recs"],
         ),
     ] = DEFAULT_TYPE,

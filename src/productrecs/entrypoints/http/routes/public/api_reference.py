@@ -72,7 +72,7 @@ and in words in <a href="/guides">the guides</a>.</p></noscript></div></main>
 @router.get(
     "/docs",
     operation_id="reference",
-    summary="Read and try the interface",
+    summary="Show the API reference",
     responses=text_response("text/html", "A page.", "<!doctype html>..."),
     response_class=Response,
 )
@@ -90,7 +90,7 @@ async def reference(request: Request) -> Response:
 @router.get(
     "/openapi.json",
     operation_id="openapi",
-    summary="Describe the interface for programs",
+    summary="Return the OpenAPI description",
     responses=success_response("An OpenAPI 3.1 document.", {"type": "object"}, _BEGINNING),
     response_class=Response,
 )
@@ -103,14 +103,16 @@ async def openapi(request: Request) -> Response:
 @router.get(
     "/docs/{asset}",
     operation_id="reference_asset",
-    summary="Return a file that the pages need",
-    responses=text_response("*/*", "A style, a script or an icon.", "body {}")
+    summary="Return a file of the pages",
+    responses=text_response("*/*", "A stylesheet, a script or an icon.", "body {}")
     | error_responses("not_found"),
     response_class=Response,
 )
 async def reference_asset(
     request: Request,
-    asset: Annotated[str, Path(description="The file's name.", examples=["pages.css"])],
+    asset: Annotated[
+        str, Path(description=("The name of the file."), examples=["pages.css"])
+    ],
 ) -> Response:
     """Return one of the files of the pages; one asked for by its digest never changes."""
     if asset not in ASSETS:

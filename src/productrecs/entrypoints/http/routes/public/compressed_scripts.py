@@ -40,7 +40,7 @@ class CompressedScript:
         folder = resources.files(__package__) / "assets" / "widgets"
         built = (folder / f"{name}.js").read_bytes().rstrip()
         if not built.endswith(_CALL):
-            message = f"{name}.js does not end in its call; build it again (widgets/)"
+            message = f"{name}.js does not end with its call; build it again (widgets/)"
             raise RuntimeError(message)
         self._body = built.removesuffix(_CALL)
         self._in_brotli = (folder / f"{name}.js.br").read_bytes()

@@ -44,7 +44,7 @@ GUIDE_EXAMPLE: Final = "# Quick start\n\n..."
 Slug = Annotated[
     str,
     Path(
-        description="The guide's short name, as /llms.txt lists it.",
+        description="The guide's slug, as in /llms.txt.",
         examples=["quickstart"],
     ),
 ]
@@ -137,7 +137,9 @@ async def guides(
     request: Request,
     q: Annotated[
         str,
-        Query(description="Words to look for in the guides.", examples=["retry an order"]),
+        Query(
+            description=("Words to search for in the guides."), examples=["retry an order"]
+        ),
     ] = "",
 ) -> Response:
     """Return a page that lists the guides; `/llms.txt` is the same for programs.

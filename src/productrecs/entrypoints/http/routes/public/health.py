@@ -26,7 +26,7 @@ NOT_READY: Final = ErrorCode(503, "not_ready")
 
 _SEEN: Final = object_schema(
     scheme=NULLABLE_TEXT, host=NULLABLE_TEXT, client=NULLABLE_TEXT
-) | {"description": "With `seen=true`: what proxies said of the request."}
+) | {"description": "With `seen=true`: the forwarding headers of the request."}
 _LIVE: Final = {
     "type": "object",
     "required": ["ok"],
@@ -38,7 +38,7 @@ _READY: Final = object_schema(
         "type": "object",
         "required": list(CHECKS),
         "properties": {
-            name: {"type": "string", "description": "`ok`, or what is less than well."}
+            name: {"type": "string", "description": "`ok`, or what is degraded."}
             for name in CHECKS
         },
     },
@@ -47,13 +47,13 @@ _READY_EXAMPLE: Final = {**OK_EXAMPLE, "checks": dict.fromkeys(CHECKS, "ok")}
 StrictQuery = Annotated[
     bool,
     Query(
-        description="Answer 503 also where only the freshness of lists suffers.",
+        description="Return 503 also when only the freshness of lists suffers.",
         examples=[True],
     ),
 ]
 SeenQuery = Annotated[
     bool,
-    Query(description="Tell what proxies said of the request.", examples=[True]),
+    Query(description="Return the forwarding headers of the request.", examples=[True]),
 ]
 
 
@@ -64,15 +64,15 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
     if draining:
         reasons["process"] = "shutting down"
     elif not context.write_client.is_writer_available:
-        reasons["process"] = "the process that writes is not there yet"
+        reasons["process"] = "the writer process is not running yet"
     if not preloaded:
-        reasons["models"] = "still reading the stores and their models into memory"
+        reasons["models"] = "still loading the stores and their models"
     if not context.shops.is_current:
         reasons["database"] = "the database cannot be read"
     if max(context.writer.depth, context.write_client.depth) > _DEEP:
         reasons["writes"] = "too many writes are waiting"
     if count := context.shops.refused_models:
-        message = f"damaged models of {count} stores were refused; the last good serve"
+        message = f"damaged models of {count} stores were rejected; the previous ones serve"
         warnings["models"] = message
     return Readiness(reasons, warnings)
 
@@ -80,7 +80,7 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
 @router.get(
     "/health/live",
     operation_id="live",
-    summary="Tell whether the process runs",
+    summary="Check that the process runs",
     responses=success_response("It runs.", _LIVE, OK_EXAMPLE) | error_responses(422),
     response_class=Response,
 )
@@ -109,7 +109,7 @@ def _last(told: str | None) -> str | None:
 @router.get(
     "/health/ready",
     operation_id="ready",
-    summary="Tell whether requests may come",
+    summary="Check that the service is ready for requests",
     responses=success_response("They may.", _READY, _READY_EXAMPLE)
     | error_responses("not_ready", 422),
     response_class=Response,

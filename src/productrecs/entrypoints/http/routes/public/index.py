@@ -87,7 +87,7 @@ _TEXT: Final = {
 _JSON: Final = {JSON: {"schema": {"type": "object"}, "example": _SELF}}
 _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     200: {
-        "description": "The service and its addresses, in the form that is accepted.",
+        "description": "The service and its addresses, in the format of the Accept header.",
         "content": _JSON | _TEXT,
     }
 }
@@ -96,7 +96,7 @@ _REPLY: Final[dict[int | str, dict[str, Any]]] = {
 @router.get(
     "/",
     operation_id="index",
-    summary="Say what this is, and where everything is",
+    summary="Show the index page",
     responses=_REPLY | error_responses("not_ready"),
     response_class=Response,
 )

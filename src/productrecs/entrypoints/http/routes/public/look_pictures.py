@@ -35,7 +35,7 @@ _REPLY: Final[Responses] = {
 PictureId = Annotated[
     str,
     Path(
-        description="Which picture: a digest of it.",
+        description="The digest of the picture.",
         examples=["0f343b0931126a20f133d67c2b018a3b"],
     ),
 ]
@@ -70,5 +70,5 @@ async def look_picture(
             return Response(status_code=304, headers=headers)
         if content is not None:
             return Response(content, media_type=_KIND, headers=headers)
-    message = "no look has this picture any more; GET /v1/looks names what there is"
+    message = "no look has this picture any more; GET /v1/looks lists the current ones"
     raise UnknownPictureError(message)

@@ -65,13 +65,13 @@ def _failed(code: int, message: str) -> dict[str, Any]:
 
 _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "A JSON-RPC result, or an error.", "content": _rpc(_TOOLS)},
-    202: {"description": "A notification was taken; there is no answer to it."},
+    202: {"description": "A notification was accepted; it has no answer."},
     400: {
-        "description": "It is no JSON-RPC, or of no known version.",
+        "description": "It is not JSON-RPC, or of an unknown version.",
         "content": _failed(_NOT_JSON, "not JSON: it is empty"),
     },
     404: {
-        "description": "There is no such method.",
+        "description": "Unknown method.",
         "content": _failed(-32601, "there is no such method"),
     },
     **error_responses("origin_refused", 413, 415, "too_many_requests"),
@@ -81,7 +81,7 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 @router.post(
     "/mcp",
     operation_id="mcp",
-    summary="Ask the guides over the Model Context Protocol",
+    summary="Query the guides with the Model Context Protocol",
     responses=_RESPONSES,
     openapi_extra={
         "requestBody": {
@@ -107,7 +107,9 @@ async def mcp(request: Request) -> Response:
     except BodyError as error:
         return _refusal(_NOT_JSON, f"not JSON: {error.problems[0].msg}")
     if not _is_message(message):
-        return _refusal(_NO_MESSAGE, "a body is one JSON-RPC request or notification")
+        return _refusal(
+            _NO_MESSAGE, ("the body must be one JSON-RPC request or notification")
+        )
     return _Answer(body, base)
 
 

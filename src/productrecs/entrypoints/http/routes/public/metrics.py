@@ -24,8 +24,8 @@ productrecs_events_received_total 1027.0
 @router.get(
     "/metrics",
     operation_id="metrics",
-    summary="Tell the figures of the installation",
-    responses=text_response("text/plain", "The figures, as text.", _EXAMPLE),
+    summary="Return the installation's metrics",
+    responses=text_response("text/plain", "The metrics, as text.", _EXAMPLE),
     response_class=Response,
 )
 async def metrics(request: Request) -> Response:

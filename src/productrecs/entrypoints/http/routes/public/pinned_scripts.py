@@ -136,7 +136,7 @@ async def pinned_script(
     build: Annotated[
         str,
         InPath(
-            description="Which script, and a digest of it; the guide has them.",
+            description="The script and its digest; the guide lists them.",
             examples=[TOOLS],
         ),
     ],
@@ -154,7 +154,7 @@ async def pinned_script(
     exchange: RequestContext = request.scope["productrecs"]
     body = archived_build(exchange.context.services.builds, build)
     if body is None:
-        message = "no such build; the guide for widgets has the tags of this release"
+        message = "no such build; the guide for widgets lists the tags of this release"
         raise UnknownBuildError(message)
     headers = {**HEADERS, "cache-control": IMMUTABLE}
     if accepts_gzip(request):

@@ -49,8 +49,8 @@ _CHANGES: Final = {
 _STANDING: Final = {
     GaugeMetric.WRITES_WAITING: ("writes_waiting", "Writes that wait for their commit."),
     GaugeMetric.CONNECTIONS: ("connections", "Open connections."),
-    GaugeMetric.OPEN_STORES: ("open_stores", "Stores whose views are in memory."),
-    GaugeMetric.READY: ("ready", "1 while /health/ready says yes."),
+    GaugeMetric.OPEN_STORES: ("open_stores", "Stores that are loaded in memory."),
+    GaugeMetric.READY: ("ready", "1 while /health/ready answers 200."),
 }
 
 
@@ -77,15 +77,17 @@ class MetricsCollector:
     def _of_the_disk(self) -> Iterator[Metric]:
         settings = self._context.services.settings
         free = shutil.disk_usage(settings.data).free
-        yield _gauge("disk_free_bytes", "Free on the data folder's disk.", _one(free))
+        yield _gauge("disk_free_bytes", "Free space on the data folder's disk.", _one(free))
         if settings.database_url is None:
             log = Path(f"{settings.database_file}-wal")
             size = log.stat().st_size if log.exists() else 0
-            yield _gauge("database_log_bytes", "SQLite's write-ahead log.", _one(size))
+            yield _gauge(
+                "database_log_bytes", ("The size of SQLite's write-ahead log."), _one(size)
+            )
 
     def _of_the_database(self) -> Iterator[Metric]:
         services = self._context.services
-        is_up = "1 while the database answers; without it the figures below are missing."
+        is_up = "1 while the database answers; without it the metrics below are missing."
         try:
             with services.database.reading() as connection:
                 size = estimate_copy_size(services.database, connection)
@@ -107,7 +109,7 @@ class MetricsCollector:
 def _requests(totals: MetricTotals) -> Metric:
     family = HistogramMetricFamily(
         "http_request_duration_seconds",
-        "Requests, from their head to their answer.",
+        "Requests, from reading the head to the reply.",
         labels=("route", "method", "status"),
     )
     names = [*map(str, BUCKETS), "+Inf"]
@@ -128,17 +130,17 @@ def _intake(totals: MetricTotals) -> Iterator[Metric]:
     yield _counter("orders_received", "Orders synced.", orders, "outcome")
     items = [((change,), totals.count(count)) for change, count in _CHANGES.items()]
     yield _counter("items_changed", "Items pushed or deleted.", items, "change")
-    words = "Searches made (a reply that is kept is made once)"
+    words = "Searches computed (a cached reply counts once)"
     searches, nothing = (
         totals.count(CounterMetric.SEARCHES),
         totals.count(CounterMetric.SEARCHES_EMPTY),
     )
     yield _counter("searches", f"{words}.", _one(searches))
-    yield _counter("searches_empty", f"{words} that found nothing.", _one(nothing))
+    yield _counter("searches_empty", f"{words} without results.", _one(nothing))
     lists = list(totals.lists())
     every = [((source,), count) for source, count, _ in lists]
     empty = [((source,), count) for source, _, count in lists]
-    words = "Lists of recommendations made (one that is kept is made once)"
+    words = "Recommendation lists computed (a cached list counts once)"
     yield _counter("recommendation_lists", f"{words}.", every, "source")
     yield _counter("recommendation_lists_empty", f"{words}, empty.", empty, "source")
 
@@ -148,7 +150,9 @@ def _standing(totals: MetricTotals) -> Iterator[Metric]:
         rows = [((role,), value) for role, value in totals.gauges(gauge)]
         yield _gauge(name, words, rows, "process")
     refused = totals.count(CounterMetric.CONNECTIONS_REFUSED)
-    words = "Connections that were too many, or cut for others when they said nothing."
+    words = (
+        "Connections refused because there were too many, or idle ones closed for others."
+    )
     yield _counter("connections_refused", words, _one(refused))
 
 
@@ -160,9 +164,9 @@ def _processes(processes: Iterable[tuple[str, int]]) -> Iterator[Metric]:
     seconds = [(role, held.cpu_seconds) for role, held in found]
     files = [(role, float(held.open_files)) for role, held in found]
     yield _gauge("process_memory_bytes", "Resident memory.", memory, "process")
-    words = "Processor time since a process began."
+    words = "CPU time since a process started."
     yield _counter("process_cpu_seconds", words, seconds, "process")
-    yield _gauge("process_open_files", "Open files and sockets.", files, "process")
+    yield _gauge("process_open_files", "Open file descriptors.", files, "process")
 
 
 def _jobs(found: list[Backlog]) -> Iterator[Metric]:
@@ -171,13 +175,13 @@ def _jobs(found: list[Backlog]) -> Iterator[Metric]:
         for one in found
         for state in (JobState.QUEUED, JobState.RUNNING, JobState.DEAD)
     ]
-    yield _gauge("jobs", "Jobs of the background as they stand.", counts, "kind", "state")
+    yield _gauge("jobs", "Background jobs by state.", counts, "kind", "state")
     now_ms = system_ms()
     waits = [
         ((one.kind,), (now_ms - one.due_since) / SECOND_MS if one.due_since else 0)
         for one in found
     ]
-    words = "For how long the job has been due that waits longest."
+    words = "How long the oldest waiting job has been due."
     yield _gauge("job_wait_seconds", words, waits, "kind")
 
 
@@ -187,10 +191,10 @@ def _job_ends(found: list[JobTotals]) -> Iterator[Metric]:
         for one in found
         for ending in JobOutcome
     ]
-    words = "Attempts at jobs, of all workers, since the installation began."
+    words = "Attempts at jobs, by all workers, since the installation was created."
     yield _counter("job_attempts", words, attempts, "kind", "outcome")
     durations = SummaryMetricFamily(
-        f"{_PREFIX}job_duration_seconds", "How long attempts took.", labels=("kind",)
+        f"{_PREFIX}job_duration_seconds", "The duration of attempts.", labels=("kind",)
     )
     for one in found:
         count = one.done + one.retried + one.dead
@@ -205,11 +209,11 @@ def _models(found: list[Freshness]) -> Iterator[Metric]:
     trained = [one.trained_at for one in found if one.trained_at is not None]
     lag = max((one.behind_ms for one in found), default=0) / SECOND_MS
     yield _gauge("stores", "Stores registered.", _one(len(found)))
-    yield _gauge("stores_with_model", "Stores that learned.", _one(len(trained)))
-    words = "When the oldest model that serves was trained."
+    yield _gauge("stores_with_model", "Stores with a trained model.", _one(len(trained)))
+    words = "When the oldest serving model was trained."
     oldest = [((), moment / SECOND_MS) for moment in sorted(trained)[:1]]
     yield _gauge("oldest_model_timestamp_seconds", words, oldest)
-    words = "For how long the oldest live event or order waits to be learned."
+    words = "How long the oldest live event or order has waited for training."
     yield _gauge("learning_lag_seconds", words, _one(lag))
 
 
@@ -222,7 +226,7 @@ def _stores(found: list[Freshness]) -> Iterator[Metric]:
     words = "When the store's model was trained."
     yield _gauge("store_model_timestamp_seconds", words, trained, "store")
     lags = [((one.store_id,), one.behind_ms / SECOND_MS) for one in found]
-    words = "For how long the store's oldest live fact waits to be learned."
+    words = "How long the store's oldest live record has waited for training."
     yield _gauge("store_learning_lag_seconds", words, lags, "store")
 
 

@@ -50,7 +50,7 @@ Domain = Annotated[
 
 def _replies(what: str) -> Responses:
     unknown = text_response(
-        SCRIPT, "No such store: a script that says so.", "console.warn()"
+        SCRIPT, "Unknown store: a script that logs an error.", "console.warn()"
     )
     return {**text_response(SCRIPT, what, "(()=>{...})()"), 404: unknown[200]}
 
@@ -141,8 +141,8 @@ async def find_store_of(context: "Context", text: str) -> "Store | None":
 
 def _unknown(domain: str, status: int) -> Response:
     said = (
-        f"ProductRecs: there is no store {domain[:253]!r} here; the script's address must "
-        "hold the domain as it was registered"
+        f"ProductRecs: there is no store {domain[:253]!r} here; use the domain as it was "
+        "registered"
     )
     # In pure ASCII, so that it is one string in every engine.
     body = f"console.warn({msgspec.json.encode(said).decode()});\n"

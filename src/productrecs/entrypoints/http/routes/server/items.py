@@ -94,9 +94,9 @@ CatalogChange = Callable[[StoreLog, int, int | None], PushResult | None]
 @router.post(
     "/v1/items",
     operation_id="push_items",
-    summary="Create and update items of the catalog",
+    summary="Create or update items",
     responses=success_response(
-        "All of it is stored.",
+        "All items are stored.",
         object_schema(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
         {"ok": True, "created": 1, "updated": 1, "total": 1250},
     )
@@ -154,9 +154,9 @@ def _told(pushed: PushResult, headers: Mapping[str, str] | None = None) -> Respo
 @router.delete(
     "/v1/items/{item_id:text}",
     operation_id="delete_item",
-    summary="Delete an item of the catalog",
+    summary="Delete an item",
     responses=success_response(
-        "It is gone.",
+        "The item is deleted.",
         object_schema(ok=OK_REPLY, id={"type": "string"}),
         {"ok": True, "id": "tent"},
     )
@@ -168,7 +168,7 @@ async def delete_item(
     item_id: Annotated[
         str,
         Path(
-            description="The item's id, percent-encoded; it may hold `/`.",
+            description="The item's id, percent-encoded; it may contain `/`.",
             examples=["tent"],
         ),
     ],

@@ -74,7 +74,7 @@ _ERRORS: Final = {
 }
 _EXAMPLE_ID: Final = "up_5tR0wqZ8kYb3NcJ1mXv7LdGa"
 _ACCEPTED: Final = success_response(
-    "The file is safe on the disk; it is imported in the background.",
+    "The file is stored durably; it is imported in the background.",
     object_schema(
         upload_id={"type": "string"},
         status={"type": "string", "const": UploadStatus.QUEUED.value},
@@ -83,11 +83,11 @@ _ACCEPTED: Final = success_response(
     status=202,
 )
 _TOLD: Final = success_response(
-    "How far it is. `lines_imported` are new, `lines_updated` were changed; rows that tell "
-    "what is stored already change nothing. `errors` tells the first hundred skipped rows, "
-    "counted as a spreadsheet does; row 0 is the file itself, when it failed. "
-    "`rows_undated` have no time that can be read, and get the day of the upload; "
-    "`undated` tells the first ten of those that have one.",
+    "The progress of the upload. `lines_imported` are new, `lines_updated` were "
+    "changed; rows that match what is stored change nothing. `errors` lists the first "
+    "hundred skipped rows, counted as in a spreadsheet; row 0 is the file itself, when "
+    "it failed. `rows_undated` have no readable time, and get the day of the upload; "
+    "`undated` lists the first ten of those that have an unreadable one.",
     object_schema(
         upload_id={"type": "string"},
         status=_STATUS,
@@ -108,7 +108,7 @@ _TOLD: Final = success_response(
         "rows_skipped": 1,
         "errors": [{"row": 871, "message": "quantity 'two' is not a number"}],
         "rows_undated": 1,
-        "undated": [{"row": 9, "message": "'soon' is no date or time that can be read"}],
+        "undated": [{"row": 9, "message": "'soon' is not a readable date or time"}],
     },
 )
 _REFUSALS: Final = error_responses(
@@ -194,7 +194,7 @@ async def upload_orders(
 @router.get(
     "/orders/upload/{upload_id}",
     operation_id="get_upload",
-    summary="Ask how an upload goes",
+    summary="Return the progress of an upload",
     responses=_TOLD | error_responses(401, "upload_unknown", 503),
     response_class=Response,
 )
@@ -202,7 +202,7 @@ async def get_upload(
     request: Request,
     upload_id: Annotated[
         str,
-        Path(description="What the upload was answered with.", examples=[_EXAMPLE_ID]),
+        Path(description="The id from the reply to the upload.", examples=[_EXAMPLE_ID]),
     ],
 ) -> Response:
     """Return how far an upload is, what it changed, and the first rows left out.
@@ -213,7 +213,7 @@ async def get_upload(
     services, store_id = exchange.context.services, exchange.known_caller.store.store_id
     upload = await asyncio.to_thread(_find, services, store_id, upload_id)
     if upload is None:
-        message = "this store has no upload of this id; POST /orders/upload gives one"
+        message = "this store has no upload with this id; POST /orders/upload returns one"
         raise UnknownUploadError(message)
     content = {
         "upload_id": upload.upload_id,

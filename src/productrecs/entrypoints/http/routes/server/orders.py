@@ -41,9 +41,9 @@ _encode: Final = msgspec.json.Encoder().encode
 @router.post(
     "/v1/orders",
     operation_id="sync_order",
-    summary="Sync an order",
+    summary="Record an order",
     responses=success_response(
-        "Stored durably, or known already.",
+        "Stored durably, or already known.",
         object_schema(
             ok=OK_REPLY,
             order_id={"type": "string"},

@@ -47,8 +47,10 @@ _EXAMPLE: Final = {
 @router.get(
     "/v1/widget-config",
     operation_id="widget_config",
-    summary="Tell how a widget should look",
-    responses=success_response("Every setting, defaults included.", CONFIG_SCHEMA, _EXAMPLE)
+    summary="Return a widget's settings",
+    responses=success_response(
+        ("Every setting, including defaults."), CONFIG_SCHEMA, _EXAMPLE
+    )
     | not_modified_response()
     | error_responses(401, 422, 503),
     response_class=Response,
@@ -59,14 +61,14 @@ async def declared_config(
         str,
         Query(
             alias="type",
-            description="Which widget: recs, fbt, cart, search, ...",
+            description="The widget: recs, fbt, cart, search, ...",
             examples=["recs"],
         ),
     ] = DEFAULT_TYPE,
     lang: Annotated[
         str,
         Query(
-            description="The page's language, for words that were not chosen.",
+            description="The page's language, for texts without a setting.",
             examples=["de"],
         ),
     ] = "",

@@ -78,7 +78,7 @@ _encode: Final = msgspec.json.Encoder().encode
 @router.post(
     "/v1/events",
     operation_id="track",
-    summary="Record what a shopper did",
+    summary="Record shopper events",
     responses=success_response(
         "Stored durably.",
         object_schema(ok=OK_REPLY)
@@ -162,6 +162,6 @@ def _warnings(opened: CachedStore, groups: Groups) -> list[str]:
                 warnings.append(f"item {event.item_id!r} is not in the catalog (yet)")
             if event.kind is EventKind.BUY and not event.order_id:
                 warnings.append(
-                    "a buy without order_id teaches nothing of what is bought together"
+                    "a buy without order_id is not used for products bought together"
                 )
     return warnings

@@ -70,7 +70,7 @@ def _is_filter(value: str) -> str:
 
 def _are_facets(value: str) -> str:
     if re.fullmatch(_FACETS, value) is None or len(value) > _LONGEST_FACETS:
-        message = "facets are categories, price and in_stock, with commas between"
+        message = "facets are categories, price and in_stock, separated by commas"
         raise PydanticCustomError("facets", message)
     return value
 
@@ -86,10 +86,12 @@ FilterQuery = Annotated[
     Query(
         alias="filter",
         max_length=MOST_FILTERS,
-        description="What results must be: `categories:NAME`, `price:LOW..HIGH` (also "
-        "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), `in_stock:true`. It may "
-        "stand several times: filters of one kind are alternatives, of different kinds "
-        "all must hold.",
+        description=(
+            "Filters on the results: `categories:NAME`, `price:LOW..HIGH` (also "
+            "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), "
+            "`in_stock:true`. May be repeated: filters of one kind are "
+            "alternatives, different kinds must all match."
+        ),
         examples=[["price:10..50", "in_stock:true"]],
     ),
 ]
@@ -105,20 +107,21 @@ FacetsQuery = Annotated[
         }
     ),
     Query(
-        description="What to count the results by, comma-separated: `categories`, `price`, "
-        "`in_stock`.",
+        description=(
+            "The facets to count, comma-separated: `categories`, `price`, `in_stock`."
+        ),
     ),
 ]
 SortQuery = Annotated[
     Sort | None,
     BeforeValidator(_none_if_blank),
-    Query(description="In which order the results come.", examples=["price_asc"]),
+    Query(description="The order of the results.", examples=["price_asc"]),
 ]
 OffsetQuery = Annotated[
     Annotated[int, Field(ge=0, le=MAX_OFFSET)] | None,
     BeforeValidator(_none_if_blank),
     Query(
-        description="How many results to pass over: the products of the pages before.",
+        description="How many results to skip: those of the pages before.",
         examples=[12],
     ),
 ]
@@ -126,7 +129,9 @@ HighlightQuery = Annotated[
     bool,
     BeforeValidator(_false_if_blank),
     Query(
-        description="Whether each result shows which parts of its texts answer the query.",
+        description=(
+            "Whether each result marks the parts of its texts that match the query."
+        ),
         examples=[True],
     ),
 ]
@@ -268,17 +273,21 @@ _AMOUNT: Final = {"type": ["number", "null"]}
 EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
     "total": {
         **_COUNT,
-        "description": "How many results there are, up to 20,000; with any of `filter`, "
-        "`facets`, `sort` and `offset`.",
+        "description": (
+            "The number of results, up to 20,000; with any of `filter`, "
+            "`facets`, `sort` and `offset`."
+        ),
     },
     "facets": {
         "type": "object",
-        "description": "With `facets`: how many results are of each kind. A kind is "
-        "counted as if no filter of that kind were set.",
+        "description": (
+            "With `facets`: the number of results by facet. A facet is "
+            "counted without its own filters."
+        ),
         "properties": {
             "categories": {
                 "type": "array",
-                "description": "Those with the most results first, at most a hundred.",
+                "description": "Sorted by the number of results, at most a hundred.",
                 "items": {
                     "type": "object",
                     "required": ["value", "count"],
@@ -293,8 +302,10 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
                     "max": _AMOUNT,
                     "ranges": {
                         "type": "array",
-                        "description": "Each `from` some price on and below `to`; `filter` "
-                        "asks for it.",
+                        "description": (
+                            "Price ranges `from` a price to below `to`; "
+                            "`filter` selects one."
+                        ),
                         "items": {
                             "type": "object",
                             "required": ["from", "to", "count", "filter"],
@@ -318,12 +329,13 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
     "suggestions": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "With `suggest`: what the query may become, the likeliest first.",
+        "description": "With `suggest`: completions of the query, most likely first.",
     },
     "did_you_mean": {
         **NULLABLE_TEXT,
-        "description": "With `suggest`: the query in the right spelling; null where "
-        "nothing seems mistyped.",
+        "description": (
+            "With `suggest`: the corrected query; null if there seems to be no mistake."
+        ),
     },
 }
 """What may stand beside `results`, as the description has it."""

@@ -108,9 +108,9 @@ _ITEM_EXAMPLE: Final = {
 @router.get(
     "/v1/forecast/summary",
     operation_id="forecast_summary",
-    summary="Tell what the store will sell",
+    summary="Forecast a store's sales",
     responses=success_response(
-        "The store's days behind and ahead; empty before the first run.",
+        "The store's past and coming days; empty before the first run.",
         _SUMMARY_SCHEMA,
         _SUMMARY_EXAMPLE,
     )
@@ -136,9 +136,9 @@ async def summary(request: Request) -> Response:
 @router.get(
     "/v1/forecast/items/{item_id:text}",
     operation_id="forecast_item",
-    summary="Tell what one product will sell",
+    summary="Forecast one product's sales",
     responses=success_response(
-        "The product's days ahead; empty before the first run.",
+        "The product's coming days; empty before the first run.",
         _ITEM_SCHEMA,
         _ITEM_EXAMPLE,
     )
@@ -150,7 +150,7 @@ async def item(
     item_id: Annotated[
         str,
         Path(
-            description="The product's id; may hold any character, percent-encoded.",
+            description="The product's id, percent-encoded; it may contain any character.",
             examples=["tent"],
         ),
     ],

@@ -11,7 +11,7 @@ Num = Annotated[
     Query(
         ge=1,
         le=MAX_NUM,
-        description="How many products; the store's setting when absent.",
+        description="How many products; default: the store's setting.",
         examples=[4],
     ),
 ]
@@ -19,8 +19,10 @@ Excluded = Annotated[
     str | None,
     Query(
         alias="exclude",
-        description="Ids that the page shows already, comma-separated, up to 100: "
-        "never in this list.",
+        description=(
+            "Ids that the page already shows, comma-separated, up to 100: they "
+            "are left out."
+        ),
         examples=["stove,lamp"],
     ),
 ]
@@ -31,8 +33,10 @@ Shown = Annotated[
     Query(
         ge=1,
         le=MAX_NUM,
-        description="How many of `num` the page will show, where it asks for more than "
-        "that to leave out what its other lists hold; `num` when absent.",
+        description=(
+            "How many of `num` the page will show, if it requests more in order "
+            "to drop products of its other lists; default: `num`."
+        ),
         examples=[8],
     ),
 ]

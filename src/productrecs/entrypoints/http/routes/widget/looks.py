@@ -31,14 +31,14 @@ _encode: Final = msgspec.json.Encoder().encode
 @router.get(
     "/v1/looks",
     operation_id="look",
-    summary="Show the look that stands on a product's page",
+    summary="Return the look of a product page",
     responses=look_response() | not_modified_response() | error_responses(401, 422, 503),
     response_class=Response,
 )
 async def declared_look(
     request: Request,
     item_id: Annotated[
-        str, Query(min_length=1, description="The page's product.", examples=["tent"])
+        str, Query(min_length=1, description="The product of the page.", examples=["tent"])
     ],
 ) -> Response:
     """Return the look of a product that was published last; null where there is none.

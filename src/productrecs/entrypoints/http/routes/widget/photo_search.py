@@ -40,7 +40,7 @@ _EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": True}}
 @router.post(
     "/v1/search/image",
     operation_id="search_by_photo",
-    summary="Find products that look like a photo",
+    summary="Find products similar to a photo",
     responses=photo_search_response()
     | error_responses(401, 413, "image_too_large", 415, 422, 503),
     openapi_extra=request_body(PhotoSearchBody, _EXAMPLES, text=True),

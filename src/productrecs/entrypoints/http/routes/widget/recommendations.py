@@ -53,8 +53,9 @@ router = APIRouter(tags=["widget"])
 ANCHOR: Final[Mapping[str, Any]] = {
     "anchor": {
         "anyOf": [ref("Product"), {"type": "null"}],
-        "description": "With `anchor=true`: the product of `item_id`; null where it may "
-        "not be shown.",
+        "description": (
+            "With `anchor=true`: the product of `item_id`; null if it may not be shown."
+        ),
     }
 }
 EMPTY_LIST: Final = recommendations_body((), ())
@@ -81,25 +82,26 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     num: Num = None,
     source: Annotated[
         Source,
-        Query(description="Which engines answer; `buy` is never padded.", examples=["mix"]),
+        Query(description="The engines to use; `buy` is never padded.", examples=["mix"]),
     ] = Source.MIX,
     item_id: Annotated[
-        str | None, Query(description="The product page's item.", examples=["tent"])
+        str | None, Query(description="The item of the product page.", examples=["tent"])
     ] = None,
     item_ids: Annotated[
         str | None,
         Query(
-            description="The basket's items, comma-separated, up to 50.",
+            description="The items in the cart, comma-separated, up to 50.",
             examples=["tent,rope"],
         ),
     ] = None,
     user_id: Annotated[
-        str | None, Query(description="The shopper's identity.", examples=["s_4fQ9xZ"])
+        str | None, Query(description="The shopper's id.", examples=["s_4fQ9xZ"])
     ] = None,
     customer_id: Annotated[
         str | None,
         Query(
-            description="The customer id: the first identity when given.", examples=["c-7"]
+            description=("The customer id; it takes precedence over the others."),
+            examples=["c-7"],
         ),
     ] = None,
     excluded: Excluded = None,
@@ -108,7 +110,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         bool,
         BeforeValidator(_absent_if_blank),
         Query(
-            description="Whether the reply also has the product of `item_id`.",
+            description="Whether the reply includes the product of `item_id`.",
             examples=[True],
         ),
     ] = False,
@@ -151,7 +153,10 @@ async def declared_trending(
     num: Num = None,
     user_id: Annotated[
         str | None,
-        Query(description="The session id: for the holdout alone.", examples=["s_4fQ9xZ"]),
+        Query(
+            description=("The session id, used only for the holdout test."),
+            examples=["s_4fQ9xZ"],
+        ),
     ] = None,
     excluded: Excluded = None,
 ) -> Response:
@@ -395,16 +400,16 @@ def _identities(customer_id: str | None, user_id: str | None) -> tuple[str, ...]
 
 def _check_excluded(excluded: Sequence[str], given: str | None) -> None:
     if len(excluded) > MAX_EXCLUDED:
-        message = f"a call may exclude up to {MAX_EXCLUDED} items"
+        message = f"a call may exclude at most {MAX_EXCLUDED} items"
         raise BodyError([Problem(("query", "exclude"), message, "too_long", input=given)])
 
 
 def _check(asked: RecommendationRequest, item_ids: str | None) -> None:
     if len(asked.basket) > MAX_ANCHORS:
-        message = f"a basket may name up to {MAX_ANCHORS} items"
+        message = f"a cart may name at most {MAX_ANCHORS} items"
         problem = Problem(("query", "item_ids"), message, "too_long", input=item_ids)
         raise BodyError([problem])
     if asked.source is Source.SIMILAR and asked.item_id is None:
-        message = "similar needs the item that the others should look like"
+        message = "similar needs item_id: the product to find similar products for"
         problem = Problem(("query", "item_id"), message, "missing", input=None)
         raise BodyError([problem])

@@ -68,7 +68,7 @@ def _absent_if_blank(value: object) -> object:
 @router.get(
     "/v1/search",
     operation_id="search",
-    summary="Find products by words, as they are typed",
+    summary="Search products, also while the shopper types",
     responses=search_response(EXTRA_PROPERTIES)
     | error_responses(401, 422, 503, "search_rebuilding"),
     response_class=Response,
@@ -78,7 +78,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     q: Annotated[
         str,
         Query(
-            description="What was typed; cut at 256 characters. Empty: what trends.",
+            description="The query; cut at 256 characters. Empty: trending products.",
             examples=["tent for two"],
         ),
     ] = "",
@@ -88,7 +88,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     in_stock: Annotated[  # noqa: FBT002 - a query parameter
         bool,
         BeforeValidator(_absent_if_blank),
-        Query(description="Only what can be bought.", examples=[True]),
+        Query(description="Only products that can be bought.", examples=[True]),
     ] = False,
     filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
     facets: FacetsQuery = "",
@@ -99,23 +99,24 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     user_id: Annotated[
         str,
         Query(
-            description="Who searches, as in their events: the search report then knows "
-            "which searches led to a click. It changes no result.",
+            description=(
+                "The shopper, with the same id as in events: the search report "
+                "then knows which searches led to a click. It does not change "
+                "results."
+            ),
             examples=["s_4fQ9xZ"],
         ),
     ] = "",
     customer_id: Annotated[
         str,
         Query(
-            description="The customer, where known; counts before `user_id`.",
+            description="The customer, if known; takes precedence over `user_id`.",
             examples=["c-7"],
         ),
     ] = "",
     session_id: Annotated[
         str,
-        Query(
-            description="The session, where there is no `user_id`.", examples=["s_4fQ9xZ"]
-        ),
+        Query(description="The session, if there is no `user_id`.", examples=["s_4fQ9xZ"]),
     ] = "",
 ) -> Response:
     """Return the products that the words mean, best first.
