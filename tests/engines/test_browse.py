@@ -373,20 +373,20 @@ def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
     carted = {0: InteractionType.CARTED}
 
     usual = plain.next_items([0, 1], HOUR, 4)
-    found = weighing.next_items([0, 1], HOUR, 4, deeds=carted)
+    found = weighing.next_items([0, 1], HOUR, 4, interactions=carted)
 
     assert before(usual.items.tolist(), 6, 5)
     assert before(found.items.tolist(), 5, 6)
-    for index, deeds in (
+    for index, interactions in (
         (plain, carted),
         (weighing, {}),
         (weighing, {2: InteractionType.CARTED}),
     ):
-        same = index.next_items([0, 1], HOUR, 4, deeds=deeds)
+        same = index.next_items([0, 1], HOUR, 4, interactions=interactions)
         assert same.items.tolist() == usual.items.tolist()
         assert same.scores.tolist() == usual.scores.tolist()
     loaded = SessionIndex.from_arrays(weighing.to_arrays())
-    again = loaded.next_items([0, 1], HOUR, 4, deeds=carted)
+    again = loaded.next_items([0, 1], HOUR, 4, interactions=carted)
     assert again.scores.tolist() == found.scores.tolist()
 
 

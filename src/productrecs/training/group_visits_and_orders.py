@@ -81,12 +81,12 @@ class VisitSteps(NamedTuple):
     firsts: (
         Ints  # parallel to the groups' items: for what somebody came, as `InteractionType`,
     )
-    deeds: Ints  # and the most that was done before they went on
+    interactions: Ints  # and the most that was done before they went on
 
     def actions_in(self, group: int) -> tuple[list[int], list[int]]:
         """Return for each step of a visit for what somebody came, and what they did."""
         begin, end = self.groups.offsets[group : group + 2].tolist()
-        return self.firsts[begin:end].tolist(), self.deeds[begin:end].tolist()
+        return self.firsts[begin:end].tolist(), self.interactions[begin:end].tolist()
 
 
 def steps_of_visits(behaviour: Behaviour) -> VisitSteps:

@@ -87,12 +87,12 @@ def fit_indicators(
 
 
 def _following(
-    signs: IndicatorInputs, deeds: Interactions, window_ms: int
+    signs: IndicatorInputs, interactions: Interactions, window_ms: int
 ) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], Ints]:
     """Return numbers of signs, items, visitors, weights and times of what followed."""
-    theirs = np.isin(deeds.visitors, signs.visitors)
-    visitors = np.concatenate((signs.visitors, deeds.visitors[theirs]))
-    times = np.concatenate((signs.times, deeds.times[theirs]))
+    theirs = np.isin(interactions.visitors, signs.visitors)
+    visitors = np.concatenate((signs.visitors, interactions.visitors[theirs]))
+    times = np.concatenate((signs.times, interactions.times[theirs]))
     count = len(signs.times)
     order = np.lexsort((np.arange(len(times)), times, visitors))
     places = np.flatnonzero(order < count)
@@ -107,8 +107,8 @@ def _following(
     which, what = np.concatenate(found, axis=1)
     return (
         signs.numbers[which],
-        deeds.items[theirs][what],
+        interactions.items[theirs][what],
         signs.visitors[which],
-        deeds.weights[theirs][what],
-        deeds.times[theirs][what],
+        interactions.weights[theirs][what],
+        interactions.times[theirs][what],
     )

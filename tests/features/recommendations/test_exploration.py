@@ -159,7 +159,7 @@ def test_what_turned_out_badly_is_tried_less() -> None:
     )
     shop.models = replace(shop.models, trials=trials)
 
-    items, promise = shop.shelf(NOW, "product", "mix").newcomers("tents")
+    items, promise = shop.eligible(NOW, "product", "mix").newcomers("tents")
 
     by_item = dict(zip(items.tolist(), (promise / promise.sum()).tolist(), strict=True))
     assert by_item[8] < by_item[10] < by_item[9]

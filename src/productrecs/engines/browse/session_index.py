@@ -131,7 +131,7 @@ class SessionIndex:
         now_ms: int,
         limit: int,
         exclude_session: int | None = None,
-        deeds: Mapping[int, int] = _NONE,
+        interactions: Mapping[int, int] = _NONE,
         *,
         goes_on: bool = False,
     ) -> Ranked:
@@ -140,8 +140,8 @@ class SessionIndex:
         `recent` is the visit so far, oldest to newest; its newest item is never returned,
         earlier ones may be. Unknown numbers are passed over; a visit that no session
         shares an item with gives an empty list. Sessions owned by `exclude_session` (see
-        `fit_sessions`) do not answer: a live visit would only repeat itself. `deeds` tells
-        what was done with an item, as `InteractionType`, where it was more than looked at.
+        `fit_sessions`) do not answer: a live visit would only repeat itself. `interactions`
+        has each item's strongest `InteractionType`, where it is more than a view.
         Where the rest knows fewer than `SessionOptions.enough` items and the answer
         `goes_on`, what comes next after the best of those follows, below all of them.
         Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
@@ -153,7 +153,7 @@ class SessionIndex:
             return NO_RANKED
         answer = _evaluators[-1]
         items, scores = answer(
-            self._layout, self._weighed(question, deeds), question, limit
+            self._layout, self._weighed(question, interactions), question, limit
         )
         if goes_on and 0 < len(items) < min(limit, self._options.enough):
             items, scores = self._onward(question, items, scores, limit)
@@ -181,12 +181,19 @@ class SessionIndex:
         """Whether what was done with an item changes what it counts."""
         return self._options.weight_by_interaction != _ALL_ALIKE
 
-    def _weighed(self, question: SessionQuery, deeds: Mapping[int, int]) -> WeightTables:
+    def _weighed(
+        self, question: SessionQuery, interactions: Mapping[int, int]
+    ) -> WeightTables:
         """Return the weights for a question whose items were not all just looked at."""
-        if not deeds or not self.weights_interactions:
+        if not interactions or not self.weights_interactions:
             return self._weights
-        by_deed, match, vote = self._options.weight_by_interaction, *self._weights[:2]
-        asked = [by_deed[deeds.get(item, 0)] for item in question.items.tolist()]
+        by_interaction, match, vote = (
+            self._options.weight_by_interaction,
+            *self._weights[:2],
+        )
+        asked = [
+            by_interaction[interactions.get(item, 0)] for item in question.items.tolist()
+        ]
         counts = np.array(asked, dtype=np.float64)
         known = len(asked)
         return self._weights._replace(
@@ -197,7 +204,7 @@ class SessionIndex:
         self,
         recent: Sequence[int] | Items,
         exclude_session: int | None = None,
-        deeds: Mapping[int, int] = _NONE,
+        interactions: Mapping[int, int] = _NONE,
     ) -> tuple[int, dict[int, int]]:
         """Return how many sessions vote on what is next, and how many of them saw an item.
 
@@ -207,7 +214,7 @@ class SessionIndex:
         if len(question.items) == 0:
             return 0, {}
         layout = self._layout
-        weights = self._weighed(question, deeds)
+        weights = self._weighed(question, interactions)
         slots, _, _ = reference.neighbours(layout, weights, question)
         seen = [layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots]
         items, counts = np.unique(

@@ -13,15 +13,15 @@ _CATEGORIES: Final = 6
 Filler = Callable[[EligibleItems, Sequence[int]], Iterator[int]]
 
 
-def from_categories(shelf: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
+def from_categories(eligible: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
     """Yield the top items of the anchors' categories, the narrowest category first."""
-    for name in narrowest_categories(shelf, anchors):
-        yield from shelf.best_of_category(name)
+    for name in narrowest_categories(eligible, anchors):
+        yield from eligible.best_of_category(name)
 
 
-def narrowest_categories(shelf: EligibleItems, anchors: Sequence[int]) -> list[str]:
+def narrowest_categories(eligible: EligibleItems, anchors: Sequence[int]) -> list[str]:
     """Return up to six categories of the anchors, those with the fewest items first."""
-    catalog = shelf.catalog
+    catalog = eligible.catalog
     sizes = {
         name: len(catalog.members.get(name, ()))
         for anchor in anchors
@@ -31,9 +31,9 @@ def narrowest_categories(shelf: EligibleItems, anchors: Sequence[int]) -> list[s
     return sorted(sizes, key=lambda name: (sizes[name], name))[:_CATEGORIES]
 
 
-def trending(shelf: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[int]:
+def trending(eligible: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[int]:
     """Yield trending items, then the rest of the catalog, the newest first."""
-    return shelf.trending()
+    return eligible.trending()
 
 
 FILLERS: Final[Mapping[Engine, Filler]] = MappingProxyType(

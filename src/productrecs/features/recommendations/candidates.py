@@ -49,13 +49,15 @@ def _browsed(call: CandidateCall) -> Ranked:
     visit, found = context_visit(context), NO_RANKED
     if visit:
         sessions, visitor = store.models.sessions, context.visitor
-        asked = (visit, now_ms, MOST, visitor, context.deeds)
+        asked = (visit, now_ms, MOST, visitor, context.interactions)
         found = sessions.next_items(*asked, goes_on=is_alone)
     if context.remembered:
         found = _with_remembered(store, found, context)
-    if not context.looks:
+    if not context.interest_signals:
         return found
-    return with_interest_signals(found, context.looks, eligible, store.settings.language)
+    return with_interest_signals(
+        found, context.interest_signals, eligible, store.settings.language
+    )
 
 
 def _with_remembered(store: StoreState, found: Ranked, context: ShopperContext) -> Ranked:

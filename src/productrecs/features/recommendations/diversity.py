@@ -22,21 +22,27 @@ class DiversityFilter:
     """State of one list: its variants, and how many items of each category it holds."""
 
     def __init__(
-        self, shelf: EligibleItems, num: int, anchors: Sequence[int], placement: Placement
+        self,
+        eligible: EligibleItems,
+        num: int,
+        anchors: Sequence[int],
+        placement: Placement,
     ) -> None:
         """Begin a list of `num`; variants of its anchors are in it already."""
         share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
         self._most = max(2, math.ceil(num * share))
         self._num = num
-        self._visible = shelf.visible
-        self._narrowest = shelf.narrowest
-        variants = shelf.catalog.variants
+        self._visible = eligible.visible
+        self._narrowest = eligible.narrowest
+        variants = eligible.catalog.variants
         known = len(variants)
         self._variants = variants
         self._met = {variants[anchor] for anchor in anchors if anchor < known}
         self._shares: dict[str, int] = {}
         self._anchors = anchors
-        self._sold_with = shelf.models.copurchase if placement is Placement.CART else None
+        self._sold_with = (
+            eligible.models.copurchase if placement is Placement.CART else None
+        )
 
     def admits(self, item: int, *, of_any: bool = False) -> bool:
         """Return whether an item need not wait its turn; then it is in the list.
@@ -60,7 +66,7 @@ class DiversityFilter:
             self.admits(item, of_any=True)
 
     def choose(
-        self, items: Sequence[int], refused: Container[int], resting: Container[str]
+        self, items: Sequence[int], refused: Container[int], cooldown: Container[str]
     ) -> list[int]:
         """Return the places of items that make a list, those that have to wait last.
 
@@ -78,7 +84,7 @@ class DiversityFilter:
             if item in refused or item >= known or not visible[item]:
                 continue
             variant, category = variants[item], narrowest[item]
-            if category in resting:
+            if category in cooldown:
                 continue
             share = shares.get(category, 0)
             if (category and share >= most) or (

@@ -114,7 +114,7 @@ class ExplainedProduct:
     rules: tuple[AppliedRule, ...] = ()
     pinned_by: int | None = None
     tired: float | None = None  # what its score is multiplied by, shown so often
-    rests: float | None = None  # what its place counts, in a resting category
+    rests: float | None = None  # what its place counts, in a cooldown category
     tried: float | None = None  # a new product: the chance of seeing it here today
 
 
@@ -157,14 +157,14 @@ def explain_recommendations(
     """Return the list that `recommend` returns for the same arguments, with its reasons."""
     decision = decide(shop, request, histories, now_ms)
     looking = _Looking(shop, decision, request, now_ms)
-    situation = decision.situation
+    context = decision.context
     struck = tuple(looking.struck())
     ids = shop.catalog.ids
     kept = {pick.item for pick in decision.picks}
     shown = [item for item in decision.ranking.items.tolist() if looking.may_show(item)]
     return Explanation(
         source=request.source,
-        placement=situation.placement,
+        placement=context.placement,
         products=tuple(looking.product(pick) for pick in decision.picks),
         struck=struck,
         weights={engine.value: weight for engine, weight in decision.weights.items()},
@@ -174,8 +174,8 @@ def explain_recommendations(
         },
         below=sum(item not in kept for item in shown),
         is_learned=decision.is_learned,
-        anchors=_named(ids, situation.anchors),
-        recent=_named(ids, situation.recent[::-1]),
+        anchors=_named(ids, context.anchors),
+        recent=_named(ids, context.recent[::-1]),
     )
 
 
@@ -222,12 +222,12 @@ class _Looking:
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
         self._source = request.source
-        self._places = ListKind(decision.situation.placement), ListKind(request.source)
+        self._places = ListKind(decision.context.placement), ListKind(request.source)
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
-            situation = decision.situation
+            context = decision.context
             self._visits, self._seen = shop.models.sessions.voting_sessions(
-                context_visit(situation), situation.visitor, situation.deeds
+                context_visit(context), context.visitor, context.interactions
             )
 
     def product(self, pick: Pick) -> ExplainedProduct:
@@ -252,14 +252,14 @@ class _Looking:
             trending_rank=_trending_rank(self._shop, pick.item),
             rules=_applied(about),
             pinned_by=_pinned_by(about),
-            tired=self._decision.situation.tired.get(pick.item),
+            tired=self._decision.context.fatigue.get(pick.item),
             rests=self._rests(pick.item),
             tried=tried.chance if tried is not None and tried.pick == pick else None,
         )
 
     def struck(self) -> Iterator[HiddenProduct]:
         """Yield candidates and pins that may not be shown, in the order of the fusion."""
-        rules = self._decision.shelf.rules
+        rules = self._decision.eligible.rules
         pinned = [pin.item for pin in rules.pins] if rules is not None else []
         for item in dict.fromkeys([*self._decision.ranking.items.tolist(), *pinned]):
             why = self._why_not(item)
@@ -272,21 +272,21 @@ class _Looking:
     def may_show(self, item: int) -> bool:
         """Return whether an item could be in the list."""
         decision = self._decision
-        if item in decision.refused or not decision.shelf.shows(item):
+        if item in decision.refused or not decision.eligible.shows(item):
             return False
         return item in self._shown or self._rests(item) is None
 
     def _why_not(self, item: int) -> RefusalReason | HiddenReason | None:
         if self.may_show(item):
             return None
-        if item in self._decision.situation.anchors:
+        if item in self._decision.context.anchors:
             return RefusalReason.ASKED_ABOUT
-        if item in self._decision.situation.bought:
+        if item in self._decision.context.bought:
             return RefusalReason.BOUGHT
         hidden = self._shop.catalog.why_hidden(
             item, self._now_ms, hide_sold_out=self._shop.settings.hide_out_of_stock
         )
-        if hidden is None and self._decision.shelf.shows(item):
+        if hidden is None and self._decision.eligible.shows(item):
             return RefusalReason.RESTING
         return hidden or RefusalReason.EXCLUDED
 
@@ -311,18 +311,18 @@ class _Looking:
         )
 
     def _bought_with(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
-        situation = self._decision.situation
-        if Engine.BUY not in heard and not situation.remembered:
+        context = self._decision.context
+        if Engine.BUY not in heard and not context.remembered:
             return ()
         models = self._shop.models
         is_strict = self._source is Source.BUY  # nothing that variants lend
         model = models.copurchase if is_strict else models.widest
-        return self._beside(context_basket(situation), item, model)
+        return self._beside(context_basket(context), item, model)
 
     def _completes(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
         if Engine.COMPLEMENTARY not in heard:
             return ()
-        anchors, models = self._decision.situation.anchors, self._shop.models
+        anchors, models = self._decision.context.anchors, self._shop.models
         return self._beside(anchors, item, models.carts or models.widest)
 
     def _beside(
@@ -340,28 +340,28 @@ class _Looking:
     def _goes_with(self, item: int, heard: set[Engine]) -> GoesWith | None:
         if Engine.COMPLEMENTARY not in heard or self._completes(item, heard):
             return None
-        shelf, complements = self._decision.shelf, self._shop.models.complements
-        for anchor in self._decision.situation.anchors:
+        eligible, complements = self._decision.eligible, self._shop.models.complements
+        for anchor in self._decision.context.anchors:
             met = complements.category_lift(anchor, item)
             if met is not None:
-                mine, its = (shelf.narrowest[one] for one in (item, anchor))
+                mine, its = (eligible.narrowest[one] for one in (item, anchor))
                 return GoesWith(mine, its, met.baskets, met.lift)
         return None
 
     def _rests(self, item: int) -> float | None:
-        resting = self._decision.situation.resting
-        if not resting or self._decision.shelf.narrowest[item] not in resting:
+        cooldown = self._decision.context.cooldown
+        if not cooldown or self._decision.eligible.narrowest[item] not in cooldown:
             return None
         return COOLDOWN_FACTOR
 
     def _category(self, pick: Pick) -> str | None:
         if pick.engine is not Engine.CATEGORY:
             return None
-        shelf = self._decision.shelf
+        eligible = self._decision.eligible
         for name in narrowest_categories(
-            shelf, backfill_anchors(self._decision.situation, shelf)
+            eligible, backfill_anchors(self._decision.context, eligible)
         ):
-            if name in shelf.catalog.categories[pick.item]:
+            if name in eligible.catalog.categories[pick.item]:
                 return name
         return None
 

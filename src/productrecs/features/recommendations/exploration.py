@@ -59,7 +59,7 @@ def exploration_draw(
 
 
 def pick_exploration(
-    shelf: EligibleItems,
+    eligible: EligibleItems,
     draw: Draw,
     percent: float,
     anchors: tuple[int, ...],
@@ -73,12 +73,14 @@ def pick_exploration(
     picks, refused = open_list
     if draw.list_ * 100.0 >= percent or len(picks) < FEWEST:
         return None
-    names = dict.fromkeys(shelf.narrowest[item] for item in anchors) if anchors else ("",)
+    names = (
+        dict.fromkeys(eligible.narrowest[item] for item in anchors) if anchors else ("",)
+    )
     barred = refused | {pick.item for pick in picks}
     for name in names:
         if anchors and not name:
             continue
-        items, weights = shelf.newcomers(name)
+        items, weights = eligible.newcomers(name)
         open_ = np.array([item not in barred for item in items.tolist()], bool)
         if not open_.any():
             continue

@@ -10,7 +10,7 @@ from itertools import islice
 
 from productrecs.features.recommendations.backfill import FILLERS
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.purchase_cooldown import resting_in_cart
+from productrecs.features.recommendations.purchase_cooldown import cooldown_in_cart
 from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, RecommendationRequest
 from productrecs.features.recommendations.serving_state import StoreState
@@ -45,7 +45,7 @@ class ListFingerprint:
         ]
         if not marks or None in marks:
             return None
-        return hash((tuple(marks), self._resting(numbers)))
+        return hash((tuple(marks), self._cooldown(numbers)))
 
     def filling(self, engines: AbstractSet[Engine]) -> Fingerprint:
         """Return a value that changes with the first backfill items of `engines`.
@@ -53,20 +53,20 @@ class ListFingerprint:
         As far as a list can reach down that takes what it does not hold yet, unless more
         variants and products of one category waited their turn than it is long.
         """
-        shelf, recipe = self._shelf_and_recipe()
+        eligible, recipe = self._eligible_and_recipe()
         numbers = self._numbers()
-        resting, narrowest = self._resting(numbers), shelf.narrowest
+        cooldown, narrowest = self._cooldown(numbers), eligible.narrowest
         anchors = [one for one in numbers if one is not None]
         num = self._request.num
         # What rests is put further down, or left out, of more than a list takes.
-        reach = 2 * (2 * num + len(anchors)) + 2 if resting else num + len(anchors)
+        reach = 2 * (2 * num + len(anchors)) + 2 if cooldown else num + len(anchors)
         heads = (
             tuple(
                 islice(
                     (
                         item
-                        for item in FILLERS[engine](shelf, anchors)
-                        if engine is Engine.TRENDING or narrowest[item] not in resting
+                        for item in FILLERS[engine](eligible, anchors)
+                        if engine is Engine.TRENDING or narrowest[item] not in cooldown
                     ),
                     reach,
                 )
@@ -74,21 +74,21 @@ class ListFingerprint:
             for engine in recipe.fill
             if engine in engines
         )
-        return hash((tuple(heads), resting))
+        return hash((tuple(heads), cooldown))
 
-    def _shelf_and_recipe(self) -> tuple[EligibleItems, Recipe]:
+    def _eligible_and_recipe(self) -> tuple[EligibleItems, Recipe]:
         shop, request = self._shop, self._request
         recipe = recipe_of(effective_source(shop, request), shop.settings)
         place = Placement.CART if request.basket else Placement.PRODUCT
-        return shop.shelf(self._now_ms, place, request.source), recipe
+        return shop.eligible(self._now_ms, place, request.source), recipe
 
-    def _resting(self, numbers: Sequence[int | None]) -> frozenset[str]:
+    def _cooldown(self, numbers: Sequence[int | None]) -> frozenset[str]:
         """Return the categories that a cart's list holds back."""
         if not self._request.basket:
             return frozenset()
-        shelf, recipe = self._shelf_and_recipe()
+        eligible, recipe = self._eligible_and_recipe()
         cart = [number for number in numbers if number is not None]
-        return resting_in_cart(shelf, cart) if recipe.rests else frozenset()
+        return cooldown_in_cart(eligible, cart) if recipe.has_cooldown else frozenset()
 
     def _numbers(self) -> list[int | None]:
         request, number = self._request, self._shop.catalog.number

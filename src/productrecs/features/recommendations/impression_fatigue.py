@@ -17,12 +17,12 @@ def ignored_impressions(
     """Return how often a shopper saw each ignored product."""
     times: dict[int, float] = {}
     for history in histories:
-        for item, seen in history.shown.untaken(now_ms).items():
+        for item, seen in history.shown.ignored(now_ms).items():
             times[item] = times.get(item, 0.0) + seen
     return times
 
 
-def fatigue_factors(untaken: Mapping[int, float]) -> Mapping[int, float]:
+def fatigue_factors(ignored: Mapping[int, float]) -> Mapping[int, float]:
     """Return the score factors of a shopper's ignored products, each below 1.
 
     Shown three times and never taken up, a product counts 0.87, five times 0.69, ten times
@@ -30,7 +30,7 @@ def fatigue_factors(untaken: Mapping[int, float]) -> Mapping[int, float]:
     """
     return {
         item: 1.0 / (1.0 + _STEEPNESS * (seen - _FREE))
-        for item, seen in untaken.items()
+        for item, seen in ignored.items()
         if seen > _FREE
     }
 

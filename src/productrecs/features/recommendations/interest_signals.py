@@ -24,12 +24,12 @@ InterestSignal = tuple[int, str, int]
 
 
 def with_interest_signals(
-    visit: Ranked, looks: Sequence[InterestSignal], shelf: EligibleItems, language: str
+    visit: Ranked, looks: Sequence[InterestSignal], eligible: EligibleItems, language: str
 ) -> Ranked:
     """Return the visit's candidates fused with those of its interest signals."""
     lists, weights = [visit.items], [1.0]
     for look in looks[:_SIGNS]:
-        items = _told_by(look, shelf, language)
+        items = _told_by(look, eligible, language)
         if items and look[2] <= _OLDEST:
             lists.append(np.array(items, dtype=np.int32))
             weights.append(_WEIGHT * _FADING ** look[2])
@@ -39,18 +39,18 @@ def with_interest_signals(
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
-def _told_by(look: InterestSignal, shelf: EligibleItems, language: str) -> list[int]:
+def _told_by(look: InterestSignal, eligible: EligibleItems, language: str) -> list[int]:
     """Return what others chose after this signal, then the category's own top items."""
     kind, term, _ = look
     if kind == EventKind.SEARCH_PREF:
-        choices = shelf.models.choices
+        choices = eligible.models.choices
         if not len(choices):
             return []
         return list(choices.lifts_of(AnalysedQuery.of(term, _language(language)).intent))
-    learned = list(shelf.models.signs.lifts_of(interest_key(kind, term)))
+    learned = list(eligible.models.signs.lifts_of(interest_key(kind, term)))
     if kind != EventKind.CATEGORY_VIEW:
         return learned
-    of_category = shelf.best_of_category(term.strip())[:_OF_CATEGORY]
+    of_category = eligible.best_of_category(term.strip())[:_OF_CATEGORY]
     return list(dict.fromkeys([*learned, *of_category]))
 
 

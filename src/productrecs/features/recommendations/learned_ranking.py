@@ -23,27 +23,27 @@ class RankingContext(NamedTuple):
     proposals: Mapping[Engine, Items]
     about: int | None
     recent: Sequence[int]
-    untaken: Mapping[int, float]
+    ignored: Mapping[int, float]
     num: int  # products of the list
     now_ms: int
 
 
 def learned_order(
-    shelf: EligibleItems, items: Items, scores: Floats, asked: RankingContext
+    eligible: EligibleItems, items: Items, scores: Floats, asked: RankingContext
 ) -> Ints | None:
     """Return the positions of `items` in the learned order; None without a ranker.
 
     Equals keep the blend's order.
     """
-    trees = shelf.models.trees
+    trees = eligible.models.trees
     if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order
         return None
     best = items[: max(LISTS * asked.num, FEWEST)].astype(np.int64)
-    if int(best.max()) >= len(shelf.catalog):
+    if int(best.max()) >= len(eligible.catalog):
         return None  # a model may know of items a moment before the catalog does
     blend = dict(zip(best.tolist(), scores[: len(best)].tolist(), strict=True))
-    scene = RankingInput(asked.proposals, blend, asked.about, asked.recent, asked.untaken)
-    rates = shelf.models.trials.rates(best)
-    rows = ranking_features(shelf, best, rates, scene, asked.now_ms)
+    scene = RankingInput(asked.proposals, blend, asked.about, asked.recent, asked.ignored)
+    rates = eligible.models.trials.rates(best)
+    rows = ranking_features(eligible, best, rates, scene, asked.now_ms)
     order = (-trees.score(rows)).argsort(kind="stable")
     return np.concatenate((order, np.arange(len(best), len(items))))

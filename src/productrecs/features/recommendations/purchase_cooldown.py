@@ -22,15 +22,15 @@ from productrecs.records.orders.shopper_history import ShopperHistory
 
 COOLDOWN_MS: Final = 14 * DAY_MS
 _VISIT_MS: Final = 30 * MINUTE_MS
-COOLDOWN_FACTOR: Final = 0.3  # what a resting category counts where lists are filled up
+COOLDOWN_FACTOR: Final = 0.3  # what a cooldown category counts where lists are filled up
 _IN_A_CART: Final = 0.02  # of what is bought with a category: more is of it
 _OLDEST_MS: Final = 365 * DAY_MS  # purchases that tell what this shopper buys again
 _LINES: Final = 200
 
 
 def cooldown_categories(
-    shelf: EligibleItems,
-    situation: ShopperContext,
+    eligible: EligibleItems,
+    context: ShopperContext,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> frozenset[str]:
@@ -42,58 +42,62 @@ def cooldown_categories(
     for history in histories:
         ago = now_ms - history.bought_at[-1] if history.bought_at else COOLDOWN_MS
         if _VISIT_MS <= ago < COOLDOWN_MS:
-            found |= _of(shelf, history, now_ms)
-    is_cart = situation.placement is Placement.CART
+            found |= _of(eligible, history, now_ms)
+    is_cart = context.placement is Placement.CART
     if not (found or is_cart):
         return frozenset()
-    known = len(shelf.catalog)
-    found -= {shelf.narrowest[item] for item in situation.anchors if item < known}
-    resting = {name for name in found if name and not shelf.goes_with_itself(name)}
+    known = len(eligible.catalog)
+    found -= {eligible.narrowest[item] for item in context.anchors if item < known}
+    cooldown = {name for name in found if name and not eligible.goes_with_itself(name)}
     if is_cart:
-        return resting_in_cart(shelf, situation.anchors).union(resting)
-    return frozenset(resting)
+        return cooldown_in_cart(eligible, context.anchors).union(cooldown)
+    return frozenset(cooldown)
 
 
-def resting_in_cart(shelf: EligibleItems, cart: Sequence[int]) -> frozenset[str]:
+def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[str]:
     """Return the narrowest categories of a cart's items of which people buy just one."""
-    known, several = len(shelf.catalog), shelf.goes_with_itself
-    held = {shelf.narrowest[item] for item in cart if item < known}
+    known, several = len(eligible.catalog), eligible.goes_with_itself
+    held = {eligible.narrowest[item] for item in cart if item < known}
     return frozenset(name for name in held if name and not several(name, _IN_A_CART))
 
 
 def discount_factor(
-    situation: ShopperContext, shelf: EligibleItems
+    context: ShopperContext, eligible: EligibleItems
 ) -> Callable[[int], float] | None:
     """Return the factor of an item's place in the backfill; None where all count fully."""
-    tired, resting = situation.tired, situation.resting
-    if not resting:
-        return (lambda item: tired.get(item, 1.0)) if tired else None
+    fatigue, cooldown = context.fatigue, context.cooldown
+    if not cooldown:
+        return (lambda item: fatigue.get(item, 1.0)) if fatigue else None
 
     def factor(item: int) -> float:
-        rests = shelf.narrowest[item] in resting
-        return tired.get(item, 1.0) * (COOLDOWN_FACTOR if rests else 1.0)
+        cools = eligible.narrowest[item] in cooldown
+        return fatigue.get(item, 1.0) * (COOLDOWN_FACTOR if cools else 1.0)
 
     return factor
 
 
-def backfill_anchors(situation: ShopperContext, shelf: EligibleItems) -> tuple[int, ...]:
+def backfill_anchors(context: ShopperContext, eligible: EligibleItems) -> tuple[int, ...]:
     """Return the items whose categories serve the backfill.
 
     Of what rests none does, but for a cart's: their wider categories fill its list.
     """
-    anchors, known = context_anchors(situation), len(shelf.catalog)
-    if not situation.resting or situation.placement is Placement.CART:
+    anchors, known = context_anchors(context), len(eligible.catalog)
+    if not context.cooldown or context.placement is Placement.CART:
         return anchors
     return tuple(
         item
         for item in anchors
-        if item >= known or shelf.narrowest[item] not in situation.resting
+        if item >= known or eligible.narrowest[item] not in context.cooldown
     )
 
 
-def _of(shelf: EligibleItems, history: ShopperHistory, now_ms: int) -> set[str]:
+def _of(eligible: EligibleItems, history: ShopperHistory, now_ms: int) -> set[str]:
     """Return the categories of one history's last purchase that are on cooldown."""
-    known, since_ms, narrowest = len(shelf.catalog), now_ms - COOLDOWN_MS, shelf.narrowest
+    known, since_ms, narrowest = (
+        len(eligible.catalog),
+        now_ms - COOLDOWN_MS,
+        eligible.narrowest,
+    )
     lately = {item for item in history.purchases_since(since_ms) if item < known}
     found = {narrowest[item] for item in lately}
     open_ = set(found)  # what the newest things done did not settle yet
@@ -105,19 +109,19 @@ def _of(shelf: EligibleItems, history: ShopperHistory, now_ms: int) -> set[str]:
             open_.discard(category)
             if item not in lately:
                 found.discard(category)
-    return found - _bought_before(shelf, history, since_ms) if found else found
+    return found - _bought_before(eligible, history, since_ms) if found else found
 
 
 def _bought_before(
-    shelf: EligibleItems, history: ShopperHistory, since_ms: int
+    eligible: EligibleItems, history: ShopperHistory, since_ms: int
 ) -> set[str]:
     """Return the categories that a shopper bought on more than one day of the last year."""
-    known, found, last = len(shelf.catalog), set[str](), dict[str, int]()
+    known, found, last = len(eligible.catalog), set[str](), dict[str, int]()
     lines = zip(history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True)
     for item, at in lines:
         if item >= known or at < since_ms - _OLDEST_MS:
             continue
-        category = shelf.narrowest[item]
+        category = eligible.narrowest[item]
         if at - last.setdefault(category, at) > HALF_A_DAY_MS:
             found.add(category)
         last[category] = at

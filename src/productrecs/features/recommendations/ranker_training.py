@@ -168,10 +168,10 @@ def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> 
         past.inputs.before(since_ms), len(catalog), settings, since_ms, past.constants
     )
     visible = catalog.visible(now_ms, hide_sold_out=False)
-    shelf = EligibleItems(catalog, TrainedModels.of("", arrays), visible, None)
+    eligible = EligibleItems(catalog, TrainedModels.of("", arrays), visible, None)
     kept = lists[first:]
-    companions = BasketCandidates(shelf.models)
-    rows = [_rows(one, shelf, companions, settings) for one in kept]
+    companions = BasketCandidates(eligible.models)
+    rows = [_rows(one, eligible, companions, settings) for one in kept]
     sizes = [len(one.items) for one in kept]
     return RankingData(
         rows=np.concatenate(rows),
@@ -184,7 +184,7 @@ def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> 
 
 def _rows(
     one: ShownList,
-    shelf: EligibleItems,
+    eligible: EligibleItems,
     companions: BasketCandidates,
     settings: StoreSettings,
 ) -> Floats:
@@ -209,7 +209,7 @@ def _rows(
         blend=dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True)),
         about=one.page if one.page is not None else next(iter(reversed(one.recent)), None),
         recent=one.recent,
-        untaken=one.untaken,
+        ignored=one.ignored,
     )
     items = np.array(one.items, np.int64)
-    return ranking_features(shelf, items, np.array(one.rates), scene, one.ts)
+    return ranking_features(eligible, items, np.array(one.rates), scene, one.ts)

@@ -42,15 +42,15 @@ class RankingInput:
     blend: Mapping[int, float]  # the blend's scores
     about: int | None  # the page's product, else the newest that the shopper saw
     recent: Sequence[int] = ()
-    untaken: Mapping[int, float] = field(default_factory=dict)  # Showings.untaken
+    ignored: Mapping[int, float] = field(default_factory=dict)  # Showings.ignored
 
 
 def ranking_features(
-    shelf: EligibleItems, items: Ints, rates: Floats, scene: RankingInput, now_ms: int
+    eligible: EligibleItems, items: Ints, rates: Floats, scene: RankingInput, now_ms: int
 ) -> Floats:
     """Return features of `items` [n, len(FEATURES)]; `rates` [n] as `ItemStats.rates`."""
     numbers: list[int] = items.tolist()
-    catalog, ranks = shelf.catalog, shelf.models.ranks
+    catalog, ranks = eligible.catalog, eligible.models.ranks
     rows = np.empty((len(numbers), len(FEATURES)))
     best = max(scene.blend.values(), default=1.0)
     rows[:, 0] = [scene.blend.get(item, 0.0) / best for item in numbers]
@@ -58,7 +58,7 @@ def ranking_features(
         proposed: list[int] = scene.proposals.get(engine, _NOBODY).tolist()
         places = dict(zip(proposed, _PLACES, strict=False))
         rows[:, column] = [places.get(item, _NOT_PROPOSED) for item in numbers]
-    trending = max(len(shelf.models.trending), 1)
+    trending = max(len(eligible.models.trending), 1)
     rows[:, 3] = 1.0
     known = items < len(ranks)
     rows[known, 3] = np.log1p(ranks[items[known]]) / np.log1p(trending)
@@ -67,14 +67,14 @@ def ranking_features(
     if about is None or about >= len(catalog):
         rows[:, 5:7] = 0.0
     else:
-        category, price = shelf.narrowest[about], float(catalog.prices[about])
+        category, price = eligible.narrowest[about], float(catalog.prices[about])
         rows[:, 5] = [
-            bool(category) and shelf.narrowest[item] == category for item in numbers
+            bool(category) and eligible.narrowest[item] == category for item in numbers
         ]
         rows[:, 6] = _beside(catalog.prices[items], price)
-    seen, untaken = scene.recent, scene.untaken
+    seen, ignored = scene.recent, scene.ignored
     rows[:, 7] = [item in seen for item in numbers]
-    rows[:, 8] = [untaken.get(item, 0.0) for item in numbers] if untaken else 0.0
+    rows[:, 8] = [ignored.get(item, 0.0) for item in numbers] if ignored else 0.0
     ages = (now_ms - catalog.created[items]) / DAY_MS
     rows[:, 9] = _NEW_DAYS / (_NEW_DAYS + np.maximum(ages, 0.0))
     return rows

@@ -34,8 +34,8 @@ class Recipe:
     learns: bool = False  # what shoppers click may order the list
     explores: bool = False  # a share of lists tries a new product
     remembers: bool = False  # what a shopper bought counts beside their visit
-    tires: bool = False  # what a shopper was shown often and never took up sinks
-    rests: bool = False  # so does a category just bought, or in the cart
+    has_fatigue: bool = False  # what a shopper was shown often and never took up sinks
+    has_cooldown: bool = False  # so does a category just bought, or in the cart
     habit: Mapping[Engine, float] | None = None  # weights for who buys the same again
     completing: Mapping[Placement, Mapping[Engine, float]] | None = (
         None  # where anything is
@@ -91,8 +91,8 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             is_varied=True,
             remembers=True,
             explores=True,
-            tires=True,
-            rests=True,
+            has_fatigue=True,
+            has_cooldown=True,
         ),
         # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
@@ -103,8 +103,8 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             borrows=True,
             learns=True,
             explores=True,
-            tires=True,
-            rests=True,
+            has_fatigue=True,
+            has_cooldown=True,
             habit=_MIX[Placement.CART],
             completing=_COMPLETING,
         ),

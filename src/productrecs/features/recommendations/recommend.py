@@ -61,8 +61,8 @@ class FusedCandidates(NamedTuple):
 class Decision(NamedTuple):
     """A list, and every intermediate result behind it."""
 
-    situation: ShopperContext
-    shelf: EligibleItems
+    context: ShopperContext
+    eligible: EligibleItems
     weights: Mapping[Engine, float]
     proposals: tuple[Ranked, ...]  # of each engine in `weights`
     ranking: FusedCandidates  # in one order, as the store's rules weigh it
@@ -100,31 +100,31 @@ def decide(
 ) -> Decision:
     """Return what `recommend` returns, with every intermediate result."""
     recipe = recipe_of(effective_source(shop, request), shop.settings)
-    situation, shelf = _understood(shop, request, recipe, histories, now_ms)
-    refused = situation.bought.union(
-        situation.anchors, shop.catalog.numbers_of(request.excluded)
+    context, eligible = _understood(shop, request, recipe, histories, now_ms)
+    refused = context.bought.union(
+        context.anchors, shop.catalog.numbers_of(request.excluded)
     )
-    weights, proposals = _proposed(shop, recipe, situation, shelf, now_ms)
+    weights, proposals = _proposed(shop, recipe, context, eligible, now_ms)
     blended = _blended(weights, proposals)
     ordered = None
     if recipe.learns and shop.settings.learned_order:
-        ordered = _learned(blended, proposals, situation, shelf, (request.num, now_ms))
-    ranking = _weighted(ordered or blended, shelf.rules, situation.tired)
-    picks = _shown(ranking, situation, shelf, refused, (request.num, recipe.is_varied))
+        ordered = _learned(blended, proposals, context, eligible, (request.num, now_ms))
+    ranking = _weighted(ordered or blended, eligible.rules, context.fatigue)
+    picks = _shown(ranking, context, eligible, refused, (request.num, recipe.is_varied))
     if len(picks) < request.num and recipe.fill:
-        picks += _filled(recipe, situation, shelf, (refused, picks, request.num))
-    if shelf.rules is not None and shelf.rules.pins:
-        picks = _pinned(shelf, ranking, refused, (picks, request.num, bool(recipe.fill)))
+        picks += _filled(recipe, context, eligible, (refused, picks, request.num))
+    if eligible.rules is not None and eligible.rules.pins:
+        picks = _pinned(eligible, ranking, refused, (picks, request.num, bool(recipe.fill)))
     tried = None
-    if recipe.explores and situation.placement is not Placement.CART:
+    if recipe.explores and context.placement is not Placement.CART:
         shown = min(request.shown or request.num, request.num)
         barred = refused.union(pick.item for pick in picks[shown:])
-        tried = _tried(shop, situation, shelf, (picks[:shown], shown, barred), now_ms)
+        tried = _tried(shop, context, eligible, (picks[:shown], shown, barred), now_ms)
     if tried is not None:
         picks[tried.place] = tried.pick
     return Decision(
-        situation,
-        shelf,
+        context,
+        eligible,
         weights,
         proposals,
         ranking,
@@ -143,36 +143,36 @@ def _understood(
     now_ms: int,
 ) -> tuple[ShopperContext, EligibleItems]:
     """Return the call's context, as far as its recipe needs it, and the eligible items."""
-    situation = resolve_context(shop, request, histories, now_ms)
-    if recipe.tires and (untaken := ignored_impressions(histories, now_ms)):
-        situation = situation._replace(untaken=untaken, tired=fatigue_factors(untaken))
-    if recipe.remembers and situation.placement is Placement.SHOPPER:
-        situation = with_purchase_memory(situation, histories)
-    shelf = shop.shelf(now_ms, situation.placement, request.source)
-    if recipe.rests and (
-        resting := cooldown_categories(shelf, situation, histories, now_ms)
+    context = resolve_context(shop, request, histories, now_ms)
+    if recipe.has_fatigue and (ignored := ignored_impressions(histories, now_ms)):
+        context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
+    if recipe.remembers and context.placement is Placement.SHOPPER:
+        context = with_purchase_memory(context, histories)
+    eligible = shop.eligible(now_ms, context.placement, request.source)
+    if recipe.has_cooldown and (
+        cooldown := cooldown_categories(eligible, context, histories, now_ms)
     ):
-        situation = situation._replace(resting=resting)
-    return situation, shelf
+        context = context._replace(cooldown=cooldown)
+    return context, eligible
 
 
 def _proposed(
     shop: StoreState,
     recipe: Recipe,
-    situation: ShopperContext,
-    shelf: EligibleItems,
+    context: ShopperContext,
+    eligible: EligibleItems,
     now_ms: int,
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
     """Return each engine's candidates and weight."""
-    place = situation.placement
-    weights = (situation.has_habits and recipe.habit) or recipe.blend[place]
+    place = context.placement
+    weights = (context.has_habits and recipe.habit) or recipe.blend[place]
     is_alone = len(weights) == 1  # what comes later in visits follows
-    call = CandidateCall(shop, recipe, situation, shelf, now_ms, is_alone)
+    call = CandidateCall(shop, recipe, context, eligible, now_ms, is_alone)
     proposals = tuple([CANDIDATES[one](call) for one in weights])
     if recipe.completing is None or place not in recipe.completing:
         return weights, proposals
     found = dict(zip(weights, proposals, strict=True))
-    return with_complements(shop.companions, recipe, place, situation.anchors, found)
+    return with_complements(shop.companions, recipe, place, context.anchors, found)
 
 
 def _blended(
@@ -194,8 +194,8 @@ def _blended(
 def _learned(
     ranking: FusedCandidates,
     proposals: Sequence[Ranked],
-    situation: ShopperContext,
-    shelf: EligibleItems,
+    context: ShopperContext,
+    eligible: EligibleItems,
     wanted: tuple[int, int],
 ) -> FusedCandidates | None:
     """Return the order of the store's ranker; None where none serves.
@@ -203,45 +203,45 @@ def _learned(
     The scores stay where they were: each product gets that of its new place, so that rules
     weigh it as ever. `wanted` is how many products, and the moment.
     """
-    if not len(shelf.models.trees) or situation.placement is Placement.CART:
+    if not len(eligible.models.trees) or context.placement is Placement.CART:
         return None
     engines, items, scores, leaders = ranking
     asked = RankingContext(
         dict(zip(engines, (one.items for one in proposals), strict=True)),
-        next(iter(situation.anchors or situation.recent[::-1]), None),
-        situation.recent,
-        situation.untaken,
+        next(iter(context.anchors or context.recent[::-1]), None),
+        context.recent,
+        context.ignored,
         *wanted,
     )
-    order = learned_order(shelf, items, np.asarray(scores, np.float64), asked)
+    order = learned_order(eligible, items, np.asarray(scores, np.float64), asked)
     if order is None:
         return None
     return FusedCandidates(engines, items[order], scores, leaders[order])
 
 
 def _weighted(
-    ranking: FusedCandidates, rules: ListRules | None, tired: Mapping[int, float]
+    ranking: FusedCandidates, rules: ListRules | None, fatigue: Mapping[int, float]
 ) -> FusedCandidates:
     """Return the order after the rules' boosts and impression fatigue.
 
     Equals keep their places.
     """
     factors = None if rules is None else rules.factors
-    if factors is None and not tired:
+    if factors is None and not fatigue:
         return ranking
     engines, items, scores, leaders = ranking
     if factors is not None:
         scores = factors.take(items, mode="clip") * scores
-    if tired:
-        scores = np.array([tired.get(item, 1.0) for item in items.tolist()]) * scores
+    if fatigue:
+        scores = np.array([fatigue.get(item, 1.0) for item in items.tolist()]) * scores
     order = (-scores).argsort(kind="stable")
     return FusedCandidates(engines, items[order], scores[order], leaders[order])
 
 
 def _shown(
     ranking: FusedCandidates,
-    situation: ShopperContext,
-    shelf: EligibleItems,
+    context: ShopperContext,
+    eligible: EligibleItems,
     refused: Container[int],
     wanted: tuple[int, bool],
 ) -> list[Pick]:
@@ -249,15 +249,15 @@ def _shown(
     num, is_varied = wanted
     items: list[int] = ranking.items.tolist()
     if is_varied:
-        variety = DiversityFilter(shelf, num, situation.anchors, situation.placement)
-        chosen = variety.choose(items, refused, situation.resting)
+        variety = DiversityFilter(eligible, num, context.anchors, context.placement)
+        chosen = variety.choose(items, refused, context.cooldown)
     else:
         shown = (
             place
             for place, item in enumerate(items)
             if item not in refused
-            and shelf.shows(item)
-            and shelf.narrowest[item] not in situation.resting
+            and eligible.shows(item)
+            and eligible.narrowest[item] not in context.cooldown
         )
         chosen = list(islice(shown, num))
     looked_at = max(chosen, default=-1) + 1
@@ -274,26 +274,29 @@ def _shown(
 
 def _filled(
     recipe: Recipe,
-    situation: ShopperContext,
-    shelf: EligibleItems,
+    context: ShopperContext,
+    eligible: EligibleItems,
     open_list: tuple[frozenset[int], list[Pick], int],
 ) -> list[Pick]:
     """Return a list's backfill; `open_list` is what is refused, kept, and wanted."""
     refused, kept, wanted = open_list
-    anchors, sinking = backfill_anchors(situation, shelf), discount_factor(situation, shelf)
+    anchors, sinking = (
+        backfill_anchors(context, eligible),
+        discount_factor(context, eligible),
+    )
     taken = set(refused)
     taken.update([pick.item for pick in kept])
     score = min([FILL_SCORE] + [pick.score for pick in kept])
-    variety = DiversityFilter(shelf, wanted, situation.anchors, situation.placement)
+    variety = DiversityFilter(eligible, wanted, context.anchors, context.placement)
     variety.hold([pick.item for pick in kept])
     added: list[Pick] = []
-    left_out = situation.resting if situation.placement is Placement.CART else ()
+    left_out = context.cooldown if context.placement is Placement.CART else ()
     for engine in recipe.fill:
-        head = wanted + len(taken) + len(situation.tired)
-        proposed = discounted_order(FILLERS[engine](shelf, anchors), sinking, head)
+        head = wanted + len(taken) + len(context.fatigue)
+        proposed = discounted_order(FILLERS[engine](eligible, anchors), sinking, head)
         filler: Iterator[int] = (item for item in proposed if item not in taken)
         if left_out and engine is not Engine.TRENDING:
-            filler = (item for item in filler if shelf.narrowest[item] not in left_out)
+            filler = (item for item in filler if eligible.narrowest[item] not in left_out)
         if recipe.is_varied:
             of_any = engine is not Engine.TRENDING
             filler = diverse_backfill(filler, variety, of_any=of_any)
@@ -309,8 +312,8 @@ def _filled(
 
 def _tried(
     shop: StoreState,
-    situation: ShopperContext,
-    shelf: EligibleItems,
+    context: ShopperContext,
+    eligible: EligibleItems,
     full_list: tuple[list[Pick], int, frozenset[int]],
     now_ms: int,
 ) -> ExploredItem | None:
@@ -319,17 +322,17 @@ def _tried(
     percent = shop.settings.explore_percent
     if len(picks) < num or not exploration_day(shop, now_ms):
         return None
-    anchors, catalog = backfill_anchors(situation, shelf), shop.catalog
-    draw = exploration_draw(catalog.store_id, situation.person, situation.anchors, now_ms)
-    tried = pick_exploration(shelf, draw, percent, anchors, (picks, refused))
-    pins = shelf.rules.pins if shelf.rules is not None else ()
+    anchors, catalog = backfill_anchors(context, eligible), shop.catalog
+    draw = exploration_draw(catalog.store_id, context.person, context.anchors, now_ms)
+    tried = pick_exploration(eligible, draw, percent, anchors, (picks, refused))
+    pins = eligible.rules.pins if eligible.rules is not None else ()
     if tried is None or any(item == picks[-1].item for _, item in pins):
         return None
     return tried
 
 
 def _pinned(
-    shelf: EligibleItems,
+    eligible: EligibleItems,
     ranking: FusedCandidates,
     refused: Container[int],
     open_list: tuple[list[Pick], int, bool],
@@ -343,8 +346,8 @@ def _pinned(
     engines = {pick.item: pick.engine for pick in picks}
     proposed = dict(zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True))
     pinned: list[tuple[int, Pick]] = []
-    for place, item in shelf.rules.pins if shelf.rules is not None else ():
-        if item in refused or not shelf.shows(item):
+    for place, item in eligible.rules.pins if eligible.rules is not None else ():
+        if item in refused or not eligible.shows(item):
             continue
         if item in proposed:
             engine = engines.get(item, ranking.engines[proposed[item]])

@@ -26,7 +26,7 @@ _FADES_MS: Final = 90 * DAY_MS  # when a purchase counts 1/e (algorithms.md 3.1)
 _LEAST: Final = 1e-3
 _PREFIX: Final = 9  # the newest items of a visit that its next one is told by
 _NONE: Final[Mapping[int, float]] = MappingProxyType({})
-_NO_DEEDS: Final[Mapping[int, int]] = MappingProxyType({})
+_NO_INTERACTIONS: Final[Mapping[int, int]] = MappingProxyType({})
 _NO_ITEMS: Final = frozenset[int]()
 
 
@@ -44,11 +44,15 @@ class ShopperContext(NamedTuple):
     remembered: tuple[int, ...] = ()  # what a list goes by beside the visit: purchases
     fading: Mapping[int, float] = _NONE  # how much of these counts
     person: str = ""  # whose list it is, as far as known
-    deeds: Mapping[int, int] = _NO_DEEDS  # beside looking, as `InteractionType`
-    looks: tuple[InterestSignal, ...] = ()  # where they looked by name, the newest first
-    untaken: Mapping[int, float] = _NONE  # shown, how often
-    tired: Mapping[int, float] = _NONE  # what sinks, and how far
-    resting: frozenset[str] = frozenset()  # categories just bought or in the cart
+    interactions: Mapping[int, int] = (
+        _NO_INTERACTIONS  # beside looking, as `InteractionType`
+    )
+    interest_signals: tuple[
+        InterestSignal, ...
+    ] = ()  # where they looked by name, the newest first
+    ignored: Mapping[int, float] = _NONE  # shown, how often
+    fatigue: Mapping[int, float] = _NONE  # what sinks, and how far
+    cooldown: frozenset[str] = frozenset()  # categories just bought or in the cart
 
 
 def resolve_context(
@@ -80,8 +84,10 @@ def resolve_context(
         regulars=regulars,
         has_habits=has_habits,
         person=histories[0].person,
-        looks=_looks(histories),
-        deeds=_deeds(histories) if shop.models.sessions.weights_interactions else _NO_DEEDS,
+        interest_signals=_interest_signals(histories),
+        interactions=_interactions(histories)
+        if shop.models.sessions.weights_interactions
+        else _NO_INTERACTIONS,
     )
 
 
@@ -97,11 +103,11 @@ def _anchors(shop: StoreState, request: RecommendationRequest) -> tuple[int, ...
 
 
 def with_purchase_memory(
-    situation: ShopperContext, histories: Sequence[ShopperHistory]
+    context: ShopperContext, histories: Sequence[ShopperHistory]
 ) -> ShopperContext:
-    """Return a situation whose list goes by what its shopper bought, the newest most."""
-    bought = tuple(dict.fromkeys(situation.purchases))
-    return situation._replace(remembered=bought, fading=_faded(histories))
+    """Return a context whose list goes by what its shopper bought, the newest most."""
+    bought = tuple(dict.fromkeys(context.purchases))
+    return context._replace(remembered=bought, fading=_faded(histories))
 
 
 def _faded(histories: Sequence[ShopperHistory]) -> dict[int, float]:
@@ -130,19 +136,19 @@ def _purchases(histories: Sequence[ShopperHistory]) -> Sequence[int]:
     return _interleaved([history.recent_purchases for history in histories])
 
 
-def context_basket(situation: ShopperContext) -> tuple[int, ...]:
+def context_basket(context: ShopperContext) -> tuple[int, ...]:
     """Return with what others were bought: the call's items, else the shopper's own."""
-    return situation.anchors or tuple(dict.fromkeys(situation.purchases))
+    return context.anchors or tuple(dict.fromkeys(context.purchases))
 
 
-def context_visit(situation: ShopperContext) -> tuple[int, ...]:
+def context_visit(context: ShopperContext) -> tuple[int, ...]:
     """Return the visit that others are like: the newest items, the newest last."""
-    return (*situation.recent[-_PREFIX:], *situation.anchors)[-_PREFIX:]
+    return (*context.recent[-_PREFIX:], *context.anchors)[-_PREFIX:]
 
 
-def context_anchors(situation: ShopperContext) -> tuple[int, ...]:
+def context_anchors(context: ShopperContext) -> tuple[int, ...]:
     """Return the items whose categories fill a list, the most telling first."""
-    return situation.anchors or tuple(situation.recent[: -_PREFIX - 1 : -1])
+    return context.anchors or tuple(context.recent[: -_PREFIX - 1 : -1])
 
 
 def _not_again(
@@ -168,7 +174,7 @@ def _newest(history: ShopperHistory) -> int:
     return history.newest_ms
 
 
-def _looks(histories: Sequence[ShopperHistory]) -> tuple[InterestSignal, ...]:
+def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSignal, ...]:
     """Return where a shopper looked by name, the newest first."""
     return tuple(
         [
@@ -179,14 +185,14 @@ def _looks(histories: Sequence[ShopperHistory]) -> tuple[InterestSignal, ...]:
     )
 
 
-def _deeds(histories: Sequence[ShopperHistory]) -> dict[int, int]:
+def _interactions(histories: Sequence[ShopperHistory]) -> dict[int, int]:
     """Return the most that was done with each of the newest items, beside looking."""
     found: dict[int, int] = {}
     for history in histories:
         for item, kind in zip(history.recent, history.recent_kinds, strict=False):
-            deed = DEEDS.get(kind, InteractionType.VIEWED)
-            if deed > found.get(item, InteractionType.VIEWED):
-                found[item] = deed
+            interaction = DEEDS.get(kind, InteractionType.VIEWED)
+            if interaction > found.get(item, InteractionType.VIEWED):
+                found[item] = interaction
     return found
 
 

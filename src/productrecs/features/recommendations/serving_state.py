@@ -19,7 +19,7 @@ _WORDS: Final[Mapping[str, ListKind]] = MappingProxyType(
 )
 
 
-class _Shelves(NamedTuple):
+class _EligibleCache(NamedTuple):
     visible: Mask
     models: TrainedModels
     book: RuleBook | None
@@ -37,7 +37,7 @@ class StoreState:
     models: TrainedModels
     settings: StoreSettings
     rules: RulesView | None = None  # None obeys no rule
-    _shelves: _Shelves | None = None
+    _eligible_cache: _EligibleCache | None = None
     _companions: BasketCandidates | None = None
 
     def visible(self, now_ms: int) -> Mask:
@@ -57,25 +57,25 @@ class StoreState:
             kept = self._companions = BasketCandidates(self.models)
         return kept
 
-    def shelf(
+    def eligible(
         self, now_ms: int, placement: str, source: str | None = None
     ) -> EligibleItems:
         """Return what one kind of list may be made of now; the same until it changes."""
         visible, models, book = self.visible(now_ms), self.models, self.book
-        kept = self._shelves
+        kept = self._eligible_cache
         if (
             kept is None
             or kept.visible is not visible
             or kept.models is not models
             or kept.book is not book
         ):
-            kept = self._shelves = _Shelves(visible, models, book, {})
+            kept = self._eligible_cache = _EligibleCache(visible, models, book, {})
         rules = None
         if book is not None:
             asked = None if source is None else _WORDS[source]
             rules = book.of(_WORDS[placement], asked)
-        shelf = kept.by_rules.get(rules)
-        if shelf is None:
-            shelf = EligibleItems(self.catalog, models, visible, rules)
-            kept.by_rules[rules] = shelf
-        return shelf
+        eligible = kept.by_rules.get(rules)
+        if eligible is None:
+            eligible = EligibleItems(self.catalog, models, visible, rules)
+            kept.by_rules[rules] = eligible
+        return eligible

@@ -25,28 +25,28 @@ def trending_list(
     newest, as the store's rules boost, bury and pin; what costs less than the store's least
     price is passed over, and so is what has no price while a least price is set.
     """
-    shelf = shop.shelf(now_ms, PLACE)
-    shown = _dear_enough(shop, shelf.visible)
+    eligible = shop.eligible(now_ms, PLACE)
+    shown = _dear_enough(shop, eligible.visible)
     if excluded:
         shown = shown.copy()
         numbers = shop.catalog.numbers_of(excluded)
         shown[[number for number in numbers if number < len(shown)]] = False
-    picks = _first(shelf, shown, num)
-    pins = shelf.rules.pins if shelf.rules is not None else ()
+    picks = _first(eligible, shown, num)
+    pins = eligible.rules.pins if eligible.rules is not None else ()
     if not pins:
         return picks
     pinned = [
         (pin.place, Pick(pin.item, Engine.TRENDING, 0.0))
         for pin in pins
-        if shelf.shows(pin.item) and shown[pin.item]
+        if eligible.shows(pin.item) and shown[pin.item]
     ]
     return with_pins(picks, pinned, num)
 
 
 def trending_among(shop: StoreState, visible: Mask, num: int) -> list[Pick]:
     """Return the same of the `visible` items, whoever chose those, asking no rule."""
-    shelf = EligibleItems(shop.catalog, shop.models, visible, None)
-    return _first(shelf, _dear_enough(shop, visible), num)
+    eligible = EligibleItems(shop.catalog, shop.models, visible, None)
+    return _first(eligible, _dear_enough(shop, visible), num)
 
 
 def _dear_enough(shop: StoreState, visible: Mask) -> Mask:
@@ -57,10 +57,10 @@ def _dear_enough(shop: StoreState, visible: Mask) -> Mask:
     return visible & (np.nan_to_num(prices, nan=-1.0) >= least)
 
 
-def _first(shelf: EligibleItems, shown: Mask, num: int) -> list[Pick]:
+def _first(eligible: EligibleItems, shown: Mask, num: int) -> list[Pick]:
     picks: list[Pick] = []
     seen: set[int] = set()
-    for item in shelf.trending(shown):
+    for item in eligible.trending(shown):
         if len(picks) == num:
             break
         if item not in seen:

@@ -25,21 +25,23 @@ def effective_source(shop: StoreState, request: RecommendationRequest) -> Source
     return Source.SIMILAR if has_picture else Source.MIX
 
 
-def visually_similar(shelf: EligibleItems, anchors: Sequence[int]) -> Ranked:
+def visually_similar(eligible: EligibleItems, anchors: Sequence[int]) -> Ranked:
     """Return visible items that look like the first anchor, best first."""
     if not anchors:
         return NO_RANKED
-    visual = shelf.models.visual
+    visual = eligible.models.visual
     known = visual.similar_to_item(anchors[0])
-    shown = sum(shelf.shows(item) for item in known.items.tolist())
+    shown = sum(eligible.shows(item) for item in known.items.tolist())
     if shown >= min(_ENOUGH, len(known.items)) and shown:
         return known
-    return visual.similar_to_item_exhaustive(anchors[0], _ENOUGH, shelf.visible)
+    return visual.similar_to_item_exhaustive(anchors[0], _ENOUGH, eligible.visible)
 
 
-def visually_similar_to_each(shelf: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
+def visually_similar_to_each(
+    eligible: EligibleItems, anchors: Sequence[int]
+) -> Iterator[int]:
     """Give what looks like the anchors, what several look like first."""
-    visual = shelf.models.visual
+    visual = eligible.models.visual
     if not len(visual):
         return
     found = [visual.similar_to_item(anchor) for anchor in anchors[:_ANCHORS]]
@@ -51,5 +53,5 @@ def visually_similar_to_each(shelf: EligibleItems, anchors: Sequence[int]) -> It
     totals = np.bincount(places, scores)
     for place in np.lexsort((distinct, -totals)).tolist():
         item = int(distinct[place])
-        if shelf.shows(item):
+        if eligible.shows(item):
             yield item

@@ -61,7 +61,7 @@ class RecentImpressions:
                 old += 1
             self._forget(old)
 
-    def untaken(self, now_ms: int) -> dict[int, float]:
+    def ignored(self, now_ms: int) -> dict[int, float]:
         """Return, of products shown more than twice, how often; less with each day since.
 
         A count halves with every week since the product was last shown.

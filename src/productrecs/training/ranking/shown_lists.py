@@ -38,7 +38,7 @@ class ShownList:
     items: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)  # from 1
     rates: list[float] = field(default_factory=list)  # Trials.rates, as they were then
-    untaken: dict[int, float] = field(default_factory=dict)
+    ignored: dict[int, float] = field(default_factory=dict)
     taken: list[int] = field(default_factory=list)  # 0 nothing, 1 click, 2 cart, 3 purchase
 
 
@@ -83,7 +83,7 @@ class ShownListReader:
         ):
             page = person.seen[-1] if fact.ts - person.seen_at < _PAGE_MS else None
             known = self._open = ShownList(fact.ts, fact.person, page, tuple(person.seen))
-            known.untaken = person.shown.untaken(fact.ts)
+            known.ignored = person.shown.ignored(fact.ts)
             person.lists.append(known)
             self.lists += 1
         self._next_seq = fact.seq + 1

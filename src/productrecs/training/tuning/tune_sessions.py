@@ -78,8 +78,10 @@ def tune_session_options(
             tell()
         return TuningTrial(tuple(scores))
 
-    done_there = set(walks.deeds.tolist())
-    tried = [values for deed, values in ACTION_GRIDS.items() if deed in done_there]
+    done_there = set(walks.interactions.tolist())
+    tried = [
+        values for interaction, values in ACTION_GRIDS.items() if interaction in done_there
+    ]
     return grid_search(usual or SessionOptions(), [*GRID, *tried], judge)[0]
 
 
@@ -107,15 +109,17 @@ def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Float
     """Return each visit's mean score: was the next product listed, and how early?"""
     scores = np.zeros(len(stretch.asked))
     for number, visit in enumerate(stretch.asked.tolist()):
-        seen, (firsts, deeds) = walks.groups.contents(visit), walks.actions_in(visit)
+        seen, (firsts, interactions) = walks.groups.contents(visit), walks.actions_in(visit)
         steps = [
             step for step in range(1, len(seen)) if firsts[step] < InteractionType.BOUGHT
         ]
         steps = steps[-_STEPS:]
         for step in steps:
             past = seen[:step]
-            most = _most(past, deeds) if index.weights_interactions else {}
-            shown = index.next_items(past, stretch.since_ms, _SHOWN, deeds=most).items
+            most = _most(past, interactions) if index.weights_interactions else {}
+            shown = index.next_items(
+                past, stretch.since_ms, _SHOWN, interactions=most
+            ).items
             found = np.flatnonzero(shown == seen[step])
             if len(found):
                 scores[number] += 1.0 + 1.0 / (1.0 + int(found[0]))
@@ -123,10 +127,10 @@ def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Float
     return scores
 
 
-def _most(past: list[int], deeds: list[int]) -> dict[int, int]:
+def _most(past: list[int], interactions: list[int]) -> dict[int, int]:
     """Return the most that was done with each item of a visit, beside looking."""
     found: dict[int, int] = {}
-    for item, deed in zip(past, deeds, strict=False):
-        if deed > found.get(item, InteractionType.VIEWED):
-            found[item] = deed
+    for item, interaction in zip(past, interactions, strict=False):
+        if interaction > found.get(item, InteractionType.VIEWED):
+            found[item] = interaction
     return found

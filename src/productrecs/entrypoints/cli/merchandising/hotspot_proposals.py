@@ -87,7 +87,7 @@ def _proposals(
     embedding = choose_embedding(None if path is None else read_model_file(path, EMBEDDER))
     opened_shop = load_store(services, store)
     shop = opened_shop.shop
-    visible = shop.shelf(services.clock(), ListKind.PRODUCT).visible
+    visible = shop.eligible(services.clock(), ListKind.PRODUCT).visible
     data = look_picture(looks_of, look, store.domain, settings.image_hosts)
     with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
         eye = PhotoMatcher(viewer, opened_shop.pictures, embedding)

@@ -26,7 +26,7 @@ class ExplorationLog:
 
     def note(self, store_id: StoreId, decision: Decision, now_ms: int) -> None:
         """Record the explored item of a list, if it has one."""
-        tried, situation = decision.tried, decision.situation
+        tried, context = decision.tried, decision.context
         if tried is None:
             return
         day = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
@@ -34,8 +34,8 @@ class ExplorationLog:
             Exploration(
                 store_id=store_id,
                 day=day,
-                shopper=situation.person,
-                about=situation.anchors[0] if situation.anchors else -1,
+                shopper=context.person,
+                about=context.anchors[0] if context.anchors else -1,
                 item=tried.pick.item,
                 place=tried.place + 1,
                 chance=tried.chance,

@@ -83,7 +83,7 @@ def _spot(spot: Hotspot, opened: CachedStore, now_ms: int) -> dict[str, Any]:
     shop = opened.shop
     number = shop.catalog.number(spot.item_id)
     card: bytes | None = None
-    if number is not None and shop.shelf(now_ms, ListKind.PRODUCT).shows(number):
+    if number is not None and shop.eligible(now_ms, ListKind.PRODUCT).shows(number):
         card = shop.catalog.cards[number]
     return {
         "label": spot.label,

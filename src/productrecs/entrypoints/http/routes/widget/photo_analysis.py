@@ -69,7 +69,7 @@ def _told(
     photo = parse_photo_only(parse_json(data))
     try:
         shop = opened.shop
-        visible = shop.shelf(context.clock(), ListKind.PRODUCT).visible
+        visible = shop.eligible(context.clock(), ListKind.PRODUCT).visible
         spots = spots_in_picture(
             photo, lookout.over(opened.pictures), shop.catalog, visible
         )

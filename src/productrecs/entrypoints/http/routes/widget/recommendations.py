@@ -287,8 +287,8 @@ def _with_anchor(
     shop = opened.shop
     number = shop.catalog.number(asked.item_id or "")
     placement = Placement.CART if asked.basket else Placement.PRODUCT
-    shelf = shop.shelf(context.clock(), placement, asked.source)
-    if number is None or not shelf.shows(number):
+    eligible = shop.eligible(context.clock(), placement, asked.source)
+    if number is None or not eligible.shows(number):
         return with_anchor(body, None)
     return with_anchor(body, shop.catalog.cards[number])
 
