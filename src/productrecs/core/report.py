@@ -114,6 +114,6 @@ def _day(text: str) -> date:
         raise ReportError(message) from error
 
 
-def share_of(part: float, whole: float) -> float | None:
-    """Return `part` of `whole` from 0 to 1; None when there is no whole."""
-    return part / whole if whole else None
+def share_of(part: float, total: float) -> float | None:
+    """Return `part` of `total` from 0 to 1; None when there is no whole."""
+    return part / total if total else None

@@ -42,8 +42,8 @@ class ReportType:
 
 
 def _searches(which: QueryFilter) -> Callable[[Services, Store, ReportQuery], Report]:
-    return lambda services, store, asked: search_report(
-        services.database, store, asked, which
+    return lambda services, store, query: search_report(
+        services.database, store, query, which
     )
 
 
@@ -55,17 +55,17 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
     {
         "attribution": ReportType(
             "carts and sales after recommendations, by widget, source, position or day",
-            lambda services, store, asked: attribution_report(
-                services.database, store, asked
+            lambda services, store, query: attribution_report(
+                services.database, store, query
             ),
         ),
         "credited-sales": ReportType(
             "the newest of these sales, with their orders",
-            lambda services, store, asked: sales_report(services.database, store, asked),
+            lambda services, store, query: sales_report(services.database, store, query),
         ),
         "credited-items": ReportType(
             "which products were sold that way",
-            lambda services, store, asked: items_report(services.database, store, asked),
+            lambda services, store, query: items_report(services.database, store, query),
         ),
         **{
             name: ReportType(tells, _searches(which))
@@ -77,47 +77,47 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         },
         "widgets": ReportType(
             "what lists show and what follows: clicks, carts, sales, revenue",
-            lambda services, store, asked: widgets_report(services.database, store, asked),
+            lambda services, store, query: widgets_report(services.database, store, query),
         ),
         EXPERIMENT: ReportType(
             "what recommendations sell: the holdout test's result",
-            lambda services, store, asked: experiment_report(
-                services.database, store, asked
+            lambda services, store, query: experiment_report(
+                services.database, store, query
             ),
         ),
         "customers": ReportType(
             "customers by recency, frequency and revenue",
-            lambda services, store, asked: customers_report(
-                services.database, store, asked
+            lambda services, store, query: customers_report(
+                services.database, store, query
             ),
         ),
         "customer-list": ReportType(
             "the customers with most revenue, or (--by next) whose next order is due",
-            lambda services, store, asked: customer_list_report(
-                services.database, store, asked
+            lambda services, store, query: customer_list_report(
+                services.database, store, query
             ),
         ),
         "health": ReportType(
             "events by the hour, unknown products, and problems with ids and clocks",
-            lambda services, store, asked: health_report(
-                services.database, store, asked, services.clock()
+            lambda services, store, query: health_report(
+                services.database, store, query, services.clock()
             ),
         ),
         "demand": ReportType(
             "what to order, what is running out and what is in excess, by money",
-            lambda services, store, asked: demand_report(
-                services.database, store, asked, services.clock()
+            lambda services, store, query: demand_report(
+                services.database, store, query, services.clock()
             ),
         ),
         "forecast": ReportType(
             "expected sales of each of the next 28 days, with their uncertainty",
-            lambda services, store, asked: forecast_report(services.database, store, asked),
+            lambda services, store, query: forecast_report(services.database, store, query),
         ),
     }
 )
 
 
-def make_report(services: Services, store: Store, name: str, asked: ReportQuery) -> Report:
+def make_report(services: Services, store: Store, name: str, query: ReportQuery) -> Report:
     """Return a report as the background has counted it so far.
 
     Raises:
@@ -127,15 +127,15 @@ def make_report(services: Services, store: Store, name: str, asked: ReportQuery)
     if subject is None:
         message = f"there is no report {name!r}; there are {', '.join(REPORT_TYPES)}"
         raise ReportError(message)
-    return subject.make(services, store, asked)
+    return subject.make(services, store, query)
 
 
 def refresh_report_counts(
-    services: Services, store: Store, name: str, asked: ReportQuery
+    services: Services, store: Store, name: str, query: ReportQuery
 ) -> None:
     """Count what the background has not counted yet, for who runs none."""
     if name == EXPERIMENT:
-        test = asked.test or store.settings.holdout_test
+        test = query.test or store.settings.holdout_test
         measure_holdout(services.database, store, test, services.clock())
     elif name in CUSTOMERS:
         compute_customers(services.database, store, services.clock())

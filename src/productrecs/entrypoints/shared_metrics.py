@@ -54,9 +54,9 @@ class SharedMetrics:
     def __init__(self, number: int) -> None:
         """Open the board that is kept in the file `number`."""
         self.number = number
-        whole = memoryview(mmap.mmap(number, os.fstat(number).st_size))
-        self._memory = whole[:-_COMMON_BYTES]
-        self.common: memoryview[float] = whole[-_COMMON_BYTES:].cast("d")
+        memory = memoryview(mmap.mmap(number, os.fstat(number).st_size))
+        self._memory = memory[:-_COMMON_BYTES]
+        self.common: memoryview[float] = memory[-_COMMON_BYTES:].cast("d")
         """Numbers that any process may change, 0 at first."""
 
     @classmethod

@@ -53,8 +53,8 @@ def is_readable_by_others(path: Path) -> bool:
 
 def is_shared_folder(folder: Path) -> bool:
     """Return whether a folder is others' too, such as `/tmp`: it must not be closed."""
-    whole = folder.resolve()
-    return bool(whole.stat().st_mode & stat.S_ISVTX) or whole in {Path("/"), Path.home()}
+    path = folder.resolve()
+    return bool(path.stat().st_mode & stat.S_ISVTX) or path in {Path("/"), Path.home()}
 
 
 def _everything(folder: Path) -> Iterator[Path]:

@@ -212,8 +212,10 @@ def segment_names(note: bytes) -> frozenset[str] | None:
     Source: tantivy's `meta.json`, whose ids name a segment's files without their dashes.
     """
     try:
-        told = json.loads(note)
-        return frozenset(one["segment_id"].replace("-", "") for one in told["segments"])
+        note_fields = json.loads(note)
+        return frozenset(
+            one["segment_id"].replace("-", "") for one in note_fields["segments"]
+        )
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -224,8 +224,10 @@ class JobQueue:
     def clean(self) -> int:
         """Delete what is done for a day, or dead for a month; return how many rows."""
         now = self._clock()
-        kept = {JobState.DONE: DONE_RETENTION_MS, JobState.DEAD: DEAD_RETENTION_MS}
-        return sum(self._delete_finished(state, now - ms) for state, ms in kept.items())
+        retention = {JobState.DONE: DONE_RETENTION_MS, JobState.DEAD: DEAD_RETENTION_MS}
+        return sum(
+            self._delete_finished(state, now - ms) for state, ms in retention.items()
+        )
 
     def _note(self, transaction: sa.Connection, job: Job, ending: JobOutcome) -> None:
         now = self._clock()

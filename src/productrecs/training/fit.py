@@ -259,12 +259,12 @@ def _signs(inputs: TrainingInputs, now_ms: int) -> Iterable[tuple[str, npt.NDArr
         behaviour.items.astype(np.int64),
         np.where(carted, CART, CLICK),
     )
-    kept = bought.standing & (bought.quantities > 0) & (bought.buyers != 0)
+    is_purchase = bought.standing & (bought.quantities > 0) & (bought.buyers != 0)
     purchases = Interactions(
-        bought.buyers[kept],
-        bought.times[kept],
-        bought.items[kept].astype(np.int64),
-        np.full(int(kept.sum()), PURCHASE),
+        bought.buyers[is_purchase],
+        bought.times[is_purchase],
+        bought.items[is_purchase].astype(np.int64),
+        np.full(int(is_purchase.sum()), PURCHASE),
     )
     return fit_indicators(inputs.signs, done, purchases, now_ms).to_arrays().items()
 
@@ -276,8 +276,8 @@ def _trials(inputs: TrainingInputs, n_items: int) -> Iterable[tuple[str, npt.NDA
 
 def settings_hash(settings: StoreSettings) -> str:
     """Return a text that differs when a setting that training asks for differs."""
-    asked = [settings.trending_metric, settings.trending_days, settings.language]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+    fields = [settings.trending_metric, settings.trending_days, settings.language]
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
 def _trending(

@@ -119,9 +119,12 @@ def with_carts(bought: Purchases, done: Behaviour) -> BasketLines | None:
 
 def _ordered(bought: Purchases) -> BasketLines:
     """Return copies of the lines that are of an order."""
-    kept = is_in_order(bought)
+    in_order = is_in_order(bought)
     return BasketLines(
-        bought.baskets[kept], bought.items[kept], bought.times[kept], bought.buyers[kept]
+        bought.baskets[in_order],
+        bought.items[in_order],
+        bought.times[in_order],
+        bought.buyers[in_order],
     )
 
 

@@ -54,11 +54,11 @@ class ItemGroups(NamedTuple):
         first.sort()
         group, item = group[first], item[first]
         sizes = np.bincount(group, minlength=len(names))
-        kept = (sizes > 1) & (sizes <= MAX_GROUP_ITEMS)
-        stays = kept[group]
-        renumbered = (np.cumsum(kept) - 1)[group[stays]]
+        usable = (sizes > 1) & (sizes <= MAX_GROUP_ITEMS)
+        stays = usable[group]
+        renumbered = (np.cumsum(usable) - 1)[group[stays]]
         return cls(
-            np.sort(begins)[kept], csr_offsets(renumbered, int(kept.sum())), item[stays]
+            np.sort(begins)[usable], csr_offsets(renumbered, int(usable.sum())), item[stays]
         )
 
     def contents(self, group: int) -> list[int]:
@@ -104,21 +104,21 @@ def steps_of_visits(behaviour: Behaviour) -> VisitSteps:
     order, code, item = order[came], code[came], item[came]
     firsts = grades[behaviour.kinds[order]]
     sizes = np.bincount(code)
-    kept = ((sizes > 1) & (sizes <= MAX_GROUP_ITEMS))[code]
-    names, where = np.unique(code[kept], return_inverse=True)
-    begins = behaviour.times[order[kept]][csr_offsets(where, len(names))[:-1]]
+    usable = ((sizes > 1) & (sizes <= MAX_GROUP_ITEMS))[code]
+    names, where = np.unique(code[usable], return_inverse=True)
+    begins = behaviour.times[order[usable]][csr_offsets(where, len(names))[:-1]]
     oldest_first = np.argsort(begins, kind="stable")
     place = np.empty(len(names), dtype=np.int64)
     place[oldest_first] = np.arange(len(names))
     by_age = np.argsort(place[where], kind="stable")
     offsets = csr_offsets(place[where], len(names))
-    groups = ItemGroups(begins[oldest_first], offsets, item[kept][by_age])
-    return VisitSteps(groups, firsts[kept][by_age], most[kept][by_age])
+    groups = ItemGroups(begins[oldest_first], offsets, item[usable][by_age])
+    return VisitSteps(groups, firsts[usable][by_age], most[usable][by_age])
 
 
 def group_orders(purchases: Purchases) -> ItemGroups:
     """Return the orders; returns and lines without an order are left out."""
-    kept = is_in_order(purchases)
+    in_order = is_in_order(purchases)
     return ItemGroups.of(
-        purchases.baskets[kept], purchases.items[kept], purchases.times[kept]
+        purchases.baskets[in_order], purchases.items[in_order], purchases.times[in_order]
     )

@@ -112,8 +112,8 @@ class TrainingInputs:
             named = [row for row in page if row[2] is not None]
             pages.append(_behaviour(named))
             if len(named) < len(page):
-                told = [row for row in page if row[2] is None and row[4]]
-                self.signs.take([(row[0], row[1], row[4], row[3]) for row in told])
+                reported = [row for row in page if row[2] is None and row[4]]
+                self.signs.take([(row[0], row[1], row[4], row[3]) for row in reported])
         self.behaviour = _joined(pages)
         self.trials = self.trials.plus(repository.trials(self.applied_seq, up_to_seq))
         changed = [
@@ -193,10 +193,10 @@ def _codes(names: Sequence[str | None]) -> Ints:
 
 
 def _merged(old: Purchases, fresh: Purchases) -> Purchases:
-    kept = ~np.isin(old.line_seqs, fresh.line_seqs)
+    remaining = ~np.isin(old.line_seqs, fresh.line_seqs)
     names = Purchases.__dataclass_fields__
     joined = {
-        name: np.concatenate((getattr(old, name)[kept], getattr(fresh, name)))
+        name: np.concatenate((getattr(old, name)[remaining], getattr(fresh, name)))
         for name in names
     }
     order = np.argsort(joined["line_seqs"], kind="stable")

@@ -62,7 +62,7 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
         env=os.environ | {"OMP_WAIT_POLICY": "PASSIVE"},
     )
     try:
-        said = _follow(process, progress)
+        lines = _follow(process, progress)
         status = process.wait()
     finally:
         process.kill()
@@ -71,12 +71,14 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
             if stream is not None:
                 stream.close()
     if status != 0:
-        raise CommandProcessError(said.strip()[-_LAST_WORDS:] or f"it exited with {status}")
+        raise CommandProcessError(
+            lines.strip()[-_LAST_WORDS:] or f"it exited with {status}"
+        )
 
 
 def _follow(process: "subprocess.Popen[str]", progress: JobProgress) -> str:
     """Report the shares that the process writes; return what it said of errors."""
-    said: list[str] = []
+    lines: list[str] = []
     share = 0.0
     with selectors.DefaultSelector() as selector:
         for stream in (process.stdout, process.stderr):
@@ -89,11 +91,11 @@ def _follow(process: "subprocess.Popen[str]", progress: JobProgress) -> str:
                 if not chunk:
                     selector.unregister(key.fileobj)
                 elif key.fileobj is process.stderr:
-                    said.append(chunk)
+                    lines.append(chunk)
                 else:
                     share = _newest(chunk, share)
             progress.report(share)
-    return "".join(said)
+    return "".join(lines)
 
 
 def _newest(chunk: str, before: float) -> float:

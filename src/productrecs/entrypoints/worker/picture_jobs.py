@@ -75,9 +75,9 @@ class _DuePictures:
     due: list[DuePicture]
     good_until: float
 
-    def drop(self, asked: Sequence[DuePicture]) -> None:
+    def drop(self, requests: Sequence[DuePicture]) -> None:
         """Take out what was asked for."""
-        numbers = {one.number for one in asked}
+        numbers = {one.number for one in requests}
         self.due = [one for one in self.due if one.number not in numbers]
 
 
@@ -153,9 +153,9 @@ class PictureJobs:
         if not waiting.due:
             self._waiting.pop(store_id, None)
             return 0
-        asked = self._ask(waiting.due)
-        waiting.drop([one for one, _ in asked])
-        outcomes = [self._outcome(one, answer) for one, answer in asked]
+        requests = self._ask(waiting.due)
+        waiting.drop([one for one, _ in requests])
+        outcomes = [self._outcome(one, answer) for one, answer in requests]
         with self._services.database.transaction(synced=False) as transaction:
             PictureRepository(transaction, store_id).store(outcomes, system_ms())
         if not outcomes:
@@ -180,16 +180,16 @@ class PictureJobs:
         self, due: Sequence[DuePicture]
     ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
         """Ask hosts for some pictures, each host at its pace; wait for all answers."""
-        asked: list[tuple[DuePicture, Future[FetchResult]]] = []
+        requests: list[tuple[DuePicture, Future[FetchResult]]] = []
         for one in due:
             host = _host(one.url)
             is_ours = host in self._services.settings.image_hosts
             if self._pace.take(host, is_ours=is_ours):
-                asked.append((one, self._threads.submit(self._fetch, one, host)))
-            if len(asked) == _BATCH:
+                requests.append((one, self._threads.submit(self._fetch, one, host)))
+            if len(requests) == _BATCH:
                 break
-        wait([answer for _, answer in asked])
-        return asked
+        wait([answer for _, answer in requests])
+        return requests
 
     def _fetch(self, one: DuePicture, host: str) -> FetchResult:
         # What was seen before digests were kept is asked for whole, once.

@@ -125,15 +125,18 @@ class StoreJobs:
     def warn_of_ending_plans(self, job: Job, _progress: JobProgress) -> None:
         """Say in the log that a store's plan ends or has ended, and what to do."""
         store = self._store(job)
-        said = store.subscription
+        subscription = store.subscription
         facts = {
             "store": store.store_id,
             "domain": store.domain,
-            "plan": said.plan,
-            "ends_at": iso(said.ends_at or 0),
+            "plan": subscription.plan,
+            "ends_at": iso(subscription.ends_at or 0),
             "remedy": f"productrecs store set-plan {store.domain} PLAN",
         }
-        if said.ends_at is not None and said.ends_at <= self._services.clock():
+        if (
+            subscription.ends_at is not None
+            and subscription.ends_at <= self._services.clock()
+        ):
             _log.error("plan ended", extra=facts)
         else:
             _log.warning("plan ending", extra=facts)

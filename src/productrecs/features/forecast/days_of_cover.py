@@ -51,5 +51,5 @@ def days_of_cover_each(stock: Floats, means: Floats) -> Floats:
         beyond = means.shape[1] + (stock - summed[:, -1]) / pace
     cover = np.where(reached.any(axis=1), within, beyond)
     cover = np.where(stock <= 0, 0.0, cover)
-    told = np.isfinite(stock) & (pace > _TOO_LITTLE) & (cover <= MAX_DAYS_OF_COVER)
-    return np.where(told, cover, np.nan)
+    has_cover = np.isfinite(stock) & (pace > _TOO_LITTLE) & (cover <= MAX_DAYS_OF_COVER)
+    return np.where(has_cover, cover, np.nan)

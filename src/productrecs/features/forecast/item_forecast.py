@@ -27,7 +27,7 @@ def item_forecast_reply(
     and `stockout_date` the day on which it runs out: None where stock is not counted, where
     nothing is expected to sell, and beyond a year.
     """
-    told: dict[str, Any] = {
+    reply: dict[str, Any] = {
         "item_id": item.item_id,
         "method": None,
         "target_mode": None,
@@ -38,10 +38,10 @@ def item_forecast_reply(
         "stockout_date": None,
     }
     if run is None or not enabled or is_newer(item, run):
-        return told
+        return reply
     days = item_days_ahead(item, run.first_day, zone) or [NO_DAYS_AHEAD] * HORIZON_DAYS
     dates = dates_from(run.first_day, len(days))
-    told |= {
+    reply |= {
         "method": item.method or "statistical",
         "target_mode": run.target_mode,
         "generated_at": iso(run.generated_at),
@@ -54,9 +54,9 @@ def item_forecast_reply(
     means = [day.mean for one, day in zip(dates, days, strict=True) if one > today]
     cover = days_of_cover(item.stock_qty, means)
     if cover is not None:
-        told["days_of_cover"] = round(cover, 1)
-        told["stockout_date"] = stockout_day(today, cover).isoformat()
-    return told
+        reply["days_of_cover"] = round(cover, 1)
+        reply["stockout_date"] = stockout_day(today, cover).isoformat()
+    return reply
 
 
 def is_newer(item: ItemForecast, run: ForecastRun) -> bool:

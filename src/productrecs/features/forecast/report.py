@@ -75,7 +75,7 @@ COLUMNS: Final = (
 
 
 def demand_report(
-    database: Database, store: Store, asked: ReportQuery, now_ms: int
+    database: Database, store: Store, query: ReportQuery, now_ms: int
 ) -> Report:
     """Return what to do about each product, alerts of most money first.
 
@@ -85,7 +85,7 @@ def demand_report(
     Raises:
         ReportError: for another.
     """
-    order = _order(asked)
+    order = _order(query)
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.run()
@@ -97,8 +97,8 @@ def demand_report(
     notes = [_TOO_OLD if actions is None else _ON_ITS_WAY]
     if run.target_mode == "order_lines":
         notes.insert(0, _UNITS_OF_LINES)
-    if actions is not None and len(actions) > asked.limit:
-        notes.append(f"{len(actions) - asked.limit} more products; --limit shows them.")
+    if actions is not None and len(actions) > query.limit:
+        notes.append(f"{len(actions) - query.limit} more products; --limit shows them.")
     return Report(
         "demand",
         f"{title}, forecast {iso(run.generated_at)}, money in {store.settings.currency}",
@@ -106,18 +106,18 @@ def demand_report(
         columns=COLUMNS,
         rows=()
         if actions is None
-        else tuple(_row(one) for one in actions.first(asked.limit, order)),
+        else tuple(_row(one) for one in actions.first(query.limit, order)),
         notes=tuple(notes),
     )
 
 
-def forecast_report(database: Database, store: Store, asked: ReportQuery) -> Report:
+def forecast_report(database: Database, store: Store, query: ReportQuery) -> Report:
     """Return the store's days ahead, and how right such forecasts were.
 
     Raises:
         ReportError: when it is asked in another order.
     """
-    if asked.by:
+    if query.by:
         message = "the forecast has one row per day and no other order"
         raise ReportError(message)
     with database.reading() as connection:
@@ -128,30 +128,30 @@ def forecast_report(database: Database, store: Store, asked: ReportQuery) -> Rep
     columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
     if run is None:
         return Report("forecast", title, columns=columns, notes=notes or (_NOT_YET,))
-    told = store_summary(run, store.settings.currency, enabled=True)
+    summary = store_summary(run, store.settings.currency, enabled=True)
     names = [column.name for column in columns]
     return Report(
         "forecast",
         f"{title}, forecast {iso(run.generated_at)}",
-        figures=_figures(run, told),
+        figures=_figures(run, summary),
         columns=columns,
-        rows=tuple(tuple(day[name] for name in names) for day in told["forecast"]),
+        rows=tuple(tuple(day[name] for name in names) for day in summary["forecast"]),
         notes=notes,
     )
 
 
-def _order(asked: ReportQuery) -> str | None:
-    if not asked.by:
+def _order(query: ReportQuery) -> str | None:
+    if not query.by:
         return None
-    if len(asked.by) > 1 or asked.by[0] not in SORT_ORDERS:
+    if len(query.by) > 1 or query.by[0] not in SORT_ORDERS:
         message = f"demand is sorted by money, or by one of {', '.join(SORT_ORDERS)}"
         raise ReportError(message)
-    return asked.by[0]
+    return query.by[0]
 
 
 def _row(action: StockAction) -> tuple[ReportValue, ...]:
-    told = [getattr(action, column.name) for column in COLUMNS]
-    return tuple(None if one is None else _plain(one) for one in told)
+    cells = [getattr(action, column.name) for column in COLUMNS]
+    return tuple(None if one is None else _plain(one) for one in cells)
 
 
 def _plain(value: Any) -> ReportValue:
@@ -196,10 +196,10 @@ def _day_columns(mode: str) -> tuple[Definition, ...]:
     )
 
 
-def _figures(run: ForecastRun, told: Mapping[str, Any]) -> tuple[Figure, ...]:
+def _figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = [
         Figure(Definition(f"{days} {band}", "number", _SUMS[days]), amount)
-        for days, bands in told["totals"].items()
+        for days, bands in summary["totals"].items()
         for band, amount in bands.items()
     ]
     meanings = {
@@ -213,7 +213,7 @@ def _figures(run: ForecastRun, told: Mapping[str, Any]) -> tuple[Figure, ...]:
     }
     figures += [
         Figure(Definition(name, "number", meanings[name]), value)
-        for name, value in (told["accuracy"] or {}).items()
+        for name, value in (summary["accuracy"] or {}).items()
     ]
     counts = (
         ("products", "products that were forecast", run.items),

@@ -173,8 +173,8 @@ def _ahead(stored: bytes | None, days: str | None) -> bytes:
     """Return an item's means and p90s; a run of an earlier release told days alone."""
     if stored is not None:
         return bytes(stored)
-    told = np.array(_DAYS.decode(days or "[]"), "<f4")
-    return told[:, [0, 3]].T.tobytes()
+    values = np.array(_DAYS.decode(days or "[]"), "<f4")
+    return values[:, [0, 3]].T.tobytes()
 
 
 def _read(row: sa.RowMapping) -> ItemForecast:

@@ -56,11 +56,11 @@ def store_summary(
 def _accuracy(run: ForecastRun) -> dict[str, float] | None:
     if run.accuracy is None:
         return None
-    told = {name: round(value, 4) for name, value in run.accuracy.items()}
+    measures = {name: round(value, 4) for name, value in run.accuracy.items()}
     return {
-        "wape": told["wape"],
-        "rmsse": told["rmsse"],
-        "bias": told["bias"],
-        "coverage_p10_p90": told["coverage"],
-        "baseline_rmsse": told["baseline_rmsse"],
+        "wape": measures["wape"],
+        "rmsse": measures["rmsse"],
+        "bias": measures["bias"],
+        "coverage_p10_p90": measures["coverage"],
+        "baseline_rmsse": measures["baseline_rmsse"],
     }

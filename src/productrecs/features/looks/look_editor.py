@@ -43,12 +43,12 @@ class LookEditor:
             LookError: when one says something impossible, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        kept, now_ms = [checked_look(one) for one in contents], self._clock()
+        checked, now_ms = [checked_look(one) for one in contents], self._clock()
         state = LookState.PUBLISHED if publish else LookState.DRAFT
         added: list[Look] = []
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
-            for content in kept:
+            for content in checked:
                 number = repository.next_id()
                 _check_kept(repository, content)
                 look = Look(number, content, state, now_ms if publish else None, now_ms)
@@ -112,8 +112,8 @@ class LookEditor:
         def say(known: LookContent) -> LookContent:
             if content.image_url or content.picture_id:
                 return checked_look(content)
-            kept, url = known.picture_id, known.image_url
-            return checked_look(replace(content, image_url=url, picture_id=kept))
+            picture_id, url = known.picture_id, known.image_url
+            return checked_look(replace(content, image_url=url, picture_id=picture_id))
 
         return self._changed(look_id, say=say)
 
@@ -138,9 +138,10 @@ class LookEditor:
             LookError: when the picture is not kept any more.
             UnknownLookError: when there is none of this id.
         """
-        kept = picture.picture_id
+        picture_id = picture.picture_id
         return self._changed(
-            look_id, say=lambda content: replace(content, image_url="", picture_id=kept)
+            look_id,
+            say=lambda content: replace(content, image_url="", picture_id=picture_id),
         )
 
     def publish(self, look_id: int) -> Look:

@@ -52,11 +52,11 @@ def find_spots(
         spot for place in places if (spot := _spot(sureness, catalog, place)) is not None
     ]
     spots.sort(key=lambda spot: (-spot.confidence, -spot.scores[0], spot.box))
-    kept: list[PhotoSpot] = []
+    thinned: list[PhotoSpot] = []
     for spot in spots:
-        if len(kept) < MOST_HOTSPOTS and not any(_is_same(spot, one) for one in kept):
-            kept.append(spot)
-    return kept
+        if len(thinned) < MOST_HOTSPOTS and not any(_is_same(spot, one) for one in thinned):
+            thinned.append(spot)
+    return thinned
 
 
 def _spot(

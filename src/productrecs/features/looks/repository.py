@@ -100,8 +100,8 @@ class LookRepository:
 
     def has_picture(self, picture_id: str) -> bool:
         """Return whether a picture is kept."""
-        kept = look_pictures.c
-        query = sa.select(kept.picture_id).where(self._is_picture(picture_id))
+        columns = look_pictures.c
+        query = sa.select(columns.picture_id).where(self._is_picture(picture_id))
         return self._transaction.execute(query).first() is not None
 
     def picture(self, picture_id: str) -> bytes | None:
@@ -129,35 +129,35 @@ class LookRepository:
 
     def delete_pictures(self, picture_id: str, before_ms: int) -> None:
         """Forget a picture, and all from before a time, where no look has them."""
-        kept = look_pictures.c
+        columns = look_pictures.c
         named = sa.select(looks.c.picture_id).where(
             looks.c.store_id == self._store_id, looks.c.picture_id.is_not(None)
         )
         self._transaction.execute(
             look_pictures.delete().where(
-                kept.store_id == self._store_id,
-                sa.or_(kept.picture_id == picture_id, kept.created_at < before_ms),
-                kept.picture_id.not_in(named),
+                columns.store_id == self._store_id,
+                sa.or_(columns.picture_id == picture_id, columns.created_at < before_ms),
+                columns.picture_id.not_in(named),
             )
         )
 
     def _is_picture(self, picture_id: str) -> sa.ColumnElement[bool]:
-        kept = look_pictures.c
-        return sa.and_(kept.store_id == self._store_id, kept.picture_id == picture_id)
+        columns = look_pictures.c
+        return sa.and_(columns.store_id == self._store_id, columns.picture_id == picture_id)
 
     def _select(self) -> sa.Select[Any]:
-        kept = looks.c
+        columns = looks.c
         return sa.select(
-            kept.look_id,
-            kept.item_id,
-            kept.image_url,
-            kept.title,
-            kept.hotspots,
-            kept.state,
-            kept.published_at,
-            kept.updated_at,
-            kept.picture_id,
-        ).where(kept.store_id == self._store_id)
+            columns.look_id,
+            columns.item_id,
+            columns.image_url,
+            columns.title,
+            columns.hotspots,
+            columns.state,
+            columns.published_at,
+            columns.updated_at,
+            columns.picture_id,
+        ).where(columns.store_id == self._store_id)
 
 
 def _values(look: Look) -> dict[str, Any]:

@@ -49,10 +49,10 @@ def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
         return found
     for line in lines:
         try:
-            told = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             continue
-        moments = found.setdefault(StoreId(told["store_id"]), {})
-        name, moment = str(told["name"]), int(told["erased_at"])
+        moments = found.setdefault(StoreId(entry["store_id"]), {})
+        name, moment = str(entry["name"]), int(entry["erased_at"])
         moments[name] = max(moment, moments.get(name, moment))
     return found

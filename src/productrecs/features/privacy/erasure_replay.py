@@ -21,18 +21,20 @@ def replay_erasures(eraser: Eraser) -> int:
         OSError, StorageError: call it again.
     """
     count = 0
-    told = erasure_ledger.read_erasures(eraser.data)
+    erasures = erasure_ledger.read_erasures(eraser.data)
     for store in all_stores(eraser.database):
-        if store.store_id in told:
-            count += _erase_of(eraser, store.store_id, told[store.store_id])
+        if store.store_id in erasures:
+            count += _erase_of(eraser, store.store_id, erasures[store.store_id])
     return count
 
 
-def _erase_of(eraser: Eraser, store_id: StoreId, told: Mapping[str, int]) -> int:
+def _erase_of(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) -> int:
     with eraser.database.reading() as connection:
         known = ErasedNameRepository(connection, store_id).moments()
         missing = {
-            name: moment for name, moment in told.items() if known.get(name, -1) < moment
+            name: moment
+            for name, moment in erasures.items()
+            if known.get(name, -1) < moment
         }
         if not missing:
             return 0

@@ -199,16 +199,16 @@ class ShopperRepository:
 
     def delete_upload_errors(self, names: Sequence[str]) -> None:
         """Delete from reports of uploads whatever quotes one of the names."""
-        told = uploads.c
-        query = sa.select(told.upload_id, told.errors).where(
-            told.store_id == self._store_id, told.errors != "[]"
+        columns = uploads.c
+        query = sa.select(columns.upload_id, columns.errors).where(
+            columns.store_id == self._store_id, columns.errors != "[]"
         )
         for upload_id, errors in self._transaction.execute(query).all():
             before = json.loads(errors)
             after = [one for one in before if not any(name in one[1] for name in names)]
             if len(after) < len(before):
                 changed = uploads.update().where(
-                    told.store_id == self._store_id, told.upload_id == upload_id
+                    columns.store_id == self._store_id, columns.upload_id == upload_id
                 )
                 self._transaction.execute(changed.values(errors=json.dumps(after)))
 
@@ -260,19 +260,19 @@ class ErasureRepository:
 
     def all(self) -> list[Erasure]:
         """Return every erasure, the oldest first."""
-        kept = erasures.c
+        columns = erasures.c
         query = (
             sa.select(
-                kept.erasure_id,
-                kept.asked_at,
-                kept.names,
-                kept.events,
-                kept.lines,
-                kept.cleared_seq,
-                kept.done_at,
+                columns.erasure_id,
+                columns.asked_at,
+                columns.names,
+                columns.events,
+                columns.lines,
+                columns.cleared_seq,
+                columns.done_at,
             )
-            .where(kept.store_id == self._store_id)
-            .order_by(kept.erasure_id)
+            .where(columns.store_id == self._store_id)
+            .order_by(columns.erasure_id)
         )
         return [
             Erasure(row[0], row[1], tuple(json.loads(row[2] or "[]")), *row[3:])
@@ -294,32 +294,32 @@ class ErasureRepository:
 
     def count(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
         """Add to what an erasure did so far."""
-        kept = erasures.c
+        columns = erasures.c
         changed = erasures.update().where(
-            kept.store_id == self._store_id, kept.erasure_id == erasure_id
+            columns.store_id == self._store_id, columns.erasure_id == erasure_id
         )
         self._transaction.execute(
             changed.values(
-                events=kept.events + events_gone, lines=kept.lines + lines_changed
+                events=columns.events + events_gone, lines=columns.lines + lines_changed
             )
         )
 
     def clear(self, erasure_id: int, seq: int) -> None:
         """Note that all their records are gone, and forget the names themselves."""
-        kept = erasures.c
+        columns = erasures.c
         changed = erasures.update().where(
-            kept.store_id == self._store_id, kept.erasure_id == erasure_id
+            columns.store_id == self._store_id, columns.erasure_id == erasure_id
         )
         self._transaction.execute(changed.values(names=None, cleared_seq=seq))
         self._tell()
 
     def finish(self, erasure_id: int, now_ms: int) -> None:
         """Note that nothing is left that was made from them either."""
-        kept = erasures.c
+        columns = erasures.c
         changed = erasures.update().where(
-            kept.store_id == self._store_id,
-            kept.erasure_id == erasure_id,
-            kept.done_at.is_(None),
+            columns.store_id == self._store_id,
+            columns.erasure_id == erasure_id,
+            columns.done_at.is_(None),
         )
         self._transaction.execute(changed.values(done_at=now_ms))
 

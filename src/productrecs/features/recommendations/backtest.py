@@ -98,16 +98,16 @@ def backtest(
         (group_orders(inputs.purchases), (Task.ORDER, Task.CART)),
     ):
         first = first_asked(groups)
-        asked = {task: _questions(task, groups, first, most) for task in tasks}
-        if not any(_is_enough(questions) for questions in asked.values()):
-            for task, questions in asked.items():
+        by_task = {task: _questions(task, groups, first, most) for task in tasks}
+        if not any(_is_enough(questions) for questions in by_task.values()):
+            for task, questions in by_task.items():
                 yield _outcome(task, groups, first, questions)
             continue
         since_ms = int(groups.begins[first])
         before = inputs.before(since_ms)
         models = TrainedModels.of("", fit(before, n_items, settings, since_ms))
         known = _known(before, n_items)
-        for task, questions in asked.items():
+        for task, questions in by_task.items():
             scores: tuple[MethodMetrics, ...] = ()
             if _is_enough(questions):
                 lists = _methods(models, settings, _PLACES[task], since_ms)
@@ -119,12 +119,12 @@ def _questions(
     task: Task, groups: ItemGroups, first: int, most: int
 ) -> list[EvaluationCase]:
     """Return evaluation cases of the groups from `first` on, evenly sampled to `most`."""
-    asked = [
+    questions = [
         question
         for group in range(first, len(groups.begins))
         for question in _of_group(task, group, groups.contents(group))
     ]
-    return asked[:: -(-len(asked) // most)] if asked else []
+    return questions[:: -(-len(questions) // most)] if questions else []
 
 
 def _of_group(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCase]:
@@ -154,8 +154,8 @@ def _outcome(
     scores: tuple[MethodMetrics, ...] = (),
 ) -> TaskResult:
     since_ms = int(groups.begins[first]) if first < len(groups.begins) else 0
-    asked = len({question.group for question in questions})
-    return TaskResult(task, since_ms, asked, len(questions), scores)
+    asked_groups = len({question.group for question in questions})
+    return TaskResult(task, since_ms, asked_groups, len(questions), scores)
 
 
 def _known(inputs: TrainingInputs, n_items: int) -> Floats:
@@ -198,8 +198,8 @@ def _methods(
         engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
     ) -> Items:
         basket = given if place is Placement.CART else given[-1:]
-        asked = CandidateRequest(basket, given[-_PREFIX:], now_ms, _CANDIDATES)
-        return _proposed(companions, engine, asked, is_alone=is_alone).items
+        request = CandidateRequest(basket, given[-_PREFIX:], now_ms, _CANDIDATES)
+        return _proposed(companions, engine, request, is_alone=is_alone).items
 
     def about(given: tuple[int, ...]) -> set[int]:
         return set(given if place is Placement.CART else given[-1:])
@@ -232,19 +232,19 @@ def _methods(
 def _proposed(
     companions: BasketCandidates,
     engine: Engine,
-    asked: CandidateRequest,
+    request: CandidateRequest,
     *,
     is_alone: bool,
 ) -> Ranked:
     """Return what one engine proposes, of the past alone."""
     if engine is Engine.BUY:
-        return companions.bought_with(asked.anchors)
+        return companions.bought_with(request.anchors)
     if engine is Engine.COMPLEMENTARY:
-        return companions.completing(asked.anchors)
+        return companions.completing(request.anchors)
     if engine is not Engine.BROWSE:
-        return own_candidates(companions.models, engine, asked)
+        return own_candidates(companions.models, engine, request)
     return companions.models.sessions.next_items(
-        asked.visit, asked.now_ms, asked.limit, goes_on=is_alone
+        request.visit, request.now_ms, request.limit, goes_on=is_alone
     )
 
 

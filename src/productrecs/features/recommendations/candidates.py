@@ -49,8 +49,8 @@ def _browsed(call: CandidateCall) -> Ranked:
     visit, found = context_visit(context), NO_RANKED
     if visit:
         sessions, visitor = store.models.sessions, context.visitor
-        asked = (visit, now_ms, MOST, visitor, context.interactions)
-        found = sessions.next_items(*asked, goes_on=is_alone)
+        arguments = (visit, now_ms, MOST, visitor, context.interactions)
+        found = sessions.next_items(*arguments, goes_on=is_alone)
     if context.remembered:
         found = _with_remembered(store, found, context)
     if not context.interest_signals:
@@ -96,10 +96,10 @@ def _similar(call: CandidateCall) -> Ranked:
 
 def own_candidates(models: TrainedModels, engine: str, request: CandidateRequest) -> Ranked:
     """Return what an engine with a model of its own proposes; nothing untrained."""
-    model, asked = models.own.get(engine), _OWN.get(engine)
-    if model is None or asked is None:
+    model, source = models.own.get(engine), _OWN.get(engine)
+    if model is None or source is None:
         return NO_RANKED
-    return asked.candidates(model, request)
+    return source.candidates(model, request)
 
 
 def _by_own_model(engine: str) -> Candidates:

@@ -160,7 +160,7 @@ def explain_recommendations(
     context = decision.context
     struck = tuple(looking.struck())
     ids = shop.catalog.ids
-    kept = {pick.item for pick in decision.picks}
+    picked = {pick.item for pick in decision.picks}
     shown = [item for item in decision.ranking.items.tolist() if looking.may_show(item)]
     return Explanation(
         source=request.source,
@@ -172,7 +172,7 @@ def explain_recommendations(
             engine.value: len(ranked.items)
             for engine, ranked in zip(decision.weights, decision.proposals, strict=True)
         },
-        below=sum(item not in kept for item in shown),
+        below=sum(item not in picked for item in shown),
         is_learned=decision.is_learned,
         anchors=_named(ids, context.anchors),
         recent=_named(ids, context.recent[::-1]),

@@ -29,7 +29,7 @@ class RankingContext(NamedTuple):
 
 
 def learned_order(
-    eligible: EligibleItems, items: Items, scores: Floats, asked: RankingContext
+    eligible: EligibleItems, items: Items, scores: Floats, context: RankingContext
 ) -> Ints | None:
     """Return the positions of `items` in the learned order; None without a ranker.
 
@@ -38,12 +38,14 @@ def learned_order(
     trees = eligible.models.trees
     if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order
         return None
-    best = items[: max(LISTS * asked.num, FEWEST)].astype(np.int64)
+    best = items[: max(LISTS * context.num, FEWEST)].astype(np.int64)
     if int(best.max()) >= len(eligible.catalog):
         return None  # a model may know of items a moment before the catalog does
     blend = dict(zip(best.tolist(), scores[: len(best)].tolist(), strict=True))
-    scene = RankingInput(asked.proposals, blend, asked.about, asked.recent, asked.ignored)
+    scene = RankingInput(
+        context.proposals, blend, context.about, context.recent, context.ignored
+    )
     rates = eligible.models.trials.rates(best)
-    rows = ranking_features(eligible, best, rates, scene, asked.now_ms)
+    rows = ranking_features(eligible, best, rates, scene, context.now_ms)
     order = (-trees.score(rows)).argsort(kind="stable")
     return np.concatenate((order, np.arange(len(best), len(items))))

@@ -108,11 +108,11 @@ def train_ranker(
     finding, trees = RankerBacktest(reading.lists, shown, clicks), TreeEnsemble.none()
     if shown >= enough.shown and clicks >= enough.clicks:
         lists = reading.taken_up[-MOST_LISTS:]
-        told = _told(lists, past, now_ms)
+        data = _told(lists, past, now_ms)
         looked = examination_probabilities(
             np.array(reading.shown), np.array(reading.clicked)
         )
-        finding, trees = _tried(finding, told, looked, threads)
+        finding, trees = _tried(finding, data, looked, threads)
     ranker = StoredRanker(
         now_ms,
         finding.serves,
@@ -135,22 +135,22 @@ def _read(database: Database, store: Store, now_ms: int) -> ShownListReader:
 
 
 def _tried(
-    finding: RankerBacktest, told: RankingData, looked: Floats, threads: int
+    finding: RankerBacktest, data: RankingData, looked: Floats, threads: int
 ) -> tuple[RankerBacktest, TreeEnsemble]:
     """Return the backtest on the last lists, and trees trained on all lists."""
-    asked_from = len(told) - int(len(told) * _ASKED)
-    asked = told.part(asked_from, len(told))
-    candidate = fit_ranker(told.part(0, asked_from), threads)
-    more, present = ranking_gains(asked, candidate.score(asked.rows), looked)
-    gain = confidence_interval(more / present.mean(), asked.people, CONFIDENCE)
+    asked_from = len(data) - int(len(data) * _ASKED)
+    test = data.part(asked_from, len(data))
+    candidate = fit_ranker(data.part(0, asked_from), threads)
+    more, present = ranking_gains(test, candidate.score(test.rows), looked)
+    gain = confidence_interval(more / present.mean(), test.people, CONFIDENCE)
     serves = gain.low > LEAST_GAIN
-    trees = fit_ranker(told, threads) if serves else TreeEnsemble.none()
+    trees = fit_ranker(data, threads) if serves else TreeEnsemble.none()
     counts = np.bincount(candidate.traits, minlength=len(FEATURES)).tolist()
     found = RankerBacktest(
         lists=finding.lists,
         shown=finding.shown,
         clicks=finding.clicks,
-        asked=len(asked),
+        asked=len(test),
         gain=gain,
         serves=serves,
         weights=dict(zip(FEATURES, counts, strict=True)),
@@ -169,16 +169,16 @@ def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> 
     )
     visible = catalog.visible(now_ms, hide_sold_out=False)
     eligible = EligibleItems(catalog, TrainedModels.of("", arrays), visible, None)
-    kept = lists[first:]
+    usable = lists[first:]
     companions = BasketCandidates(eligible.models)
-    rows = [_rows(one, eligible, companions, settings) for one in kept]
-    sizes = [len(one.items) for one in kept]
+    rows = [_rows(one, eligible, companions, settings) for one in usable]
+    sizes = [len(one.items) for one in usable]
     return RankingData(
         rows=np.concatenate(rows),
         offsets=np.concatenate(([0], np.cumsum(sizes))),
-        places=np.array([place for one in kept for place in one.places], np.int64),
-        taken=np.array([what for one in kept for what in one.taken], np.int64),
-        people=np.array([visitor_hash(one.person) for one in kept], np.int64),
+        places=np.array([place for one in usable for place in one.places], np.int64),
+        taken=np.array([what for one in usable for what in one.taken], np.int64),
+        people=np.array([visitor_hash(one.person) for one in usable], np.int64),
     )
 
 

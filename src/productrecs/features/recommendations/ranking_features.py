@@ -84,8 +84,8 @@ def _beside(prices: Floats, price: float) -> Floats:
     """Return the log ratios of prices to one price, 0 where either is unknown."""
     found = np.zeros(len(prices))
     if price > 0:
-        told = prices > 0  # unknown prices are nan
-        found[told] = np.log(prices[told] / price).clip(-3.0, 3.0)
+        has_price = prices > 0  # unknown prices are nan
+        found[has_price] = np.log(prices[has_price] / price).clip(-3.0, 3.0)
     return found
 
 

@@ -88,13 +88,13 @@ class CaseMetrics:
         """Return the metrics of lists; of each the first 20 products count."""
         lists = [one[:LENGTH] for one in lists]
         worth = np.zeros((3, len(lists)))
-        for number, (asked, one) in enumerate(zip(questions, lists, strict=True)):
-            places = [at for at, item in enumerate(one) if item in asked.answers]
+        for number, (question, one) in enumerate(zip(questions, lists, strict=True)):
+            places = [at for at, item in enumerate(one) if item in question.answers]
             if places:
-                best = _DISCOUNTS[: len(asked.answers)].sum()
+                best = _DISCOUNTS[: len(question.answers)].sum()
                 head = [at for at in places if at < HEAD]
                 worth[:, number] = (
-                    len(places) / len(asked.answers),
+                    len(places) / len(question.answers),
                     1.0 / (places[0] + 1),
                     _DISCOUNTS[head].sum() / best,
                 )

@@ -206,14 +206,14 @@ def _learned(
     if not len(eligible.models.trees) or context.placement is Placement.CART:
         return None
     engines, items, scores, leaders = ranking
-    asked = RankingContext(
+    ranking_context = RankingContext(
         dict(zip(engines, (one.items for one in proposals), strict=True)),
         next(iter(context.anchors or context.recent[::-1]), None),
         context.recent,
         context.ignored,
         *wanted,
     )
-    order = learned_order(eligible, items, np.asarray(scores, np.float64), asked)
+    order = learned_order(eligible, items, np.asarray(scores, np.float64), ranking_context)
     if order is None:
         return None
     return FusedCandidates(engines, items[order], scores, leaders[order])
@@ -263,13 +263,13 @@ def _shown(
     looked_at = max(chosen, default=-1) + 1
     scores: list[float] = ranking.scores[:looked_at].tolist()
     leaders, engines = ranking.leaders[:looked_at].tolist(), ranking.engines
-    kept: list[Pick] = []
+    picks: list[Pick] = []
     lowest = math.inf
     for place in chosen:
         score = scores[place]
         lowest = score if score < lowest else lowest
-        kept.append(Pick(items[place], engines[leaders[place]], lowest))
-    return kept
+        picks.append(Pick(items[place], engines[leaders[place]], lowest))
+    return picks
 
 
 def _filled(
@@ -279,16 +279,16 @@ def _filled(
     open_list: tuple[frozenset[int], list[Pick], int],
 ) -> list[Pick]:
     """Return a list's backfill; `open_list` is what is refused, kept, and wanted."""
-    refused, kept, wanted = open_list
+    refused, picks, wanted = open_list
     anchors, sinking = (
         backfill_anchors(context, eligible),
         discount_factor(context, eligible),
     )
     taken = set(refused)
-    taken.update([pick.item for pick in kept])
-    score = min([FILL_SCORE] + [pick.score for pick in kept])
+    taken.update([pick.item for pick in picks])
+    score = min([FILL_SCORE] + [pick.score for pick in picks])
     variety = DiversityFilter(eligible, wanted, context.anchors, context.placement)
-    variety.hold([pick.item for pick in kept])
+    variety.hold([pick.item for pick in picks])
     added: list[Pick] = []
     left_out = context.cooldown if context.placement is Placement.CART else ()
     for engine in recipe.fill:
@@ -301,7 +301,7 @@ def _filled(
             of_any = engine is not Engine.TRENDING
             filler = diverse_backfill(filler, variety, of_any=of_any)
         for item in filler:
-            if len(kept) + len(added) == wanted:
+            if len(picks) + len(added) == wanted:
                 return added
             if item not in taken:
                 taken.add(item)

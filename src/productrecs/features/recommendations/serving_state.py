@@ -52,30 +52,30 @@ class StoreState:
     @property
     def companions(self) -> BasketCandidates:
         """What goes with what, by the models that serve; the same until they change."""
-        kept = self._companions
-        if kept is None or kept.models is not self.models:
-            kept = self._companions = BasketCandidates(self.models)
-        return kept
+        cache = self._companions
+        if cache is None or cache.models is not self.models:
+            cache = self._companions = BasketCandidates(self.models)
+        return cache
 
     def eligible(
         self, now_ms: int, placement: str, source: str | None = None
     ) -> EligibleItems:
         """Return what one kind of list may be made of now; the same until it changes."""
         visible, models, book = self.visible(now_ms), self.models, self.book
-        kept = self._eligible_cache
+        cache = self._eligible_cache
         if (
-            kept is None
-            or kept.visible is not visible
-            or kept.models is not models
-            or kept.book is not book
+            cache is None
+            or cache.visible is not visible
+            or cache.models is not models
+            or cache.book is not book
         ):
-            kept = self._eligible_cache = _EligibleCache(visible, models, book, {})
+            cache = self._eligible_cache = _EligibleCache(visible, models, book, {})
         rules = None
         if book is not None:
-            asked = None if source is None else _WORDS[source]
-            rules = book.of(_WORDS[placement], asked)
-        eligible = kept.by_rules.get(rules)
+            kind = None if source is None else _WORDS[source]
+            rules = book.of(_WORDS[placement], kind)
+        eligible = cache.by_rules.get(rules)
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)
-            kept.by_rules[rules] = eligible
+            cache.by_rules[rules] = eligible
         return eligible

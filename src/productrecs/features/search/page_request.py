@@ -118,9 +118,9 @@ _MOST_DIGITS: Final = 20
 
 
 def _price(text: str) -> float:
-    whole, _, cents = text.partition(".")
-    digits = whole + cents
-    is_plain = digits.isascii() and digits.isdecimal() and bool(whole)
+    units, _, cents = text.partition(".")
+    digits = units + cents
+    is_plain = digits.isascii() and digits.isdecimal() and bool(units)
     if not is_plain or len(digits) > _MOST_DIGITS or text.endswith("."):
         message = f"{text[:40]!r} is not a price; write it as 20 or 19.90"
         raise FilterError(message)

@@ -151,40 +151,40 @@ def find_products(
     Raises:
         BrokenIndexError: when the index turns out to be damaged.
     """
-    asked = resolve_query(shop, request, now_ms)
-    return _ranked(shop, asked, request.num, shop.index.find(_wanted(asked, request)))
+    query = resolve_query(shop, request, now_ms)
+    return _ranked(shop, query, request.num, shop.index.find(_wanted(query, request)))
 
 
-def _wanted(asked: ResolvedQuery, request: SearchRequest) -> IndexQuery:
+def _wanted(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
     """Return the query for the index."""
-    looked_at = asked.looked_at(request.num)
+    looked_at = query.looked_at(request.num)
     return IndexQuery(
-        asked.query,
+        query.query,
         looked_at,
-        asked.visible,
-        asked.synonyms,
+        query.visible,
+        query.synonyms,
         # Below a full page of all words nothing comes up, unless more than words decide.
-        enough=looked_at if asked.has_boosts else request.num,
-        by_likeness=not asked.has_boosts,
+        enough=looked_at if query.has_boosts else request.num,
+        by_likeness=not query.has_boosts,
     )
 
 
 def _ranked(
-    shop: SearchableStore, asked: ResolvedQuery, num: int, found: IndexHits
+    shop: SearchableStore, query: ResolvedQuery, num: int, found: IndexHits
 ) -> SearchResults:
     """Return the first `num` of the hits after all boosts and factors."""
-    scores = weigh_scores(shop, asked, found.items, found.scores)
+    scores = weigh_scores(shop, query, found.items, found.scores)
     named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
     # The best first, of equals the lowest number; more than `num` are never shown.
     falling = [-score for score in scores[found.exact :]]
     others = sorted(zip(falling, found.items[found.exact :], strict=True))[:num]
     hits = [*named, *(Hit(item, -score) for score, item in others)]
-    return SearchResults(with_pins(asked.pinned, hits)[:num], found.relaxed, asked.address)
+    return SearchResults(with_pins(query.pinned, hits)[:num], found.relaxed, query.address)
 
 
 def weigh_scores(
     shop: SearchableStore,
-    asked: ResolvedQuery,
+    query: ResolvedQuery,
     items: Sequence[int],
     scores: Sequence[float],
 ) -> list[float]:
@@ -195,8 +195,8 @@ def weigh_scores(
             score * (1.0 + _POPULARITY * popularity(item))
             for item, score in zip(items, scores, strict=True)
         ]
-    if asked.has_boosts:
-        factor = asked.factor
+    if query.has_boosts:
+        factor = query.factor
         pairs = zip(items, scores, strict=True)
         scores = [score * factor(item) for item, score in pairs]
     return list(scores)

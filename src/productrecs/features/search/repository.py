@@ -120,8 +120,8 @@ class SearchClickRepository:
 
     def observed(self, first: str, last: str) -> list[ObservedSearches]:
         """Return the searches of days by day and intent, with who clicked on that day."""
-        asked = (self._store_id, first, last)
-        rows = raw_connection(self._transaction).all(_OBSERVED, asked)
+        period = (self._store_id, first, last)
+        rows = raw_connection(self._transaction).all(_OBSERVED, period)
         return [
             ObservedSearches(
                 row[0], int(row[1]), bytes(row[2] or NOBODY), bytes(row[3] or NOBODY)
@@ -131,8 +131,8 @@ class SearchClickRepository:
 
     def credits(self, first: str, last: str, currency: str) -> dict[str, QuerySales]:
         """Return what followed those clicks, by intent, in the store's own currency."""
-        asked = (self._store_id, first, last, currency)
-        rows = raw_connection(self._transaction).all(_CREDITS, asked)
+        period = (self._store_id, first, last, currency)
+        rows = raw_connection(self._transaction).all(_CREDITS, period)
         return {
             row[0]: QuerySales(int(row[1]), int(row[2]), int(row[3]), float(row[4]))
             for row in rows
@@ -181,19 +181,19 @@ class SearchRuleRepository:
 
     def rules(self) -> dict[int, SearchRule]:
         """Return the rules by id, the oldest first."""
-        kept = search_rules.c
+        columns = search_rules.c
         query = (
             sa.select(
-                kept.rule_id,
-                kept.action,
-                kept.query,
-                kept["items"],
-                kept.address,
-                kept.starts,
-                kept.ends,
+                columns.rule_id,
+                columns.action,
+                columns.query,
+                columns["items"],
+                columns.address,
+                columns.starts,
+                columns.ends,
             )
-            .where(kept.store_id == self._store_id)
-            .order_by(kept.rule_id)
+            .where(columns.store_id == self._store_id)
+            .order_by(columns.rule_id)
         )
         return {int(row[0]): _rule(row[1:]) for row in self._transaction.execute(query)}
 

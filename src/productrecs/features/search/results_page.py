@@ -68,14 +68,14 @@ class _Results(NamedTuple):
 
     def passing(self, masks: Iterable[Mask]) -> "_Results":
         """Return what every mask lets through, in the same order."""
-        kept = np.ones(len(self.items), dtype=np.bool_)
+        passes = np.ones(len(self.items), dtype=np.bool_)
         for mask in masks:
-            kept &= mask.take(self.items, mode="clip") & (self.items < len(mask))
+            passes &= mask.take(self.items, mode="clip") & (self.items < len(mask))
         return self._replace(
-            items=self.items[kept],
-            scores=self.scores[kept],
-            exact=int(kept[: self.exact].sum()),
-            whole=int(kept[: self.whole].sum()),
+            items=self.items[passes],
+            scores=self.scores[passes],
+            exact=int(passes[: self.exact].sum()),
+            whole=int(passes[: self.whole].sum()),
         )
 
 
@@ -91,20 +91,20 @@ def results_page(
     Raises:
         BrokenIndexError: when the index turns out to be damaged.
     """
-    asked = resolve_query(shop, listing.request, now_ms)
+    query = resolve_query(shop, listing.request, now_ms)
     buyable = shop.visible(now_ms, in_stock=True)
     masks = filter_masks(shop.catalog, listing.filters, buyable)
-    if asked.has_words:
-        results = _searched(shop, asked, listing, masks)
+    if query.has_words:
+        results = _searched(shop, query, listing, masks)
     else:
-        results = _listed(asked, trending)
-    kept = results.passing(masks.values())
-    suggested = _suggested(shop, asked, listing.suggest)
+        results = _listed(query, trending)
+    passing = results.passing(masks.values())
+    suggested = _suggested(shop, query, listing.suggest)
     return ResultsPage(
-        hits=_falling(_page(shop, asked, listing, kept, masks)),
+        hits=_falling(_page(shop, query, listing, passing, masks)),
         relaxed=results.relaxed,
-        address=asked.address,
-        total=len(kept.items) if listing.counts else None,
+        address=query.address,
+        total=len(passing.items) if listing.counts else None,
         facets={
             facet: _counted(shop.catalog, facet, results, masks, buyable)
             for facet in listing.facets
@@ -116,28 +116,28 @@ def results_page(
 
 def _searched(
     shop: SearchableStore,
-    asked: ResolvedQuery,
+    query: ResolvedQuery,
     listing: ResultsPageRequest,
     masks: Mapping[str, Mask],
 ) -> _Results:
     """Return what the words find, with products of some words where filters leave few."""
     num = listing.request.num
-    results = _results(shop, asked, num)
+    results = _results(shop, query, num)
     has_rest = results.whole < len(results.items)
     if masks and not has_rest and results.passing(masks.values()).whole < num:
-        results = _results(shop, asked, MOST_COUNTED)
+        results = _results(shop, query, MOST_COUNTED)
     return results
 
 
-def _results(shop: SearchableStore, asked: ResolvedQuery, enough: int) -> _Results:
+def _results(shop: SearchableStore, query: ResolvedQuery, enough: int) -> _Results:
     found = shop.index.find(
         IndexQuery(
-            asked.query,
+            query.query,
             MOST_COUNTED,
-            asked.visible,
-            asked.synonyms,
+            query.visible,
+            query.synonyms,
             enough=enough,
-            by_likeness=not asked.has_boosts,
+            by_likeness=not query.has_boosts,
         )
     )
     return _Results(
@@ -149,22 +149,22 @@ def _results(shop: SearchableStore, asked: ResolvedQuery, enough: int) -> _Resul
     )
 
 
-def _listed(asked: ResolvedQuery, trending: Trending) -> _Results:
-    order = dict.fromkeys(islice(trending(asked.visible), 2 * MOST_COUNTED))
+def _listed(query: ResolvedQuery, trending: Trending) -> _Results:
+    order = dict.fromkeys(islice(trending(query.visible), 2 * MOST_COUNTED))
     items = np.fromiter(order, np.int64, len(order))[:MOST_COUNTED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)
     return _Results(items, scores, 0, len(items), Relaxed.NOTHING)
 
 
-def _suggested(shop: SearchableStore, asked: ResolvedQuery, limit: int) -> QuerySuggestions:
-    if not limit or not asked.has_words:
+def _suggested(shop: SearchableStore, query: ResolvedQuery, limit: int) -> QuerySuggestions:
+    if not limit or not query.has_words:
         return QuerySuggestions([], None)
-    return shop.index.suggest(asked.query, limit, asked.visible, asked.synonyms)
+    return shop.index.suggest(query.query, limit, query.visible, query.synonyms)
 
 
 def _page(
     shop: SearchableStore,
-    asked: ResolvedQuery,
+    query: ResolvedQuery,
     listing: ResultsPageRequest,
     kept: _Results,
     masks: Mapping[str, Mask],
@@ -175,14 +175,14 @@ def _page(
         items = np.concatenate([_sorted(shop, listing.sort, tier) for tier in tiers])
         ranked = enumerate(items[: offset + num].tolist())
         return [Hit(item, 1.0 / (1.0 + place)) for place, item in ranked][offset:]
-    pins = passing(np.array(asked.pinned, dtype=np.int64), list(masks.values())).tolist()
+    pins = passing(np.array(query.pinned, dtype=np.int64), list(masks.values())).tolist()
     until = offset + num + len(pins)
-    pages = Pages(num, asked.looked_at(num))
+    pages = Pages(num, query.looked_at(num))
     reach = until + pages.looked_at + num  # as far down as anything is lifted from
     items, scores = kept.items[:reach].tolist(), kept.scores[:reach].tolist()
-    if not asked.has_words:
+    if not query.has_words:
         return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
-    scores = weigh_scores(shop, asked, items, scores)
+    scores = weigh_scores(shop, query, items, scores)
     hits = paginate(list(map(Hit, items, scores)), kept.exact, pages, until)
     return with_pins(pins, hits)[offset : offset + num]
 

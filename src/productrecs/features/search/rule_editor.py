@@ -57,13 +57,13 @@ class SearchRuleEditor:
             SearchRuleError: when it says nothing possible, or is one too many.
             StoreDeletedError: when the store was deleted.
         """
-        kept = checked_rule(rule)
+        checked = checked_rule(rule)
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             number = repository.next_id()
             _check_room(len(repository.rules()), MOST_RULES)
-            repository.add_rule(number, kept, self._clock())
-        return number, kept
+            repository.add_rule(number, checked, self._clock())
+        return number, checked
 
     def remove_synonym(self, number: int) -> None:
         """Delete a synonym.

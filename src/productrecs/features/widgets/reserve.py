@@ -93,8 +93,8 @@ def _selector(widget_type: str) -> str:
 
 
 def _rule(selector: str, variables: Mapping[str, str]) -> str:
-    told = ";".join(f"--{name}:{value}" for name, value in variables.items())
-    return f"{selector}::before{{{told}}}"
+    declarations = ";".join(f"--{name}:{value}" for name, value in variables.items())
+    return f"{selector}::before{{{declarations}}}"
 
 
 def _shortened(found: re.Match[str]) -> str:

@@ -114,9 +114,9 @@ class CatalogView:
 
     def visible(self, now_ms: int, *, hide_sold_out: bool) -> Mask:
         """Return, per item number, whether it may be shown at `now_ms`; read-only."""
-        kept = self._masks.get(hide_sold_out)
-        if kept and kept[0] == self.version and kept[1] <= now_ms < kept[2]:
-            return kept[3]
+        cached = self._masks.get(hide_sold_out)
+        if cached and cached[0] == self.version and cached[1] <= now_ms < cached[2]:
+            return cached[3]
         version, state = self.version, self._state
         opens, closes = self._opens[: len(state)], self._closes[: len(state)]
         least = _BUYABLE if hide_sold_out else _SOLD_OUT

@@ -21,8 +21,8 @@ def append_attributes(
     Attributes that it ends with already are replaced.
     """
     prose = strip_attributes(description or "")
-    told = "; ".join(f"{name}: {', '.join(values)}" for name, values in attributes.items())
-    line = f"{_MARK}{' '.join(told.split())}"[:_LONGEST]
+    text = "; ".join(f"{name}: {', '.join(values)}" for name, values in attributes.items())
+    line = f"{_MARK}{' '.join(text.split())}"[:_LONGEST]
     prose = prose[: longest - len(line) - 2].rstrip()
     return f"{prose}\n\n{line}" if prose else line
 

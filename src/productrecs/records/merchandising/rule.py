@@ -95,8 +95,8 @@ class ListFilter:
             return False
         wanted = set(self.only_in)
         return all(
-            not asked or here & asked
-            for asked in (wanted & SOURCE_KINDS, wanted - SOURCE_KINDS)
+            not kinds or here & kinds
+            for kinds in (wanted & SOURCE_KINDS, wanted - SOURCE_KINDS)
         )
 
 

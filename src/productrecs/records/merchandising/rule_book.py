@@ -45,9 +45,9 @@ class ListRules:
         """
         if self.known is None:
             return visible
-        kept = self._shown
-        if kept is not None and kept[0] is visible:
-            return kept[1]
+        cached = self._shown
+        if cached is not None and cached[0] is visible:
+            return cached[1]
         mask = visible.copy()
         mask[self.excluded[self.excluded < len(mask)]] = False
         mask[self.known :] = False

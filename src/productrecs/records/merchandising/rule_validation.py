@@ -98,16 +98,16 @@ def _checked_target(target: RuleTarget) -> RuleTarget:
 
 
 def _distinct(names: Iterable[str], most: int, longest: int, field: str) -> tuple[str, ...]:
-    kept = tuple(dict.fromkeys(name for name in names if name.strip()))
-    if len(kept) > most:
+    distinct = tuple(dict.fromkeys(name for name in names if name.strip()))
+    if len(distinct) > most:
         message = (
             f"one rule may have at most {most} {field}; make a second rule for the rest"
         )
         raise RuleError(message, field)
-    if any(len(name) > longest or "\0" in name for name in kept):
+    if any(len(name) > longest or "\0" in name for name in distinct):
         message = f"one of the {field} is invalid: each has 1 to {longest} characters"
         raise RuleError(message, field)
-    return kept
+    return distinct
 
 
 def _checked_places(content: RuleContent) -> ListFilter:

@@ -58,12 +58,12 @@ class RulesView:
             rules = self._rules
             if rules_seq != self._seq:
                 rules = read_rules(reader, self._store_id)
-            asked = {
+            wanted = {
                 frozenset(rule.content.target.title_words)
                 for rule in rules
                 if rule.content.target.title_words
             }
-            self._titles.follow(reader, asked, self._catalog.seq)
+            self._titles.follow(reader, wanted, self._catalog.seq)
             self._rules, self._seq = rules, rules_seq
             self._settle(now_ms)
 

@@ -35,9 +35,9 @@ class TitleMatcher:
         self._seq = _NOBODY_SEQ
         self.matches: Matches = NO_MATCHES
 
-    def follow(self, reader: RawReader, asked: Iterable[Words], catalog_seq: int) -> None:
-        """Read what is needed to answer for all of `asked` as of `catalog_seq`."""
-        wanted = set(asked)
+    def follow(self, reader: RawReader, phrases: Iterable[Words], catalog_seq: int) -> None:
+        """Read what is needed to answer for all of `phrases` as of `catalog_seq`."""
+        wanted = set(phrases)
         if not wanted:
             self.matches, self._seq = NO_MATCHES, _NOBODY_SEQ
         elif wanted != self.matches.keys():
@@ -71,9 +71,9 @@ class TitleMatcher:
 
 
 def _matching(
-    asked: Iterable[Words], titles: Sequence[ItemTitle]
+    phrases: Iterable[Words], titles: Sequence[ItemTitle]
 ) -> dict[Words, list[int]]:
-    found: dict[Words, list[int]] = {words: [] for words in asked}
+    found: dict[Words, list[int]] = {words: [] for words in phrases}
     for one in titles:
         in_title = folded_words(one.title) if one.present else frozenset()
         for words, numbers in found.items():

@@ -134,8 +134,8 @@ class _Continuation:
     def _is_a_row(self, line: str) -> bool:
         # A whole row within quotes: likelier is that a quote above was never closed.
         separators = self._format.width - 1
-        whole = line.count(self._format.separator) == separators > 0
-        return whole and '"' not in line and not self._format.prose
+        is_complete = line.count(self._format.separator) == separators > 0
+        return is_complete and '"' not in line and not self._format.prose
 
 
 class _LineBuffer:
@@ -205,10 +205,10 @@ class _LineBuffer:
     def _tell(self) -> None:
         """Tell how many bytes the lines have that were taken since the last time."""
         ahead = len(self._lines) - self._next
-        told = self._untold
+        unreported = self._untold
         if ahead:
-            told = told * self._taken // (self._taken + ahead)
-        self._untold -= told
+            unreported = unreported * self._taken // (self._taken + ahead)
+        self._untold -= unreported
         self._taken = 0
-        if self._on_bytes is not None and told:
-            self._on_bytes(told)
+        if self._on_bytes is not None and unreported:
+            self._on_bytes(unreported)

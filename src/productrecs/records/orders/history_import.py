@@ -107,13 +107,13 @@ class HistoryImport:
             reached = row[0]
             if len(chunk) >= size.lines:
                 mark = replace(mark, rows_done=reached)
-                whole = _last_of_each(chunk) if reader.sums else chunk
-                mark = self._store(journal, whole, mark, report, size)
+                chunk_lines = _last_of_each(chunk) if reader.sums else chunk
+                mark = self._store(journal, chunk_lines, mark, report, size)
                 chunk = []
         if chunk:
             mark = replace(mark, rows_done=reached)
-            whole = _last_of_each(chunk) if reader.sums else chunk
-            mark = self._store(journal, whole, mark, report, size)
+            chunk_lines = _last_of_each(chunk) if reader.sums else chunk
+            mark = self._store(journal, chunk_lines, mark, report, size)
         _count(report, mark)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)

@@ -133,8 +133,8 @@ def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[
     erased = erased_among(log, names)
     if not erased:
         return events
-    kept = (_without_names(event, erased, now_ms) for event in events)
-    return [event for event in kept if event is not None]
+    anonymised = (_without_names(event, erased, now_ms) for event in events)
+    return [event for event in anonymised if event is not None]
 
 
 def _without_names(event: NewEvent, erased: ErasedNames, now_ms: int) -> NewEvent | None:

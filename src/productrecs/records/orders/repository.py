@@ -277,11 +277,11 @@ class PurchaseRepository:
         all of the store's lines: very many take seconds.
         """
         lines = purchase_lines.c
-        kept = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
-        alone = sa.and_(kept, lines.basket.is_(None))
+        counts = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
+        alone = sa.and_(counts, lines.basket.is_(None))
         query = sa.select(
             sa.func.count(sa.case((lines.channel == _BY_EVENT, 1))),
-            sa.func.count(sa.distinct(sa.case((kept, lines.basket)))),
+            sa.func.count(sa.distinct(sa.case((counts, lines.basket)))),
             sa.func.count(sa.case((alone, 1))),
         ).where(lines.store_id == self._store_id, lines.ts > since_ms, lines.ts <= until_ms)
         buys, baskets, single = self._transaction.execute(query).one()

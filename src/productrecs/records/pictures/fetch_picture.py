@@ -79,11 +79,11 @@ def fetch_picture(
         PictureUnavailableError: when it cannot be had, in words for the merchant.
     """
     until = time.monotonic() + seconds
-    asked = known or CachedValidators()
+    validators = known or CachedValidators()
     try:
         for _ in range(MAX_REDIRECTS + 1):
             target = resolve_target(url, trusted, lookup)
-            found = _ask(target, asked, until)
+            found = _ask(target, validators, until)
             if isinstance(found, FetchResult):
                 return found
             url = urljoin(url, found)

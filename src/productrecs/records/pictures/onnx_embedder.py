@@ -30,8 +30,8 @@ class OnnxEmbedder:
         """Return the picture's numbers: its middle square, prepared as the file says."""
         tensor = preprocess(pixels, self._model)
         output = np.asarray(self._session.run(None, {self._input: tensor})[0], np.float32)
-        whole: npt.NDArray[np.float32] = output[0]
-        return (whole[0] if output.ndim == _TOKENS else whole).ravel()
+        vectors: npt.NDArray[np.float32] = output[0]
+        return (vectors[0] if output.ndim == _TOKENS else vectors).ravel()
 
 
 def preprocess(pixels: Pixels, model: ModelFile) -> npt.NDArray[np.floating[Any]]:
@@ -41,5 +41,5 @@ def preprocess(pixels: Pixels, model: ModelFile) -> npt.NDArray[np.floating[Any]
     top, left = (height - length) // 2, (width - length) // 2
     square = pixels[top : top + length, left : left + length].astype(np.float32)
     small = resized(square, model.side, model.side) / 255.0
-    told = (small - np.array(model.mean)) / np.array(model.std)
-    return np.ascontiguousarray(told.transpose(2, 0, 1)[None], dtype=np.float32)
+    normalised = (small - np.array(model.mean)) / np.array(model.std)
+    return np.ascontiguousarray(normalised.transpose(2, 0, 1)[None], dtype=np.float32)

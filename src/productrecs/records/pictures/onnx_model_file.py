@@ -48,9 +48,9 @@ def read_model_file(path: Path, kind: str) -> ModelFile:
     Raises:
         ModelFileError: when it is not, or there is none.
     """
-    told, digest = read_sidecar(path, kind)
+    sidecar_fields, digest = read_sidecar(path, kind)
     try:
-        return _told(path, kind, digest, told)
+        return _told(path, kind, digest, sidecar_fields)
     except (TypeError, ValueError, KeyError) as error:
         message = f"{path.with_suffix('.json')} is invalid: {error!r}"
         raise ModelFileError(message) from error
@@ -64,7 +64,7 @@ def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
     """
     sidecar = path.with_suffix(".json")
     try:
-        told: Mapping[str, Any] = json.loads(sidecar.read_text("utf-8"))
+        sidecar_fields: Mapping[str, Any] = json.loads(sidecar.read_text("utf-8"))
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError) as error:
@@ -72,17 +72,19 @@ def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
             f"{path} needs {sidecar.name} beside it, and both must be readable: {error}"
         )
         raise ModelFileError(message) from error
-    if not isinstance(told, dict) or told.get("kind") != kind:
+    if not isinstance(sidecar_fields, dict) or sidecar_fields.get("kind") != kind:
         message = f'{sidecar} must say "kind": "{kind}"'
         raise ModelFileError(message)
-    if told.get("sha256") != digest:
+    if sidecar_fields.get("sha256") != digest:
         message = f"{path} has the SHA-256 {digest}, which is not the one in {sidecar.name}"
         raise ModelFileError(message)
-    return told, digest
+    return sidecar_fields, digest
 
 
-def _told(path: Path, kind: str, digest: str, told: Mapping[str, Any]) -> ModelFile:
-    side = int(told["side"])
+def _told(
+    path: Path, kind: str, digest: str, sidecar_fields: Mapping[str, Any]
+) -> ModelFile:
+    side = int(sidecar_fields["side"])
     if side not in _SIDES:
         message = f"side must be from {_SIDES.start} to {_SIDES.stop - 1}"
         raise ValueError(message)
@@ -91,11 +93,11 @@ def _told(path: Path, kind: str, digest: str, told: Mapping[str, Any]) -> ModelF
         kind,
         digest,
         side,
-        labels=tuple(str(one) for one in told.get("labels", ())),
-        least=float(told.get("least", 0.3)),
-        overlap=float(told.get("overlap", 0.45)),
-        mean=_three(told.get("mean", (0, 0, 0))),
-        std=_three(told.get("std", (1, 1, 1))),
+        labels=tuple(str(one) for one in sidecar_fields.get("labels", ())),
+        least=float(sidecar_fields.get("least", 0.3)),
+        overlap=float(sidecar_fields.get("overlap", 0.45)),
+        mean=_three(sidecar_fields.get("mean", (0, 0, 0))),
+        std=_three(sidecar_fields.get("std", (1, 1, 1))),
     )
 
 

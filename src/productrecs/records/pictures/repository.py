@@ -46,11 +46,11 @@ def stores_seen_by_others(connection: sa.Connection, embedder: str) -> list[Stor
 
     It goes through all pictures: to be asked when a process begins, not more often.
     """
-    kept = pictures.c
-    query = sa.select(kept.store_id).where(
-        kept.embedder.is_not(None),
-        kept.embedder != embedder,
-        kept.state == PictureState.INDEXED,
+    columns = pictures.c
+    query = sa.select(columns.store_id).where(
+        columns.embedder.is_not(None),
+        columns.embedder != embedder,
+        columns.state == PictureState.INDEXED,
     )
     return sorted(StoreId(one) for one in connection.execute(query.distinct()).scalars())
 
@@ -142,11 +142,11 @@ class PictureRepository:
 
     def forget(self, numbers: Sequence[int]) -> None:
         """Delete the pictures of items that no longer have one."""
-        kept = pictures.c
+        columns = pictures.c
         for start in range(0, len(numbers), 500):
             mine = sa.and_(
-                kept.store_id == self._store_id,
-                kept.number.in_(numbers[start : start + 500]),
+                columns.store_id == self._store_id,
+                columns.number.in_(numbers[start : start + 500]),
             )
             if self._transaction.execute(pictures.delete().where(mine)).rowcount:
                 self._moved()
@@ -157,25 +157,29 @@ class PictureRepository:
 
     def due(self, now_ms: int, limit: int) -> list[DuePicture]:
         """Return up to `limit` pictures to fetch now: new ones first, new items first."""
-        kept = pictures.c
+        columns = pictures.c
         query = (
             sa.select(
-                kept.number,
-                kept.url,
-                kept.attempts,
-                kept.etag,
-                kept.modified,
-                kept.embedder,
-                kept.digest,
+                columns.number,
+                columns.url,
+                columns.attempts,
+                columns.etag,
+                columns.modified,
+                columns.embedder,
+                columns.digest,
             )
-            .where(kept.store_id == self._store_id, kept.due_at <= now_ms)
+            .where(columns.store_id == self._store_id, columns.due_at <= now_ms)
             .limit(limit)
         )
         # Those that were never asked for come first, in the order of the primary key: many
         # are found at once, where all that is due would have to be sorted.
-        is_new = sa.and_(kept.descriptor.is_(None), kept.attempts == 0)
-        in_order = (kept.descriptor.is_not(None), kept.attempts, kept.number.desc())
-        new = self._transaction.execute(query.where(is_new).order_by(kept.number.desc()))
+        is_new = sa.and_(columns.descriptor.is_(None), columns.attempts == 0)
+        in_order = (
+            columns.descriptor.is_not(None),
+            columns.attempts,
+            columns.number.desc(),
+        )
+        new = self._transaction.execute(query.where(is_new).order_by(columns.number.desc()))
         found = [DuePicture(*row) for row in new]
         if len(found) < limit:
             found = [
@@ -191,7 +195,7 @@ class PictureRepository:
             StoreDeletedError: when the store was deleted.
         """
         seq = self._moved() if any(one.descriptor for one in outcomes) else 0
-        kept = pictures.c
+        columns = pictures.c
         for one in outcomes:
             values: dict[str, Any] = {
                 "state": one.state,
@@ -206,21 +210,21 @@ class PictureRepository:
                 values |= {"descriptor": one.descriptor, "embedder": one.embedder}
                 values |= {"digest": one.digest, "seq": seq}
             query = pictures.update().where(
-                kept.store_id == self._store_id,
-                kept.number == one.number,
-                kept.url == one.url,
+                columns.store_id == self._store_id,
+                columns.number == one.number,
+                columns.url == one.url,
             )
             self._transaction.execute(query.values(values))
 
     def requeue_other_embedders(self, embedder: str, now_ms: int) -> None:
         """Let pictures be fetched that another embedder than this one has seen."""
-        kept = pictures.c
+        columns = pictures.c
         query = pictures.update().where(
-            kept.store_id == self._store_id,
-            kept.embedder.is_not(None),
-            kept.embedder != embedder,
-            sa.or_(kept.due_at.is_(None), kept.due_at > now_ms),
-            kept.state == PictureState.INDEXED,
+            columns.store_id == self._store_id,
+            columns.embedder.is_not(None),
+            columns.embedder != embedder,
+            sa.or_(columns.due_at.is_(None), columns.due_at > now_ms),
+            columns.state == PictureState.INDEXED,
         )
         self._transaction.execute(query.values(due_at=now_ms, etag=None, modified=None))
 
@@ -261,23 +265,23 @@ class PictureRepository:
 
     def count_other_embedders(self, embedder: str) -> int:
         """Return how many another embedder has seen that wait for this one, or its host."""
-        kept = pictures.c
+        columns = pictures.c
         query = sa.select(sa.func.count()).where(
-            kept.store_id == self._store_id,
-            kept.embedder.is_not(None),
-            kept.embedder != embedder,
-            kept.state != PictureState.FAILED,
+            columns.store_id == self._store_id,
+            columns.embedder.is_not(None),
+            columns.embedder != embedder,
+            columns.state != PictureState.FAILED,
         )
         return int(self._transaction.execute(query).scalar_one())
 
     def descriptors(self, numbers: Sequence[int]) -> Iterator[tuple[int, Descriptor]]:
         """Give the descriptors of these items, in pages, in no order."""
-        kept = pictures.c
+        columns = pictures.c
         for start in range(0, len(numbers), 500):
-            query = sa.select(kept.number, kept.descriptor).where(
-                kept.store_id == self._store_id,
-                kept.number.in_(numbers[start : start + 500]),
-                kept.descriptor.is_not(None),
+            query = sa.select(columns.number, columns.descriptor).where(
+                columns.store_id == self._store_id,
+                columns.number.in_(numbers[start : start + 500]),
+                columns.descriptor.is_not(None),
             )
             for number, data in self._transaction.execute(query):
                 yield int(number), unpack_descriptor(data)
@@ -300,26 +304,34 @@ class PictureRepository:
 
     def counts(self) -> PictureCounts:
         """Return how many pictures stand where."""
-        kept = pictures.c
+        columns = pictures.c
         query = (
-            sa.select(kept.state, sa.func.count())
-            .where(kept.store_id == self._store_id)
-            .group_by(kept.state)
+            sa.select(columns.state, sa.func.count())
+            .where(columns.store_id == self._store_id)
+            .group_by(columns.state)
         )
         found = dict(tuple(row) for row in self._transaction.execute(query))
         return PictureCounts(*(int(found.get(state, 0)) for state in _ORDER))
 
     def failures(self, limit: int) -> list[PictureFailure]:
         """Return pictures that could not be had, those given up first."""
-        kept = pictures.c
+        columns = pictures.c
         query = (
-            sa.select(items.c.item_id, kept.url, kept.reason, kept.attempts, kept.state)
+            sa.select(
+                items.c.item_id,
+                columns.url,
+                columns.reason,
+                columns.attempts,
+                columns.state,
+            )
             .join(
                 items,
-                sa.and_(items.c.store_id == kept.store_id, items.c.number == kept.number),
+                sa.and_(
+                    items.c.store_id == columns.store_id, items.c.number == columns.number
+                ),
             )
-            .where(kept.store_id == self._store_id, kept.reason.is_not(None))
-            .order_by(kept.state, kept.number)
+            .where(columns.store_id == self._store_id, columns.reason.is_not(None))
+            .order_by(columns.state, columns.number)
             .limit(limit)
         )
         return [

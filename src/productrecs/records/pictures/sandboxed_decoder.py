@@ -97,9 +97,9 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        told = self._ask(LOOK_OWN if own else LOOK, data)
-        count, rows = told[0], told[0] + told[1]
-        seen = np.frombuffer(told, dtype=np.uint8, offset=2).reshape(1 + rows, -1)
+        answer = self._ask(LOOK_OWN if own else LOOK, data)
+        count, rows = answer[0], answer[0] + answer[1]
+        seen = np.frombuffer(answer, dtype=np.uint8, offset=2).reshape(1 + rows, -1)
         return PhotoDescriptors(seen[:1], seen[1 : 1 + count], seen[1 + count :])
 
     def regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
@@ -111,17 +111,17 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        told, found, start = (
+        answer, found, start = (
             self._ask(REGIONS_OWN if own else REGIONS, data),
             list[PhotoRegion](),
             0,
         )
-        while start < len(told):
-            *box, score, length, size = REGION.unpack_from(told, start)
+        while start < len(answer):
+            *box, score, length, size = REGION.unpack_from(answer, start)
             start += REGION.size
-            label = told[start : start + length].decode()
+            label = answer[start : start + length].decode()
             start += length
-            seen = np.frombuffer(told, np.uint8, size, start)
+            seen = np.frombuffer(answer, np.uint8, size, start)
             start += size
             x, y, width, height = box
             sure = None if score < 0 else float(score)
@@ -137,9 +137,9 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        told = self._ask(REWRITE, data)
-        width, height = SIZE.unpack_from(told)
-        return told[SIZE.size :], width, height
+        answer = self._ask(REWRITE, data)
+        width, height = SIZE.unpack_from(answer)
+        return answer[SIZE.size :], width, height
 
     @property
     def pid(self) -> int | None:

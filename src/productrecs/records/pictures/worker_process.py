@@ -99,9 +99,9 @@ class WorkerProcess:
             # Nothing of the service's environment: there may be secrets in it.
             environment = {k: v for k in _ENVIRONMENT if (v := os.environ.get(k))}
             environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            told = (str(theirs.fileno()), *self._arguments)
+            arguments = (str(theirs.fileno()), *self._arguments)
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", self._module, *told],
+                [sys.executable, "-m", self._module, *arguments],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env=environment,

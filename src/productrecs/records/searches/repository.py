@@ -133,8 +133,8 @@ class SearchCountRepository:
             is_new = intent not in known
             room -= is_new
             name = OTHER_INTENTS if is_new and room < 0 else intent
-            said = count._replace(text="") if name == OTHER_INTENTS else count
-            admitted[name] = admitted[name].plus(said) if name in admitted else said
+            counted = count._replace(text="") if name == OTHER_INTENTS else count
+            admitted[name] = admitted[name].plus(counted) if name in admitted else counted
         return admitted
 
     def _intents(self, day: str) -> int:

@@ -107,9 +107,9 @@ def _copied(
                     files[name] = opened.enter_context(needed[name].open("rb"))
             gone = needed.keys() - files.keys()
             if gone <= missing:
-                kept = {name: files[name] for name in needed if name in files}
-                _copy(wish, snapshot, copy, sum(map(_size, kept.values())), begin)
-                return {DATABASE: opened.enter_context(copy.open("rb")), **kept}
+                needed_files = {name: files[name] for name in needed if name in files}
+                _copy(wish, snapshot, copy, sum(map(_size, needed_files.values())), begin)
+                return {DATABASE: opened.enter_context(copy.open("rb")), **needed_files}
             missing = gone
     message = "uploads change too quickly; run the backup again"
     raise BackupError(message)

@@ -71,9 +71,9 @@ def read_manifest(content: bytes) -> BackupManifest:
         NewerBackupError: when a newer program wrote it in a way of its own.
     """
     try:
-        told = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
-        product = msgspec.json.decode(told.get("product", b"null"))
-        version = msgspec.json.decode(told.get("format", b"0"), type=int)
+        fields = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+        product = msgspec.json.decode(fields.get("product", b"null"))
+        version = msgspec.json.decode(fields.get("format", b"0"), type=int)
         if product != PRODUCT:
             raise not_a_backup()
         if version > FORMAT:

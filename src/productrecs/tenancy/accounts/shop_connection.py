@@ -34,21 +34,21 @@ class ShopConnection:
     store_url: str | None = None
     first_connected_at: int | None = None  # UTC ms
 
-    def with_plugin_details(self, said: PluginDetails, now_ms: int) -> Self:
-        """Return the connection after `said`: the same again when it is said twice.
+    def with_plugin_details(self, details: PluginDetails, now_ms: int) -> Self:
+        """Return the connection after `details`: the same again when it is said twice.
 
         The first platform that was named stays, whatever is named later; what is left
         unsaid stays too.
         """
         platform, chosen = self.platform or ShopPlatform.WOOCOMMERCE, self.platform_chosen
-        if said.platform is not None and not chosen:
-            platform, chosen = said.platform, True
+        if details.platform is not None and not chosen:
+            platform, chosen = details.platform, True
         first = self.first_connected_at
         return replace(
-            self.with_store_url(said.store_url),
+            self.with_store_url(details.store_url),
             platform=platform,
             platform_chosen=chosen,
-            plugin_version=said.plugin_version or self.plugin_version,
+            plugin_version=details.plugin_version or self.plugin_version,
             first_connected_at=now_ms if first is None else first,
         )
 

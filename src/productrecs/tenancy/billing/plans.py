@@ -81,33 +81,37 @@ def read_plans(text: str) -> Plans:
     )
 
 
-def _plan(name: str, said: object) -> Plan:
+def _plan(name: str, value: object) -> Plan:
     if not _NAME.fullmatch(name):
         message = f"{name!r} is not a valid name of a plan; use small letters, such as gold"
         raise PlansError(message)
-    if not isinstance(said, dict):
+    if not isinstance(value, dict):
         message = f"{name} is not a table; write [{name}] and below it what the plan allows"
         raise PlansError(message)
-    unknown = said.keys() - {*_LIMITS, "days"}
+    unknown = value.keys() - {*_LIMITS, "days"}
     if unknown:
         message = f"[{name}] says {min(unknown)}; a plan has {', '.join(_LIMITS)} and days"
         raise PlansError(message)
-    missing = [one for one in _LIMITS if one not in said]
+    missing = [one for one in _LIMITS if one not in value]
     if name not in DEFAULT_PLANS and missing:
         message = f'[{name}] lacks {missing[0]}; write a whole number or "unlimited"'
         raise PlansError(message)
-    values: dict[str, Any] = {one: _limit(name, one, said[one]) for one in said}
+    values: dict[str, Any] = {one: _limit(name, one, value[one]) for one in value}
     return replace(DEFAULT_PLANS.get(name, Plan(name, 0, 0)), **values)
 
 
-def _limit(plan: str, name: str, said: object) -> int | None:
-    if said == "unlimited":
+def _limit(plan: str, name: str, value: object) -> int | None:
+    if value == "unlimited":
         return None
     lowest, highest = (1, MAX_PLAN_DAYS) if name == "days" else (0, _MOST)
-    if isinstance(said, int) and not isinstance(said, bool) and lowest <= said <= highest:
-        return said
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and lowest <= value <= highest
+    ):
+        return value
     message = (
-        f"[{plan}] has {name} = {said!r}; it must be a whole number from {lowest:,} to "
+        f"[{plan}] has {name} = {value!r}; it must be a whole number from {lowest:,} to "
         f'{highest:,}, or "unlimited"'
     )
     raise PlansError(message)

@@ -131,10 +131,13 @@ def _shortened(
     most = max(_SHORTEST, _MOST_CELLS // max(items, 1))
     first = max(first, days.count - most)
     first = min(first, days.count - 1)
-    kept = sold >= first
+    recent = sold >= first
     shorter = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
     chosen = _SoldLines(
-        lines.items[kept], lines.times[kept], lines.quantities[kept], lines.known[kept]
+        lines.items[recent],
+        lines.times[recent],
+        lines.quantities[recent],
+        lines.known[recent],
     )
     return shorter, chosen
 

@@ -128,9 +128,11 @@ def _read_verdict(draft: Mapping[str, Any]) -> BacktestResult:
     )
 
 
-def _read_judged(kept: Mapping[str, Any]) -> ItemBacktest:
-    ours, naive, moving = (MethodScores(**kept[way]) for way in ("ours", "naive", "moving"))
-    return ItemBacktest(kept["items"], kept["origins"], ours, naive, moving)
+def _read_judged(stored: Mapping[str, Any]) -> ItemBacktest:
+    ours, naive, moving = (
+        MethodScores(**stored[way]) for way in ("ours", "naive", "moving")
+    )
+    return ItemBacktest(stored["items"], stored["origins"], ours, naive, moving)
 
 
 def _run(

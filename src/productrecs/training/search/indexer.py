@@ -218,12 +218,12 @@ class Indexer:
         self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> None:
         """Begin another index: beside the one that serves, else in the open."""
-        told = store.settings.language
+        language = store.settings.language
         seal = IndexManifest(
             generation=known.folder.new_generation(),
             format=FORMAT,
-            language=detect_language(sample_texts(reader, head.store_id), told),
-            told_language=told,
+            language=detect_language(sample_texts(reader, head.store_id), language),
+            told_language=language,
             applied_seq=0,
             looked_at_size=head.size,
         )

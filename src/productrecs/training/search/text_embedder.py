@@ -46,10 +46,10 @@ class TextModel:
         Raises:
             ModelFileError: when it is not, or what runs it is not installed.
         """
-        told, digest = read_sidecar(path, TEXT_EMBEDDER)
-        tokenizer = path.with_name(str(told.get("tokenizer", "tokenizer.json")))
-        _check(tokenizer, told)
-        pooling = told.get("pooling", "mean")
+        sidecar_fields, digest = read_sidecar(path, TEXT_EMBEDDER)
+        tokenizer = path.with_name(str(sidecar_fields.get("tokenizer", "tokenizer.json")))
+        _check(tokenizer, sidecar_fields)
+        pooling = sidecar_fields.get("pooling", "mean")
         if pooling not in {"mean", "first", "none"}:
             message = f'the sidecar of {path} must say "pooling": "mean", "first" or "none"'
             raise ModelFileError(message)
@@ -59,7 +59,7 @@ class TextModel:
             except ImportError as error:
                 message = f"{path} needs {name}: pip install productrecs[onnx]"
                 raise ModelFileError(message) from error
-        return cls(path, tokenizer, digest, pooling, str(told.get("prefix", "")))
+        return cls(path, tokenizer, digest, pooling, str(sidecar_fields.get("prefix", "")))
 
     @property
     def name(self) -> str:
@@ -123,8 +123,8 @@ class _Loaded:
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids),
         }
-        asked = {name: array for name, array in given.items() if name in self._takes}
-        output = np.asarray(self._session.run(None, asked)[0], np.float32)
+        taken = {name: array for name, array in given.items() if name in self._takes}
+        output = np.asarray(self._session.run(None, taken)[0], np.float32)
         rows = _pooled(output, mask, self._pooling)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         unit: Vectors = (rows / np.maximum(lengths, 1e-9)).astype(np.float32)
@@ -155,13 +155,13 @@ def shared_embedder(path: Path) -> TextEmbedder:
     return TextEmbedder(TextModel.read(path))
 
 
-def _check(tokenizer: Path, told: Mapping[str, Any]) -> None:
+def _check(tokenizer: Path, sidecar_fields: Mapping[str, Any]) -> None:
     try:
         digest = hashlib.sha256(tokenizer.read_bytes()).hexdigest()
     except OSError as error:
         message = f"the model's tokenizer cannot be read: {error}"
         raise ModelFileError(message) from error
-    if told.get("tokenizer_sha256") != digest:
+    if sidecar_fields.get("tokenizer_sha256") != digest:
         message = (
             f"{tokenizer} has the SHA-256 {digest}, which is not the one in the sidecar"
         )

@@ -106,13 +106,13 @@ class SearchInputs:
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
         ages = ((now_ms - times) / DAY_MS).clip(min=0)
-        kept = ages * DAY_MS <= _REMEMBERED_MS
+        recent = ages * DAY_MS <= _REMEMBERED_MS
         return SearchInteractions(
-            queries[kept], items[kept], shoppers[kept], weights[kept], ages[kept]
+            queries[recent], items[recent], shoppers[recent], weights[recent], ages[recent]
         )
 
     def _take_events(self, page: Sequence[Sequence[Any]]) -> None:
-        told, carts = [], []
+        searches, carts = [], []
         for seq, ts, kind, item, term, shopper, session in page:
             number = _NO_ITEM if item is None else item
             if kind == EventKind.ADD_TO_CART:
@@ -120,18 +120,18 @@ class SearchInputs:
                     carts.append((seq, ts, number, shopper, session, 0))
             elif term:
                 query = self._number(str(term))
-                told.append((seq, ts, number, shopper, session, query))
-        self.searches = _joined(self.searches, told)
+                searches.append((seq, ts, number, shopper, session, query))
+        self.searches = _joined(self.searches, searches)
         if self.terms:
             self.carts = _joined(self.carts, carts)
 
     def _take_purchases(self, page: Sequence[Sequence[Any]]) -> None:
         changed = np.array([row[0] for row in page], dtype=np.int64)
         stays = ~np.isin(self.purchases.seqs, changed)
-        kept = _Rows(*(column[stays] for column in self.purchases))
+        remaining = _Rows(*(column[stays] for column in self.purchases))
         latest = {row[0]: row for row in page}
-        told = [(*row[:5], 0) for row in latest.values() if row[5]]
-        self.purchases = _joined(kept, told)
+        new_rows = [(*row[:5], 0) for row in latest.values() if row[5]]
+        self.purchases = _joined(remaining, new_rows)
 
     def _number(self, term: str) -> int:
         number = self._numbers.setdefault(term, len(self.terms))
@@ -140,11 +140,11 @@ class SearchInputs:
         return number
 
 
-def _joined(rows: _Rows, told: Sequence[Sequence[Any]]) -> _Rows:
+def _joined(rows: _Rows, new_rows: Sequence[Sequence[Any]]) -> _Rows:
     """Return `rows` with (seq, ts, item, shopper, session, query) added."""
-    if not told:
+    if not new_rows:
         return rows
-    seqs, times, items, shoppers, sessions, queries = zip(*told, strict=True)
+    seqs, times, items, shoppers, sessions, queries = zip(*new_rows, strict=True)
     fresh: Columns = (
         np.array(seqs, np.int64),
         np.array(times, np.int64),

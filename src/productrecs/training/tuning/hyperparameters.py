@@ -19,14 +19,14 @@ class Hyperparameters:
     visits: SessionOptions = field(default_factory=SessionOptions)
 
     @classmethod
-    def of(cls, kept: Mapping[str, Changes]) -> Self:
+    def of(cls, changes: Mapping[str, Changes]) -> Self:
         """Return the defaults with the changes that were kept.
 
         A name that this release does not know is passed over.
         """
         return cls(
-            companions=with_changes(CopurchaseOptions(), kept.get("companions", {})),
-            visits=with_changes(SessionOptions(), kept.get("visits", {})),
+            companions=with_changes(CopurchaseOptions(), changes.get("companions", {})),
+            visits=with_changes(SessionOptions(), changes.get("visits", {})),
         )
 
     def changes(self) -> dict[str, dict[str, float]]:

@@ -70,21 +70,21 @@ class HyperparameterRepository:
         row = self._transaction.execute(query).first()
         if row is None:
             return None
-        kept: dict[str, Any] = json.loads(row[2])
+        stored: dict[str, Any] = json.loads(row[2])
         return TunedParameters(
-            Hyperparameters.of(kept["changes"]),
-            tuple(kept["engines"]),
+            Hyperparameters.of(stored["changes"]),
+            tuple(stored["engines"]),
             int(row[0]),
             int(row[1]),
         )
 
     def keep(self, found: TunedParameters) -> None:
         """Store a choice in place of the last; what equals the defaults is left out."""
-        kept = {"changes": found.constants.changes(), "engines": list(found.engines)}
+        stored = {"changes": found.constants.changes(), "engines": list(found.engines)}
         values = {
             "computed_at": found.chosen_at,
             "applied_seq": found.applied_seq,
-            "result": json.dumps(kept, allow_nan=False),
+            "result": json.dumps(stored, allow_nan=False),
         }
         added = upsert(self._transaction, insights).values(
             store_id=self._store_id, name=TUNED_INSIGHT, **values

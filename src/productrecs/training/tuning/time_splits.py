@@ -33,5 +33,5 @@ def time_splits(groups: ItemGroups) -> list[TimeSplit]:
 def _cut(groups: ItemGroups, count: int, size: int) -> Iterator[TimeSplit]:
     for back in range(N_SPLITS, 0, -1):
         first = count - back * size
-        asked = np.arange(first, first + size)
-        yield TimeSplit(int(groups.begins[first]), asked[:: -(-size // MAX_GROUPS)])
+        chosen = np.arange(first, first + size)
+        yield TimeSplit(int(groups.begins[first]), chosen[:: -(-size // MAX_GROUPS)])

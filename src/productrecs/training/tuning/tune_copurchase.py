@@ -133,23 +133,23 @@ def _judged(
     scores, shown, known = [], 0, 0
     for stretch, before in parts:
         model = learned(before, now_ms=stretch.since_ms).widest
-        asked = [groups.contents(order) for order in stretch.asked.tolist()]
+        baskets = [groups.contents(order) for order in stretch.asked.tolist()]
         met: set[int] = set()
-        scores.append(scores_of(model, asked, met))
+        scores.append(scores_of(model, baskets, met))
         shown += len(met)
         known += len(np.unique(before.items))
         tell()
     return TuningTrial(tuple(scores), shown / max(known, 1))
 
 
-def _page_scores(model: CopurchaseModel, asked: list[list[int]], met: set[int]) -> Floats:
+def _page_scores(model: CopurchaseModel, baskets: list[list[int]], met: set[int]) -> Floats:
     """Return each order's share of pages with a hit, in short lists and in long ones.
 
     What stands in the short ones is added to `met`.
     """
     lists: dict[int, list[int]] = {}
-    scores = np.zeros(len(asked))
-    for number, order in enumerate(asked):
+    scores = np.zeros(len(baskets))
+    for number, order in enumerate(baskets):
         anchors, content = order[:_ANCHORS], set(order)
         for anchor in anchors:
             if anchor not in lists:
@@ -162,10 +162,10 @@ def _page_scores(model: CopurchaseModel, asked: list[list[int]], met: set[int]) 
     return scores
 
 
-def _cart_scores(model: CopurchaseModel, asked: list[list[int]], met: set[int]) -> Floats:
+def _cart_scores(model: CopurchaseModel, baskets: list[list[int]], met: set[int]) -> Floats:
     """Return for each order of three or more whether its hidden product was listed."""
     scores = []
-    for number, order in enumerate(asked):
+    for number, order in enumerate(baskets):
         if len(order) < _LEAST_CART:
             continue
         hidden = order[number * _OTHER_ONE % len(order)]

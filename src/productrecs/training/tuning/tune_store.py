@@ -71,10 +71,10 @@ def tune_store(
     companions = tune_copurchase_options(bought, head.numbers, count, products=products)
     visits = tune_session_options(inputs.behaviour, head.numbers, count, bought=bought)
     usual = Hyperparameters()
-    said = (("companions", companions), ("visits", visits))
+    tuned = (("companions", companions), ("visits", visits))
     found = TunedParameters(
         Hyperparameters(companions or usual.companions, visits or usual.visits),
-        tuple(name for name, options in said if options is not None),
+        tuple(name for name, options in tuned if options is not None),
         clock(),
         head.seq,
     )

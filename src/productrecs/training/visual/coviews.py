@@ -43,8 +43,8 @@ def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]
     if not rows:
         return np.zeros((0, 2), np.int64)
     seen = np.array(rows, dtype=np.int64)
-    kept = np.isin(seen[:, 2], np.fromiter(numbers, np.int64, len(numbers)))
-    return coviewed_pairs(*seen[kept].T)
+    known = np.isin(seen[:, 2], np.fromiter(numbers, np.int64, len(numbers)))
+    return coviewed_pairs(*seen[known].T)
 
 
 def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
@@ -77,9 +77,9 @@ def _often(met: Ints) -> Ints:
         once[:, :2], axis=0, return_index=True, return_counts=True
     )
     weights = _weights(pairs, counts)
-    kept = np.flatnonzero(counts >= _FEWEST_VISITORS)
-    kept = kept[np.lexsort((kept, -weights[kept]))][:MAX_PAIRS]
-    found: Ints = pairs[kept[np.argsort(first[kept], kind="stable")]]
+    frequent = np.flatnonzero(counts >= _FEWEST_VISITORS)
+    frequent = frequent[np.lexsort((frequent, -weights[frequent]))][:MAX_PAIRS]
+    found: Ints = pairs[frequent[np.argsort(first[frequent], kind="stable")]]
     return found
 
 

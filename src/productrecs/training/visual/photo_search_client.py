@@ -196,13 +196,13 @@ class StorePhotoSearch:
         Raises:
             PhotoWorkerError: when nobody can tell just now.
         """
-        told = _places(self._asked(AROUND, photo, limit, visible))
+        answer = _places(self._asked(AROUND, photo, limit, visible))
         places = [
             RegionMatch(one.box, one.label, one.confidence, unpack_ranked(one.alike))
-            for one in told.places
+            for one in answer.places
         ]
-        steps = np.array(told.evidence), np.array(told.chance)
-        return PhotoMatches(places, MatchConfidence(told.floor, told.usual, *steps))
+        steps = np.array(answer.evidence), np.array(answer.chance)
+        return PhotoMatches(places, MatchConfidence(answer.floor, answer.usual, *steps))
 
     def _asked(self, operation: bytes, photo: bytes, limit: int, visible: Bools) -> bytes:
         bits = np.packbits(visible).tobytes()

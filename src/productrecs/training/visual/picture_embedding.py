@@ -99,9 +99,9 @@ class ModelEmbedding:
     def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the numbers, of length 1."""
         del space
-        told = np.ascontiguousarray(descriptors).view("<f4").astype(np.float32)
-        lengths: Vectors = np.sqrt((told**2).sum(axis=1, keepdims=True))
-        return told / np.maximum(lengths, 1e-9)
+        vector = np.ascontiguousarray(descriptors).view("<f4").astype(np.float32)
+        lengths: Vectors = np.sqrt((vector**2).sum(axis=1, keepdims=True))
+        return vector / np.maximum(lengths, 1e-9)
 
 
 _BYTES = 4  # of each number

@@ -89,8 +89,8 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
             click.echo(line)
     own = {name: value for one in changes.values() for name, value in one.items()}
     if own:
-        said = ", ".join(f"{name}={value:g}" for name, value in own.items())
-        click.echo(f"The store's engines use tuned hyperparameters: {said}.")
+        tuned = ", ".join(f"{name}={value:g}" for name, value in own.items())
+        click.echo(f"The store's engines use tuned hyperparameters: {tuned}.")
     if order is not None:
         day = datetime.fromtimestamp(order.trained_at / 1000, UTC).date()
         click.echo(f"The order of mix lists learned from shoppers' clicks ({day}):")
@@ -114,8 +114,8 @@ def _lines(outcome: TaskResult) -> Iterator[str]:
         yield ""
         return
     day = datetime.fromtimestamp(outcome.since_ms / 1000, UTC).date()
-    asked = f"{outcome.questions:,} questions of {outcome.groups:,} {groups}"
-    yield f"  trained on history before {day}; {asked} since then"
+    questions = f"{outcome.questions:,} questions of {outcome.groups:,} {groups}"
+    yield f"  trained on history before {day}; {questions} since then"
     yield _HEAD
     for score in outcome.scores:
         yield _row(score)

@@ -97,19 +97,19 @@ def explain(
         raise click.UsageError(message)
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        told = _explained(services, store, call)
+        explained = _explained(services, store, call)
     if as_json:
         print_json(
             {
-                **msgspec.to_builtins(told.explanation),
-                "holdout": None if told.arm is None else told.arm.value,
-                "titles": told.titles,
-                "unknown_items": told.unknown_items,
-                "unknown_shoppers": told.unknown_shoppers,
+                **msgspec.to_builtins(explained.explanation),
+                "holdout": None if explained.arm is None else explained.arm.value,
+                "titles": explained.titles,
+                "unknown_items": explained.unknown_items,
+                "unknown_shoppers": explained.unknown_shoppers,
             }
         )
         return
-    for line in _lines(told):
+    for line in _lines(explained):
         click.echo(line)
 
 
@@ -132,7 +132,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
             arm = arm_of(store.store_id, test, unit)
     finally:
         reader.close()
-    asked = RecommendationRequest(
+    request = RecommendationRequest(
         Source.MIX if call["source"] == _TRENDING else Source(call["source"]),
         num,
         call["item"] or None,
@@ -142,8 +142,8 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
     if call["source"] == _TRENDING:
         explanation = explain_trending(shop, num, now_ms)
     else:
-        explanation = explain_recommendations(shop, asked, histories, now_ms)
-    items = dict.fromkeys([*filter(None, [asked.item_id]), *asked.basket])
+        explanation = explain_recommendations(shop, request, histories, now_ms)
+    items = dict.fromkeys([*filter(None, [request.item_id]), *request.basket])
     with services.database.reading() as connection:
         catalog = CatalogRepository(connection, store.store_id)
         stored = catalog.find([*items, *_ids_in(explanation)])
@@ -171,14 +171,14 @@ def _ids_in(explanation: Explanation) -> Iterator[str]:
             yield one.item_id
 
 
-def _lines(told: _ExplainedList) -> Iterator[str]:
-    explanation, named = told.explanation, told.named
-    for item_id in told.unknown_items:
+def _lines(explained: _ExplainedList) -> Iterator[str]:
+    explanation, named = explained.explanation, explained.named
+    for item_id in explained.unknown_items:
         yield f"UNKNOWN: {item_id} is not in the catalog; the id is ignored"
-    for shopper in told.unknown_shoppers:
+    for shopper in explained.unknown_shoppers:
         yield f"UNKNOWN: no event or order has the shopper {shopper}"
     yield from _beginning(explanation, named)
-    if told.arm is Arm.HELD_OUT:
+    if explained.arm is Arm.HELD_OUT:
         yield "HELD OUT: this shopper gets an empty list; without the test:"
     if not explanation.products:
         yield "the list is empty"

@@ -93,8 +93,10 @@ def as_table_file(made: Report) -> str:
     else:
         writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
         for figure in made.figures:
-            told = figure.definition
-            writer.write((told.name, figure.value, told.unit, told.meaning))
+            definition = figure.definition
+            writer.write(
+                (definition.name, figure.value, definition.unit, definition.meaning)
+            )
     return text.getvalue()
 
 
@@ -106,8 +108,8 @@ def _lines(made: Report) -> Iterator[str]:
         values = [_shown(one.value, one.definition.unit) for one in made.figures]
         room = max(map(len, values))
         for figure, value in zip(made.figures, values, strict=True):
-            told = figure.definition
-            yield f"{told.name:<{width}}  {value:>{room}}  {told.meaning}"
+            definition = figure.definition
+            yield f"{definition.name:<{width}}  {value:>{room}}  {definition.meaning}"
         yield ""
     if made.columns:
         yield from _table(made)

@@ -116,7 +116,7 @@ def _asked(base: str) -> _ProbeResponse:
 
 def _seen(body: bytes) -> ObservedRequest | None:
     try:
-        told = json.loads(body)["seen"]
-        return ObservedRequest(told["scheme"], told["host"], told["client"])
+        fields = json.loads(body)["seen"]
+        return ObservedRequest(fields["scheme"], fields["host"], fields["client"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -43,9 +43,9 @@ AHEAD_MS: Final = 5 * MINUTE_MS
 def check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield what is wrong with a store; otherwise one finding that it is in order."""
     found = list(_look(services, store))
-    words, said = "everything is in order", store.subscription
-    if said.ends_at is not None:
-        words += f"; its plan {said.plan} ends at {iso(said.ends_at)}"
+    words, subscription = "everything is in order", store.subscription
+    if subscription.ends_at is not None:
+        words += f"; its plan {subscription.plan} ends at {iso(subscription.ends_at)}"
     yield from found or [ok(store.domain, words)]
 
 
@@ -67,8 +67,8 @@ def _look(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _named(store, sample, services)
     symptoms = find_data_issues(services.database, store, services.clock())
     yield from map(partial(_symptom, store), symptoms)
-    told = any(symptom.code == "identities_differ" for symptom in symptoms)
-    yield from _identities(store, purchases, has_told_of_ids=told)
+    is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
+    yield from _identities(store, purchases, has_told_of_ids=is_explained)
     yield from _model(services, store, model_id, sample)
     yield from _freshness(services, store)
     yield from check_forecast(services, store)

@@ -33,27 +33,26 @@ def check_plan(services: Services, store: Store, items: int) -> Iterator[CheckRe
 
 
 def _period(store: Store, now_ms: int, larger: str) -> Iterator[CheckResult]:
-    said = store.subscription
-    if said.suspended_at is not None:
-        message = f"suspended since {iso(said.suspended_at)}: its pages get nothing"
+    subscription = store.subscription
+    if subscription.suspended_at is not None:
+        message = f"suspended since {iso(subscription.suspended_at)}: its pages get nothing"
         yield notice(store.domain, message, f"productrecs store resume {store.domain}")
-    if said.ends_at is None:
+    if subscription.ends_at is None:
         return
-    if said.ends_at <= now_ms:
-        message = (
-            f"its plan {said.plan} ended at {iso(said.ends_at)}: its pages get nothing"
-        )
+    if subscription.ends_at <= now_ms:
+        ended = iso(subscription.ends_at)
+        message = f"its plan {subscription.plan} ended at {ended}: its pages get nothing"
         yield problem(store.domain, message, larger)
-    elif said.ends_at <= now_ms + NEAR_END_MS:
-        message = f"its plan {said.plan} ends at {iso(said.ends_at)}"
+    elif subscription.ends_at <= now_ms + NEAR_END_MS:
+        message = f"its plan {subscription.plan} ends at {iso(subscription.ends_at)}"
         yield notice(store.domain, message, larger)
 
 
 def _calls(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]:
-    told = found.notice
-    if told is None or told.limit is None:
+    quota = found.notice
+    if quota is None or quota.limit is None:
         return
-    message = f"{told.used:,} of {told.limit:,} calls of {found.month} are used"
-    if told.status is BillingStatus.OVER_QUOTA:
+    message = f"{quota.used:,} of {quota.limit:,} calls of {found.month} are used"
+    if quota.status is BillingStatus.OVER_QUOTA:
         message += ": its pages get nothing until the month ends"
     yield notice(store.domain, message, larger)

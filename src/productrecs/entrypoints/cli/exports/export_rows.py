@@ -118,21 +118,21 @@ def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
     """Return a row of the log in the form of the import; `names` gives the item ids."""
     kind = EventKind(row["kind"])
     item = names.get(row["item"])
-    told: Fields = {
+    fields: Fields = {
         "event": kind.wire_name,
         **identity_fields(row["shopper"], row["session"]),
     }
     if EVENT_SUBJECTS[kind] is EventSubject.INDICATOR:
-        told["item_id"] = row["term"]
+        fields["item_id"] = row["term"]
     elif kind is EventKind.REC_IMPRESSION:
-        told["item_ids"] = [item]
-        told["sources"], told["positions"] = [row["source"]], [row["position"]]
+        fields["item_ids"] = [item]
+        fields["sources"], fields["positions"] = [row["source"]], [row["position"]]
     else:
-        told |= {"item_id": item, "search_query": row["term"]}
-        told |= {"source": row["source"], "position": row["position"]}
+        fields |= {"item_id": item, "search_query": row["term"]}
+        fields |= {"source": row["source"], "position": row["position"]}
     for name in ("value", "currency", "quantity", "widget"):
-        told[name] = row[name]
-    return without_empty_fields(told | {"timestamp": iso(row["ts"])})
+        fields[name] = row[name]
+    return without_empty_fields(fields | {"timestamp": iso(row["ts"])})
 
 
 def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
@@ -162,9 +162,9 @@ def identity_fields(shopper: str, session: str | None) -> Fields:
     return {"user_id": None if shopper == session else shopper, "session_id": session}
 
 
-def without_empty_fields(told: Fields) -> Fields:
+def without_empty_fields(fields: Fields) -> Fields:
     """Return the fields that are not empty."""
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 ROW_READERS: Final[Mapping[str, Rows]] = MappingProxyType(

@@ -64,10 +64,10 @@ def export(domain: str, file: str, user: str, data: Path | None) -> None:
         store = find_store(services.database, domain)
         names = shopper_names(services.database, store.store_id, user)
         for record in shopper_records(services.database, store.store_id, names):
-            told = {"record": record.kind} | without_empty_fields(
+            row = {"record": record.kind} | without_empty_fields(
                 _WRITTEN[record.kind](record)
             )
-            out.write(json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
+            out.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
             count += 1
     click.echo(f"{counted(count, 'record')} written.", err=True)
 
@@ -92,16 +92,18 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
         if not yes and sys.stdin.isatty():
             click.confirm(f"Erase this shopper of {store.domain} for good?", abort=True)
         eraser = build_eraser(services)
-        asked = eraser.ask(store.store_id, user)
+        erasure = eraser.ask(store.store_id, user)
         eraser.go_on(store.store_id)
         done = next(
-            one for one in eraser.all(store.store_id) if one.erasure_id == asked.erasure_id
+            one
+            for one in eraser.all(store.store_id)
+            if one.erasure_id == erasure.erasure_id
         )
     if as_json:
-        print_json({"names": len(asked.names)} | _facts(done))
+        print_json({"names": len(erasure.names)} | _facts(done))
         return
     click.echo(
-        f"Erased {counted(done.events, 'event')} of {counted(len(asked.names), 'name')}; "
+        f"Erased {counted(done.events, 'event')} of {counted(len(erasure.names), 'name')}; "
         f"{counted(done.lines, 'order line')} lost the customer."
     )
     click.echo("A running server retrains without them within a minute.")

@@ -100,11 +100,11 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
         MappingError: when the file cannot be read or is invalid.
     """
     try:
-        told = tomllib.loads(path.read_text("utf-8"))
+        content = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         message = f"{path} cannot be read as a mapping (TOML): {error}"
         raise MappingError(message) from error
-    table = told.get(kind)
+    table = content.get(kind)
     if not isinstance(table, dict):
         example = ", ".join(f'{name} = "..."' for name in _REQUIRED[kind])
         message = f"{path} has no table [{kind}], such as: [{kind}] {example}"
@@ -153,8 +153,8 @@ def _moment(path: Path, columns: Mapping[str, tuple[str, ...]], form: object) ->
     raise MappingError(message)
 
 
-def _values(path: Path, kind: str, told: object) -> Mapping[str, Mapping[str, str]]:
-    tables = told if isinstance(told, dict) else {"values": told}
+def _values(path: Path, kind: str, parsed: object) -> Mapping[str, Mapping[str, str]]:
+    tables = parsed if isinstance(parsed, dict) else {"values": parsed}
     found: dict[str, Mapping[str, str]] = {}
     for name, words in tables.items():
         _check_column(path, kind, name)

@@ -126,13 +126,13 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
 
 def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the attributes in `color=Red|Blue,manufacturer=Acme` and in own columns."""
-    told = [("Brand", cells.get("brand", "")), ("Color", cells.get("color", ""))]
-    told += (
+    attributes = [("Brand", cells.get("brand", "")), ("Color", cells.get("color", ""))]
+    attributes += (
         (_LABELS.get(name, name.replace("_", " ").capitalize()), value)
         for name, value in _ATTRIBUTE.findall(cells.get("attributes", ""))
         if value.strip().lower() not in _ANSWERS
     )
-    return collect_attributes(told, "|")
+    return collect_attributes(attributes, "|")
 
 
 def _fields(cells: Mapping[str, str], sku: str, reading: FeedReading) -> dict[str, Value]:

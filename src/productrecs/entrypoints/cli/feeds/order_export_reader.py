@@ -130,11 +130,11 @@ class OrderExportReader:
         self._turn_to(self.order_of(cells))
         if self._order.not_bought:
             raise NotAPurchaseError(self._order.not_bought)
-        told = [self._line(one) for one in self.sold(cells)]
-        if not told:
+        order_lines = [self._line(one) for one in self.sold(cells)]
+        if not order_lines:
             message = "it names no product"
             raise UnreadableRowError(message)
-        return told
+        return order_lines
 
     def notes(self) -> list[str]:
         """Return what a person should know about how the file was read."""

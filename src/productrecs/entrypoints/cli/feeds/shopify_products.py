@@ -116,12 +116,12 @@ def _attributes(
             option: cells.get(f"{option}_name", "") or option.capitalize()
             for option in _OPTIONS
         }
-    told = [("Brand", cells.get("vendor", "")), ("Color", cells.get("color", ""))]
+    attributes = [("Brand", cells.get("vendor", "")), ("Color", cells.get("color", ""))]
     for option in _OPTIONS:
         value = cells.get(option, "").strip()
         if value and value != _NO_OPTION:
-            told.append((reading.option_names.get(option, option), value))
-    return collect_attributes(told, ";")
+            attributes.append((reading.option_names.get(option, option), value))
+    return collect_attributes(attributes, ";")
 
 
 def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant | None:

@@ -91,11 +91,11 @@ def parse_price(text: str, separator: str) -> Price | None:
 
 
 def collect_attributes(
-    told: Iterable[tuple[str, str]], parts: str = ","
+    pairs: Iterable[tuple[str, str]], parts: str = ","
 ) -> dict[str, list[str]]:
     """Return attributes by name; `parts` separates the values of one."""
     found: dict[str, list[str]] = {}
-    for name, text in told:
+    for name, text in pairs:
         key = html_to_title(name).strip(" :;")
         values = [html_to_title(value) for value in text.replace("\\,", "\0").split(parts)]
         values = [value.replace("\0", ",").replace(";", ",") for value in values if value]

@@ -134,12 +134,14 @@ class WooCommerceOrders(OrderExportReader):
             NotAPurchaseError: when everything in it was refunded.
             UnreadableRowError: when its lines cannot be read.
         """
-        told = list(self._told(cells))
-        kept = [one for one in told if one.get("quantity", "1") not in {"0", "0.0"}]
-        if told and not kept:
+        cells_of_lines = list(self._told(cells))
+        bought = [
+            one for one in cells_of_lines if one.get("quantity", "1") not in {"0", "0.0"}
+        ]
+        if cells_of_lines and not bought:
             reason = "refunded"
             raise NotAPurchaseError(reason)
-        return [_sold(one) for one in kept]
+        return [_sold(one) for one in bought]
 
     def _told(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         """Yield each line's fields, by our names."""
@@ -161,25 +163,25 @@ class WooCommerceOrders(OrderExportReader):
 
     def _in_this_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         names = ("sku", "title", "price", "total", "refunded")
-        told = {name: self.cell(cells, name) for name in names}
-        told["id"] = self.cell(cells, "item")
-        told["quantity"] = self.cell(cells, "net") or self.cell(cells, "quantity")
+        fields = {name: self.cell(cells, name) for name in names}
+        fields["id"] = self.cell(cells, "item")
+        fields["quantity"] = self.cell(cells, "net") or self.cell(cells, "quantity")
         if self.cell(cells, "net"):
-            told["refunded"] = ""  # they are taken off already
-        if told["id"] or told["sku"] or told["title"]:
-            yield _net(told)
+            fields["refunded"] = ""  # they are taken off already
+        if fields["id"] or fields["sku"] or fields["title"]:
+            yield _net(fields)
 
 
-def _sold(told: Mapping[str, str]) -> ExportedLine:
-    price = told.get("price", "")
+def _sold(fields: Mapping[str, str]) -> ExportedLine:
+    price = fields.get("price", "")
     if not price:
-        price = _each(told.get("total", ""), told.get("quantity", ""))
-    item_id = told.get("id", "")
+        price = _each(fields.get("total", ""), fields.get("quantity", ""))
+    item_id = fields.get("id", "")
     return ExportedLine(
         item_id="" if item_id == "0" else item_id,
-        sku=told.get("sku", ""),
-        title=told.get("title", ""),
-        quantity=told.get("quantity", ""),
+        sku=fields.get("sku", ""),
+        title=fields.get("title", ""),
+        quantity=fields.get("quantity", ""),
         price=price,
     )
 
@@ -192,16 +194,16 @@ def _each(total: str, quantity: str) -> str:
         return ""
 
 
-def _net(told: dict[str, str]) -> dict[str, str]:
+def _net(fields: dict[str, str]) -> dict[str, str]:
     """Return a line without its refunded units; the unit price stays."""
     try:
-        back, units = abs(float(told.get("refunded") or 0)), float(told["quantity"])
+        back, units = abs(float(fields.get("refunded") or 0)), float(fields["quantity"])
     except (KeyError, ValueError):
-        return told
+        return fields
     if back:
-        price = told.get("price") or _each(told.get("total", ""), told["quantity"])
-        return told | {"quantity": f"{units - back:g}", "price": price}
-    return told
+        price = fields.get("price") or _each(fields.get("total", ""), fields["quantity"])
+        return fields | {"quantity": f"{units - back:g}", "price": price}
+    return fields
 
 
 def _listed(text: str) -> Iterator[Mapping[str, str]]:

@@ -172,9 +172,9 @@ def _decimal_mark(bare: str) -> str | None:
     found = _MARKED.fullmatch(bare)
     if found is None:
         return None
-    whole, mark, rest = found.groups()
+    units, mark, rest = found.groups()
     may_be_thousands = (
-        len(rest) == _THOUSAND and 0 < len(whole) <= _THOUSAND and whole[0] != "0"
+        len(rest) == _THOUSAND and 0 < len(units) <= _THOUSAND and units[0] != "0"
     )
     return None if may_be_thousands else mark
 
@@ -237,13 +237,13 @@ def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> V
 
 
 def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
-    told = [("Brand", cells.get("brands", ""))]
-    told += (
+    attributes = [("Brand", cells.get("brands", ""))]
+    attributes += (
         (cells[f"attribute{number}"], _plain(cells.get(f"value{number}", "")))
         for number in range(1, MOST_ATTRIBUTES + 1)
         if f"attribute{number}" in cells
     )
-    return collect_attributes(told)
+    return collect_attributes(attributes)
 
 
 def names_products(columns: Container[str]) -> bool:

@@ -127,12 +127,12 @@ def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> No
 
 def _line(sample: DryRunSample) -> str:
     """Return an item on one line: its id and its short fields."""
-    told = {
+    fields = {
         name: value
         for name, value in sample.fields.items()
         if value not in (None, "", ()) and name != "description"
     }
-    return f"{sample.id}: {json.dumps(told, ensure_ascii=False)}"
+    return f"{sample.id}: {json.dumps(fields, ensure_ascii=False)}"
 
 
 @click.command()

@@ -151,8 +151,8 @@ def _table(
         )
         for name in row.keys() & _NUMBERS:
             row[name] = normalise_number(row[name], csv_format.separator)
-        told = ((name.capitalize(), row.pop(name, "")) for name in ATTRIBUTES)
-        attributes = collect_attributes(told, "|")
+        pairs = ((name.capitalize(), row.pop(name, "")) for name in ATTRIBUTES)
+        attributes = collect_attributes(pairs, "|")
         yield ReadItem(number, _taken(parse_item_row, row), attributes=attributes)
 
 
@@ -195,13 +195,13 @@ def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
         return ReadItem(number, RejectedItem(str(error)))
     attributes: dict[str, list[str]] = {}
     if isinstance(value, dict):
-        told = [
+        pairs = [
             (name.capitalize(), value[synonym])
             for name, synonyms in ATTRIBUTES.items()
             for synonym in synonyms
             if isinstance(value.get(synonym), str)
         ]
-        attributes = collect_attributes(told, "|")
+        attributes = collect_attributes(pairs, "|")
         reading.ignores(value.keys() - _FIELDS)
     return ReadItem(number, _taken(parse_item, value), attributes=attributes)
 

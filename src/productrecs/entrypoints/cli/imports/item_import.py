@@ -213,7 +213,7 @@ class _ItemStaging:
     def _keep(self, chunk: Sequence[ReadItem]) -> None:
         with self._services.database.reading() as connection:
             known = _known(CatalogRepository(connection, self._store.store_id), chunk)
-        kept = []
+        staged = []
         for item in chunk:
             patch = _patch(item)
             is_new = patch.item_id not in known
@@ -223,13 +223,13 @@ class _ItemStaging:
                 self._report.rows_skipped += item.rows - 1
                 self._report.folded -= item.rows - 1
                 continue
-            kept.append(item)
+            staged.append(item)
             self._known += not is_new
             if is_new and not item.is_hidden and hash(patch.item_id) not in self._new:
                 self._new.add(hash(patch.item_id))
                 self._report.untitled += not patch.fields.get("title")
-        self.items += len(kept)
-        if kept:
+        self.items += len(staged)
+        if staged:
             aside = [
                 _StagedItem(
                     item.row,
@@ -239,7 +239,7 @@ class _ItemStaging:
                     item.is_hidden,
                     dict(item.attributes),
                 )
-                for item in kept
+                for item in staged
             ]
             self._file.write(msgspec.json.encode(aside) + b"\n")
 

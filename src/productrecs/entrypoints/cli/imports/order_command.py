@@ -92,12 +92,12 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
 
     Example: productrecs import-orders shop.example.com orders.csv
     """
-    told = read_mapping(mapping, "orders") if mapping else None
+    columns = read_mapping(mapping, "orders") if mapping else None
     with open_services(data) as services:
         store = find_store(services.database, domain)
         with open_import_source(file, services.settings.data) as source:
             chosen = OrderFileFormat(kind) if kind else None
-            orders = open_orders(services, store, source.file, chosen, told, pattern)
+            orders = open_orders(services, store, source.file, chosen, columns, pattern)
             with progress("orders", orders.written.size) as on_bytes:
                 take = _rehearse if dry_run else _import
                 report = take(services, store, source.file, orders, on_bytes)
@@ -196,10 +196,10 @@ def _counted_rows(
 
 
 def _shown(line: HistoryLine) -> dict[str, object]:
-    told = line._asdict()
-    moment = told.pop("ts_ms")
-    told["timestamp"] = None if moment is None else iso(moment)
-    return {name: value for name, value in told.items() if value is not None}
+    fields = line._asdict()
+    moment = fields.pop("ts_ms")
+    fields["timestamp"] = None if moment is None else iso(moment)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _summary(report: HistoryReport) -> str:

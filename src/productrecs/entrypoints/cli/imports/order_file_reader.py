@@ -153,12 +153,12 @@ class MappedReader:
         Raises:
             UnreadableRowError: when an id is missing or invalid, or a number is not one.
         """
-        told = {
+        fields = {
             name: cells[place] if place < len(cells) else ""
             for name, place in self._places.items()
         }
-        told = self._mapping.translated(told)
-        return self._reader.lines(list(told.values()))
+        fields = self._mapping.translated(fields)
+        return self._reader.lines(list(fields.values()))
 
 
 def _recognise(file: BinaryIO) -> OrderFileFormat:

@@ -55,5 +55,5 @@ def openapi(base_url: str, form: str, out: Path | None) -> None:
 
 
 def _json(described: Mapping[str, Any], form: str) -> str:
-    told = to_postman_collection(described) if form == "postman" else described
-    return msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n"
+    document = to_postman_collection(described) if form == "postman" else described
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

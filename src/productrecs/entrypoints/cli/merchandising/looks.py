@@ -139,8 +139,8 @@ def add(  # noqa: PLR0913 - one an option
     with open_services(data) as services:
         store = find_store(services.database, domain)
         looks_of = LookEditor(services.database, store, services.clock)
-        kept = _keep(looks_of, [image])[0] if image else ""
-        content = LookContent(item, image_url, title, spots, kept)
+        picture_id = _keep(looks_of, [image])[0] if image else ""
+        content = LookContent(item, image_url, title, spots, picture_id)
         made = looks_of.add([content], publish=publish)[0]
     click.echo(f"Created look {made.look_id} on {item} ({made.state}).")
 
@@ -182,9 +182,9 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
         looks_of = LookEditor(services.database, store, services.clock)
         looks_of.one(look_id)
         with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
-            kept = looks_of.keep_picture(file.read_bytes(), viewer)
-        looks_of.show_picture(look_id, kept)
-    size = f"{kept.width} x {kept.height} pixels, {len(kept.content):,} bytes"
+            stored = looks_of.keep_picture(file.read_bytes(), viewer)
+        looks_of.show_picture(look_id, stored)
+    size = f"{stored.width} x {stored.height} pixels, {len(stored.content):,} bytes"
     click.echo(f"Look {look_id} has the picture {file.name} ({size}).")
 
 
@@ -241,11 +241,11 @@ def _read(file: Path) -> list[_Written]:
         LookError: when the file holds something else.
     """
     try:
-        told = msgspec.json.decode(file.read_bytes(), type=_Written | list[_Written])
+        content = msgspec.json.decode(file.read_bytes(), type=_Written | list[_Written])
     except msgspec.DecodeError as error:
         message = f"{file.name} is not a valid file of looks: {error}"
         raise LookError(message) from error
-    return told if isinstance(told, list) else [told]
+    return content if isinstance(content, list) else [content]
 
 
 def _contents(
@@ -256,7 +256,9 @@ def _contents(
     Raises:
         LookError: when a picture's file cannot be read.
     """
-    kept = iter(_keep(looks_of, [folder / one.image for one in written if one.image]))
+    picture_ids = iter(
+        _keep(looks_of, [folder / one.image for one in written if one.image])
+    )
     return [
         LookContent(
             one.item_id,
@@ -266,7 +268,7 @@ def _contents(
                 Hotspot(spot.label, checked_box(spot.bbox), spot.item_id)
                 for spot in one.hotspots
             ),
-            next(kept) if one.image else "",
+            next(picture_ids) if one.image else "",
         )
         for one in written
     ]
@@ -278,15 +280,17 @@ def _keep(looks_of: LookEditor, files: Sequence[Path]) -> list[str]:
     Raises:
         LookError: when a file cannot be read, or holds no picture.
     """
-    kept = []
+    picture_ids = []
     with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
         for file in files:
             try:
-                kept.append(looks_of.keep_picture(file.read_bytes(), viewer).picture_id)
+                picture_ids.append(
+                    looks_of.keep_picture(file.read_bytes(), viewer).picture_id
+                )
             except (OSError, NotAPictureError, PictureTooLargeError) as error:
                 message = f"{file.name} cannot be used as the picture of a look: {error}"
                 raise LookError(message) from error
-    return kept
+    return picture_ids
 
 
 def _spot(text: str) -> Hotspot:

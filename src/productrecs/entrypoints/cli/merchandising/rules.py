@@ -64,16 +64,16 @@ def rules() -> None:
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's rules, and which are active now."""
     with _rules_of(domain, data) as (services, found):
-        now_ms, kept = services.clock(), found.all()
+        now_ms, stored = services.clock(), found.all()
     zone = found.store.settings.zone
-    states = [rule.content.state(now_ms, zone).value for rule in kept]
+    states = [rule.content.state(now_ms, zone).value for rule in stored]
     if as_json:
-        pairs = zip(kept, states, strict=True)
+        pairs = zip(stored, states, strict=True)
         print_json([{**_fields(rule), "state": state} for rule, state in pairs])
         return
-    if not kept:
+    if not stored:
         click.echo(f"No rules yet: productrecs rules add {domain} boost --category Sale")
-    for rule, state in zip(kept, states, strict=True):
+    for rule, state in zip(stored, states, strict=True):
         click.echo(f"{rule.rule_id:>4}  {state:<7}  {_line(rule)}")
 
 
@@ -198,27 +198,27 @@ def _rules_of(domain: str, data: Path | None) -> Iterator[tuple[Services, RuleEd
         yield services, RuleEditor(services.database, store, services.clock, _ACTOR)
 
 
-def _content(action: RuleAction, said: _RuleOptions) -> RuleContent:
+def _content(action: RuleAction, options: _RuleOptions) -> RuleContent:
     return RuleContent(
         action=action,
         target=RuleTarget(
-            items=said["item"],
-            categories=said["category"],
-            title_words=said["title"],
-            price_min=said["price_min"],
-            price_max=said["price_max"],
+            items=options["item"],
+            categories=options["category"],
+            title_words=options["title"],
+            price_min=options["price_min"],
+            price_max=options["price_max"],
         ),
         places=ListFilter(
-            only_in=tuple(map(ListKind, said["only_in"])),
-            not_in=tuple(map(ListKind, said["not_in"])),
+            only_in=tuple(map(ListKind, options["only_in"])),
+            not_in=tuple(map(ListKind, options["not_in"])),
         ),
-        name=said["name"],
-        starts=said["starts"],
-        ends=said["ends"],
-        priority=said["priority"],
-        enabled=not said["disabled"],
-        strength=said["strength"],
-        position=said["position"],
+        name=options["name"],
+        starts=options["starts"],
+        ends=options["ends"],
+        priority=options["priority"],
+        enabled=not options["disabled"],
+        strength=options["strength"],
+        position=options["position"],
     )
 
 

@@ -29,13 +29,13 @@ def synonyms() -> None:
 def list_synonyms(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's synonyms."""
     with _rules_of(domain, data) as found:
-        kept = found.synonyms()
+        stored = found.synonyms()
     if as_json:
-        print_json([_synonym_fields(number, one) for number, one in kept.items()])
+        print_json([_synonym_fields(number, one) for number, one in stored.items()])
         return
-    if not kept:
+    if not stored:
         click.echo(f"No synonyms yet: productrecs synonyms add {domain} sofa couch")
-    for number, one in kept.items():
+    for number, one in stored.items():
         click.echo(f"{number:>4}  {_shown(one)}")
 
 
@@ -93,14 +93,14 @@ def search_rules() -> None:
 def list_rules(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's search rules."""
     with _rules_of(domain, data) as found:
-        kept = found.rules()
+        stored = found.rules()
     if as_json:
-        print_json([_rule_fields(number, rule) for number, rule in kept.items()])
+        print_json([_rule_fields(number, rule) for number, rule in stored.items()])
         return
-    if not kept:
+    if not stored:
         add = f"productrecs search-rules add {domain} pin tent --item t-1"
         click.echo(f"No search rules yet: {add}")
-    for number, rule in kept.items():
+    for number, rule in stored.items():
         click.echo(f"{number:>4}  {_line(rule)}")
 
 
@@ -135,11 +135,11 @@ def add_rule(  # noqa: PLR0913 - one an option
     """
     rule = SearchRule(SearchRuleAction(action), query, item, address, starts, ends)
     with _rules_of(domain, data) as found:
-        number, kept = found.add_rule(rule)
+        number, stored = found.add_rule(rule)
     if as_json:
-        print_json(_rule_fields(number, kept))
+        print_json(_rule_fields(number, stored))
     else:
-        click.echo(f"Added {number}: {_line(kept)}")
+        click.echo(f"Added {number}: {_line(stored)}")
 
 
 @search_rules.command("remove")

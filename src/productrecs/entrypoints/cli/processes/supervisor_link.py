@@ -24,11 +24,11 @@ def metrics_slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the hidden option that names a process's row in the shared metrics."""
 
     def opened(
-        _context: click.Context, _option: click.Parameter, said: str | None
+        _context: click.Context, _option: click.Parameter, option: str | None
     ) -> MetricsSlot | None:
-        if said is None:
+        if option is None:
             return None
-        board, _, place = said.partition(":")
+        board, _, place = option.partition(":")
         return MetricsSlot(SharedMetrics(int(board)), int(place))
 
     return click.option("--place", callback=opened, hidden=True)(command)
@@ -40,16 +40,18 @@ def stop_at_signals(stop: Callable[[], None]) -> None:
     A signal handler may run between any two steps of the main thread, which may hold
     the lock that `stop` needs; a thread avoids that deadlock.
     """
-    told: SimpleQueue[None] = SimpleQueue()  # whose `put` never waits, not even for itself
+    signals: SimpleQueue[None] = (
+        SimpleQueue()
+    )  # whose `put` never waits, not even for itself
 
     def wait() -> None:
         while True:
-            told.get()
+            signals.get()
             stop()
 
     threading.Thread(target=wait, name="signals", daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: told.put(None))
+        signal.signal(number, lambda _number, _frame: signals.put(None))
 
 
 class SupervisorLink:

@@ -107,12 +107,14 @@ def plan_facts(services: Services, store: Store) -> dict[str, object]:
     found = read_plan_usage(
         services.database, store, services.settings.plans, services.clock()
     )
-    plan, said = found.plan, store.subscription
+    plan, subscription = found.plan, store.subscription
     return {
-        "plan": said.plan,
+        "plan": subscription.plan,
         "status": "active" if found.notice is None else found.notice.status.value,
-        "plan_ends_at": None if said.ends_at is None else iso(said.ends_at),
-        "suspended_at": None if said.suspended_at is None else iso(said.suspended_at),
+        "plan_ends_at": None if subscription.ends_at is None else iso(subscription.ends_at),
+        "suspended_at": None
+        if subscription.suspended_at is None
+        else iso(subscription.suspended_at),
         "month": found.month,
         "calls": found.calls,
         "calls_limit": None if plan is None else plan.monthly_calls,

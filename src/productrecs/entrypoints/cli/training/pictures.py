@@ -41,8 +41,8 @@ def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None
     if as_json:
         print_json({**asdict(counts), "failures": [asdict(one) for one in failures]})
         return
-    told = f"{counts.indexed:,} indexed, {counts.pending:,} waiting"
-    click.echo(f"{told}, {counts.failed:,} failed")
+    summary = f"{counts.indexed:,} indexed, {counts.pending:,} waiting"
+    click.echo(f"{summary}, {counts.failed:,} failed")
     for one in failures:
         again = "" if one.is_final else " (will be retried)"
         click.echo(f"{one.item_id}: {one.reason}{again}: {one.url}")

@@ -91,9 +91,9 @@ def _said(found: TunedParameters | None) -> Iterator[str]:
     yield f"Tuned at {iso(found.chosen_at)}; used from the next training on."
     for engine, changes in found.constants.changes().items():
         if engine not in found.engines:
-            said = "the defaults: not enough history"
+            reason = "the defaults: not enough history"
         elif not changes:
-            said = "the defaults: nothing else was clearly better"
+            reason = "the defaults: nothing else was clearly better"
         else:
-            said = ", ".join(f"{name}={value:g}" for name, value in changes.items())
-        yield f"  {_TITLES[engine]}: {said}"
+            reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
+        yield f"  {_TITLES[engine]}: {reason}"

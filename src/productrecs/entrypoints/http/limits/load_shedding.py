@@ -94,10 +94,10 @@ class LoadShedder:
         """
         if self.is_full:
             return True
-        asked = self._requests[store_id] = self._requests.get(store_id, 0.0) + 1.0
+        requests = self._requests[store_id] = self._requests.get(store_id, 0.0) + 1.0
         self._requests_of_all += 1.0
         self._requests_in_turn += 1
-        is_modest = asked * len(self._requests) < self._requests_of_all
+        is_modest = requests * len(self._requests) < self._requests_of_all
         is_young = self._seconds() - self._turn_began < SERVE_SECONDS
         if is_young or self._requests_in_turn <= MIN_SERVED or is_modest:
             return False
@@ -107,8 +107,8 @@ class LoadShedder:
     def _decay(self, seconds: float) -> None:
         """Weight older requests less, and drop the oldest."""
         left = math.exp(-max(seconds, 0.0) / MEMORY_SECONDS)
-        faded = {store: asked * left for store, asked in self._requests.items()}
+        faded = {store: requests * left for store, requests in self._requests.items()}
         self._requests = {
-            store: asked for store, asked in faded.items() if asked >= _MIN_COUNTED
+            store: requests for store, requests in faded.items() if requests >= _MIN_COUNTED
         }
         self._requests_of_all = sum(self._requests.values())

@@ -220,10 +220,10 @@ def network_of(address: str) -> str | None:
 
 def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
     """Return the client of a request; a proxy in a private network names it."""
-    told = headers.get(b"x-forwarded-for")
-    if told is None or not _is_private_peer(peer):
+    forwarded = headers.get(b"x-forwarded-for")
+    if forwarded is None or not _is_private_peer(peer):
         return peer
-    named = told.rpartition(b",")[2].strip().decode("latin-1")
+    named = forwarded.rpartition(b",")[2].strip().decode("latin-1")
     return named[:_MAX_ADDRESS_CHARS] or peer
 
 

@@ -267,13 +267,13 @@ def _kept(lines: Sequence[UsageCounter]) -> list[int] | None:
     return [line.kept for line in lines]
 
 
-def billing_headers(told: QuotaNotice) -> tuple[Header, ...]:
+def billing_headers(notice: QuotaNotice) -> tuple[Header, ...]:
     """Return the headers of a metered reply that has something to tell."""
-    status = (b"x-billing-status", told.status.encode())
-    if told.used is None or told.limit is None:
+    status = (b"x-billing-status", notice.status.encode())
+    if notice.used is None or notice.limit is None:
         return (status,)
     return (
         status,
-        (b"x-quota-used", b"%d" % told.used),
-        (b"x-quota-limit", b"%d" % told.limit),
+        (b"x-quota-used", b"%d" % notice.used),
+        (b"x-quota-limit", b"%d" % notice.limit),
     )

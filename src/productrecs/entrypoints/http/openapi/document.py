@@ -339,12 +339,12 @@ def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
         "Error": _ERROR,
         "ValidationError": _UNFIT,
     }
-    kept = {
+    used = {
         name: schema
         for name, schema in declared.items()
         if name not in {"HTTPValidationError", "ValidationError"}
     }
-    return dict(sorted((kept | _bodies() | own).items()))
+    return dict(sorted((used | _bodies() | own).items()))
 
 
 def _bodies() -> dict[str, Any]:

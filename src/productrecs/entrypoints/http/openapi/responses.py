@@ -123,14 +123,14 @@ def request_body(
         for name, value in examples.items()
     }
     content = {"application/json": {"schema": schema, "examples": shown}}
-    said: dict[str, Any] = {"required": required, "content": content}
+    body: dict[str, Any] = {"required": required, "content": content}
     if text:
         content["text/plain"] = {"schema": schema, "examples": shown}
-        said["description"] = (
+        body["description"] = (
             "JSON text. `text/plain` is read the same way, and browsers send it to "
             "another origin without a preflight request."
         )
-    return {"requestBody": said}
+    return {"requestBody": body}
 
 
 def ref(name: str) -> dict[str, Any]:

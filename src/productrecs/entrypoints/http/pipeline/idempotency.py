@@ -54,9 +54,9 @@ def run_once(
         return carry_out(), False
     log.take(0)  # locks the store's head: concurrent retries wait for each other
     repository = IdempotencyRepository(log.transaction, log.store_id)
-    told = repository.answer(call, now_ms)
-    if told is not None:
-        return msgspec.json.decode(told, type=kind), True
+    reply = repository.answer(call, now_ms)
+    if reply is not None:
+        return msgspec.json.decode(reply, type=kind), True
     result = carry_out()
     repository.keep(call, msgspec.json.encode(result).decode(), now_ms)
     return result, False

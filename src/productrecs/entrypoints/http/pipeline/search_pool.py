@@ -80,11 +80,11 @@ class SearchPool:
             try:
                 found = task.work()
             except BaseException as error:  # whoever waits raises it
-                told = partial(_settle, task.awaited, None, error)
+                settle = partial(_settle, task.awaited, None, error)
             else:
-                told = partial(_settle, task.awaited, found, None)
+                settle = partial(_settle, task.awaited, found, None)
             with contextlib.suppress(RuntimeError):  # the loop may be closed meanwhile
-                task.loop.call_soon_threadsafe(told)
+                task.loop.call_soon_threadsafe(settle)
 
 
 def _settle(

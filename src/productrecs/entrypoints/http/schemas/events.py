@@ -178,7 +178,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
         events = _read(body, ("body",))
         return events, [0] * len(events)
     _check_length(body)
-    told: list[NewEvent] = []
+    parsed: list[NewEvent] = []
     origins: list[int] = []
     problems: list[Problem] = []
     for index, member in enumerate(body):
@@ -189,11 +189,11 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
             if len(problems) >= MAX_PROBLEMS:  # no more are told
                 break
         else:
-            told += events
+            parsed += events
             origins += [index] * len(events)
     if problems:
         raise BodyError(problems)
-    return told, origins
+    return parsed, origins
 
 
 def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:

@@ -93,8 +93,8 @@ def parse_introduction(body: object) -> PluginDetails:
     Raises:
         BodyError: when the body is not a connect request.
     """
-    said = _parsed(ConnectBody, body)
-    return PluginDetails(said.platform, said.plugin_version, said.store_url)
+    fields = _parsed(ConnectBody, body)
+    return PluginDetails(fields.platform, fields.plugin_version, fields.store_url)
 
 
 def parse_engines_init(body: object) -> EnginesInitBody:

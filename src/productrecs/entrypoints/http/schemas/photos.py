@@ -94,11 +94,11 @@ def parse_photo_only(body: object) -> bytes:
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     try:
-        asked = PhotoBody.__pydantic_validator__.validate_python(body)
+        photo = PhotoBody.__pydantic_validator__.validate_python(body)
     except ValidationError as error:
         problems = from_details(error.errors(include_url=False), ("body",))
         raise BodyError(problems) from None
-    return _bytes_of(asked.image)
+    return _bytes_of(photo.image)
 
 
 def parse_photo(body: object) -> Photo:
@@ -109,12 +109,12 @@ def parse_photo(body: object) -> Photo:
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     try:
-        asked = PhotoSearchBody.__pydantic_validator__.validate_python(body)
+        photo = PhotoSearchBody.__pydantic_validator__.validate_python(body)
     except ValidationError as error:
         problems = from_details(error.errors(include_url=False), ("body",))
         raise BodyError(problems) from None
-    num = DEFAULT if asked.num is None else asked.num
-    return Photo(_bytes_of(asked.image), num, in_stock=bool(asked.in_stock))
+    num = DEFAULT if photo.num is None else photo.num
+    return Photo(_bytes_of(photo.image), num, in_stock=bool(photo.in_stock))
 
 
 def unreadable_photo(error: ProductRecsError) -> BodyError:

@@ -211,10 +211,10 @@ def parse_widget_config(body: object) -> ConfigChange:
         BodyError: when the body, or a setting in it, is not what it may be.
     """
     try:
-        said = WidgetConfigBody.model_validate(body)
+        change = WidgetConfigBody.model_validate(body)
     except ValidationError as error:
         raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
-    given: dict[str, Any] = said.model_dump(exclude_unset=True)
+    given: dict[str, Any] = change.model_dump(exclude_unset=True)
     settings = given.get("settings") or {}
     problems = list(_key_problems(settings))
     if problems:

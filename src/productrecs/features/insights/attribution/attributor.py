@@ -238,8 +238,8 @@ def _sums(
         by_day[one.day].append(one)
     sums = DaySums([], [], [])
     for day in days:
-        kept = [one for one in repository.outcomes_on(day) if one.fact not in gone]
-        of_day = sum_by_day([*kept, *by_day[day]])
+        remaining = [one for one in repository.outcomes_on(day) if one.fact not in gone]
+        of_day = sum_by_day([*remaining, *by_day[day]])
         sums.credited.extend(of_day.credited)
         sums.whole.extend(of_day.whole)
         sums.searched.extend(of_day.searched)

@@ -143,10 +143,10 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
     The same outcomes give the same sums to the last bit, in whichever order they come.
     """
     credited: dict[tuple[str, str, str, int, str], _Sum] = defaultdict(_Sum)
-    whole: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
+    sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
     searched: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
     for one in outcomes:
-        whole[one.day, one.currency].take(one)
+        sums[one.day, one.currency].take(one)
         if one.touch is not None:
             place = (one.day, one.widget, one.source, one.position, one.currency)
             credited[place].take(one)
@@ -154,7 +154,7 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
             searched[one.day, one.intent, one.currency].take(one)
     return DaySums(
         [_credit_day(place, found) for place, found in credited.items()],
-        [_outcome_day(place, found) for place, found in whole.items()],
+        [_outcome_day(place, found) for place, found in sums.items()],
         [_search_day(place, found) for place, found in searched.items()],
     )
 

@@ -320,8 +320,8 @@ class AttributionRepository:
                 table.c.store_id == self._store_id, table.c.day.in_(sorted(days))
             )
             self._transaction.execute(gone)
-            kept = [(self._store_id, *row) for row in rows]
-            database.insert_rows(self._transaction, table, kept)
+            scoped_rows = [(self._store_id, *row) for row in rows]
+            database.insert_rows(self._transaction, table, scoped_rows)
 
     def count_touches(
         self, counted: Mapping[tuple[str, str, str, int], tuple[int, int]]

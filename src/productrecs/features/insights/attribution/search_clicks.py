@@ -40,13 +40,13 @@ class Intents(dict[str, str]):
         """Work out what a query is about; texts with an address are not told apart."""
         if len(self) >= _KEPT:
             self.clear()
-        told = (
+        touchpoint = (
             AnalysedQuery.of(term, self._language).intent
             if "@" not in term
             else OTHER_INTENTS
         )
-        self[term] = told
-        return told
+        self[term] = touchpoint
+        return touchpoint
 
 
 def counted_searches(
@@ -71,7 +71,7 @@ def counted_searches(
         before = stored.get(key, SearchDay(*key, "", 0, 0, 0, 0, NOBODY))
         who = merge((before.who, sketch(shoppers[np.array(chosen)])))
         places = [clicks.positions[row] for row in chosen]
-        told = [place for place in places if place is not None]
+        touchpoint = [place for place in places if place is not None]
         is_told_apart = key[1] not in {OTHER_INTENTS, PHOTO_SEARCHES}
         grown.append(
             SearchDay(
@@ -79,8 +79,8 @@ def counted_searches(
                 text=(clicks.terms[chosen[-1]] or "") if is_told_apart else "",
                 clicks=before.clicks + len(chosen),
                 shoppers=cardinality(who),
-                positions=before.positions + len(told),
-                position_sum=before.position_sum + sum(told),
+                positions=before.positions + len(touchpoint),
+                position_sum=before.position_sum + sum(touchpoint),
                 who=who,
             )
         )

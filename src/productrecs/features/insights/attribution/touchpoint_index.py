@@ -153,15 +153,15 @@ def _read(
     places = np.array(columns.seqs, np.int64)
     moments = np.array(columns.times, np.int64)
     clicked = np.array(columns.kinds, np.int64) == _CLICK
-    told = np.array([bool(term) for term in searches.terms], np.bool_)
+    has_terms = np.array([bool(term) for term in searches.terms], np.bool_)
     found = pair_codes(codes.of(searches.shoppers), np.array(searches.items, np.int64))
     return stretch_of(
         touches_of(pairs[clicked], places[clicked], moments[clicked]),
         touches_of(pairs[~clicked], places[~clicked], moments[~clicked]),
         touches_of(
-            found[told],
-            np.array(searches.seqs, np.int64)[told],
-            np.array(searches.times, np.int64)[told],
+            found[has_terms],
+            np.array(searches.seqs, np.int64)[has_terms],
+            np.array(searches.times, np.int64)[has_terms],
         ),
     )
 

@@ -96,13 +96,13 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
     return worked_out
 
 
-def customers_report(database: Database, store: Store, asked: ReportQuery) -> Report:
+def customers_report(database: Database, store: Store, query: ReportQuery) -> Report:
     """Return the segments of all customers until now; days that are asked do not matter.
 
     Raises:
         ReportError: for a grouping that there is not.
     """
-    by = asked.by or ("segment",)
+    by = query.by or ("segment",)
     if set(by) - set(_GROUPS) or len(set(by)) != len(by):
         message = f"group by any of {', '.join(_GROUPS)}, each once"
         raise ReportError(message)
@@ -140,18 +140,18 @@ def customers_report(database: Database, store: Store, asked: ReportQuery) -> Re
             ),
         ),
         columns=(*(_GROUPS[name] for name in by), *_SUMS),
-        rows=tuple(rows[: asked.limit]),
+        rows=tuple(rows[: query.limit]),
         notes=(RULE, *meanings, *_unfinished(found)),
     )
 
 
-def customer_list_report(database: Database, store: Store, asked: ReportQuery) -> Report:
+def customer_list_report(database: Database, store: Store, query: ReportQuery) -> Report:
     """Return customers by name: those of the highest revenue, or with `by` next those due.
 
     Raises:
         ReportError: for another `by` than value or next.
     """
-    by = asked.by or ("value",)
+    by = query.by or ("value",)
     if by not in {("value",), ("next",)}:
         message = "list customers by value, or by next: whose next order is due first"
         raise ReportError(message)
@@ -165,7 +165,7 @@ def customer_list_report(database: Database, store: Store, asked: ReportQuery) -
         name="customer-list",
         title="Customers by name",
         columns=_PEOPLE,
-        rows=tuple(tuple(one) for one in people[: asked.limit]),
+        rows=tuple(tuple(one) for one in people[: query.limit]),
         notes=(RULE, *_unfinished(found)),
     )
 

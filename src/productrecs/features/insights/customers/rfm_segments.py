@@ -187,13 +187,13 @@ def purchase_histories(
 
 def _together(pages: Iterable[OrderLines]) -> OrderLines:
     none = np.zeros(0, np.int64)
-    kept = [OrderLines(none, none, none, np.zeros(0), np.zeros(0, np.bool_)), *pages]
+    all_pages = [OrderLines(none, none, none, np.zeros(0), np.zeros(0, np.bool_)), *pages]
     return OrderLines(
-        np.concatenate([page.people for page in kept]),
-        np.concatenate([page.orders for page in kept]),
-        np.concatenate([page.days for page in kept]),
-        np.concatenate([page.values for page in kept]),
-        np.concatenate([page.bought for page in kept]),
+        np.concatenate([page.people for page in all_pages]),
+        np.concatenate([page.orders for page in all_pages]),
+        np.concatenate([page.days for page in all_pages]),
+        np.concatenate([page.values for page in all_pages]),
+        np.concatenate([page.bought for page in all_pages]),
     )
 
 

@@ -61,7 +61,7 @@ DAILY: Final = ("day",)
 _DAY: Final = Definition("day", "day", "the result as it was at the end of that day")
 
 
-def experiment_report(database: Database, store: Store, asked: ReportQuery) -> Report:
+def experiment_report(database: Database, store: Store, query: ReportQuery) -> Report:
     """Return the newest result of a test that the background has worked out.
 
     The means are adjusted for what visitors bought before they were met (CUPED).
@@ -69,13 +69,13 @@ def experiment_report(database: Database, store: Store, asked: ReportQuery) -> R
     Raises:
         ReportError: for another grouping than by day.
     """
-    if asked.by not in {(), DAILY}:
+    if query.by not in {(), DAILY}:
         message = "a holdout test is reported as it is now, or by day: as it was on each"
         raise ReportError(message)
-    test = asked.test or store.settings.holdout_test
+    test = query.test or store.settings.holdout_test
     with database.reading() as connection:
         repository = ExperimentRepository(connection, store.store_id)
-        most = asked.limit if asked.by else 1
+        most = query.limit if query.by else 1
         results, tests = repository.results(test, most), repository.tests()
     title = f"Holdout test {test!r}: with and without recommendations"
     if not results or not results[0].result["visitors_shown"]:
@@ -87,7 +87,7 @@ def experiment_report(database: Database, store: Store, asked: ReportQuery) -> R
         )
     found = results[0]
     rows = tuple(
-        (*((one.day,) if asked.by else ()), *_row(name, one.result["metrics"][name]))
+        (*((one.day,) if query.by else ()), *_row(name, one.result["metrics"][name]))
         for one in results
         for name in METRICS
         if name in one.result["metrics"]
@@ -96,7 +96,7 @@ def experiment_report(database: Database, store: Store, asked: ReportQuery) -> R
         name="experiment",
         title=title,
         figures=tuple(_figures(found)),
-        columns=(*((_DAY,) if asked.by else ()), *COLUMNS),
+        columns=(*((_DAY,) if query.by else ()), *COLUMNS),
         rows=rows,
         notes=(RULE, *_notes(store, found)),
     )
@@ -120,22 +120,22 @@ def _row(name: str, metric: dict[str, Any]) -> tuple[ReportValue, ...]:
 
 
 def _figures(found: StoredHoldoutResult) -> Iterator[Figure]:
-    told = found.result
-    began, last = iso(told["began_at"]), iso(found.computed_at)
+    result = found.result
+    began, last = iso(result["began_at"]), iso(found.computed_at)
     yield _figure("began", "time", began, "when the first visitor was assigned")
     yield _figure("worked_out", "time", last, "when this result was computed")
     for arm, words in (("shown", "shown recommendations"), ("held_out", "held out")):
-        visitors, bought = told[f"visitors_{arm}"], told[f"conversions_{arm}"]
+        visitors, bought = result[f"visitors_{arm}"], result[f"conversions_{arm}"]
         yield _figure(f"visitors_{arm}", "count", visitors, f"visitors who are {words}")
         yield _figure(f"conversions_{arm}", "count", bought, "those of them who bought")
     yield _figure(
         "mismatch_p",
         "number",
-        told["mismatch_p"],
+        result["mismatch_p"],
         f"the probability of such sizes by chance (chi-squared); below {SRM_P} is an alarm",
     )
     for name in METRICS:
-        metric = told["metrics"].get(name)
+        metric = result["metrics"].get(name)
         if metric:
             yield _figure(
                 f"visitors_more_{name}",
@@ -146,51 +146,52 @@ def _figures(found: StoredHoldoutResult) -> Iterator[Figure]:
 
 
 def _notes(store: Store, found: StoredHoldoutResult) -> Iterator[str]:
-    told = found.result
-    if told["is_mismatched"]:
+    result = found.result
+    if result["is_mismatched"]:
         yield (
             "ALARM: the sizes of the arms do not match the holdout share (sample ratio "
             "mismatch), so the result is not valid. Was holdout_percent changed during "
             "the test, or do pages request lists for one arm only? Start a new test: "
             f"productrecs settings {store.domain} holdout_test='another name'."
         )
-    if told["crossed"]:
+    if result["crossed"]:
         yield (
-            f"{told['crossed']} visitors seen in both arms are excluded: holdout_percent "
+            f"{result['crossed']} visitors seen in both arms are excluded: holdout_percent "
             "was changed during the test. Give the next test a new name."
         )
-    fewest = min(told["conversions_shown"], told["conversions_held_out"])
-    if fewest < GATE and not told["is_mismatched"]:
+    fewest = min(result["conversions_shown"], result["conversions_held_out"])
+    if fewest < GATE and not result["is_mismatched"]:
         yield (
             f"Collecting data: each arm needs {GATE} visitors who bought before a "
             f"difference is shown; the smaller one has {fewest}."
         )
-    yield from _power(told)
-    if told["order_cap"] is not None:
+    yield from _power(result)
+    if result["order_cap"] is not None:
         yield (
-            f"One order counts {told['order_cap']:,.2f} at most, the 99th percentile, so "
+            f"One order counts {result['order_cap']:,.2f} at most, the 99th percentile, so "
             "that a few large orders do not decide."
         )
-    if told["foreign_orders"]:
-        yield f"{told['foreign_orders']} orders in other currencies are not in the revenue."
+    if result["foreign_orders"]:
+        foreign = result["foreign_orders"]
+        yield f"{foreign} orders in other currencies are not in the revenue."
 
 
-def _power(told: dict[str, Any]) -> Iterator[str]:
-    visitors = told["visitors_shown"] + told["visitors_held_out"]
-    untold = {LiftVerdict.COLLECTING.value, LiftVerdict.OPEN.value}
+def _power(result: dict[str, Any]) -> Iterator[str]:
+    visitors = result["visitors_shown"] + result["visitors_held_out"]
+    without_conclusion = {LiftVerdict.COLLECTING.value, LiftVerdict.OPEN.value}
     more = {
         _MEANINGS[name]: one["visitors_more"]
-        for name, one in told["metrics"].items()
-        if one["verdict"] in untold
+        for name, one in result["metrics"].items()
+        if one["verdict"] in without_conclusion
     }
-    if told["is_mismatched"] or not more:
+    if result["is_mismatched"] or not more:
         return
     if None in more.values():
         yield "One arm has no purchase yet: the duration cannot be estimated."
         return
     most = max(more.values())
     if most:
-        pace = visitors / max(told["days"], 1.0)
+        pace = visitors / max(result["days"], 1.0)
         days = math.ceil(most / pace)
         yield (
             f"You need about {_rounded(most):,} more visitors to show a lift of "

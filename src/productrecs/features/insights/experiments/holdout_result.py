@@ -80,7 +80,7 @@ def holdout_result(
     chance = sample_ratio_p(shown, held_out, held_out_share) if held_out_share else None
     is_mismatched = chance is not None and chance < SRM_P
     bought = conversions(arms) if len(arms.shown) else (0, 0)
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "began_at": found.began_at,
         "days": max(0.0, (now_ms - found.began_at) / 86_400_000) if shown + held_out else 0,
         "held_out_share": held_out_share or None,
@@ -97,24 +97,24 @@ def holdout_result(
         "metrics": {},
     }
     if min(shown, held_out) < _FEWEST:
-        return told
+        return result
     for name, values in zip(METRICS, (arms.converted, arms.revenue), strict=True):
         one = difference(arms.shown, values, arms.before)
-        said = LiftVerdict.SUPPRESSED if is_mismatched else verdict(arms, one)
-        told["metrics"][name] = _metric(arms, one, said)
-    return told
+        conclusion = LiftVerdict.SUPPRESSED if is_mismatched else verdict(arms, one)
+        result["metrics"][name] = _metric(arms, one, conclusion)
+    return result
 
 
-def _metric(arms: Arms, one: Difference, said: LiftVerdict) -> dict[str, Any]:
+def _metric(arms: Arms, one: Difference, conclusion: LiftVerdict) -> dict[str, Any]:
     """Return a difference as plain values; what may not be said yet is left out."""
     count = len(arms.shown)
     effect = TARGET_LIFT * one.held_out_mean
     needed = visitors_needed(one.variance, count, effect)
-    is_told = said not in {LiftVerdict.COLLECTING, LiftVerdict.SUPPRESSED}
+    is_told = conclusion not in {LiftVerdict.COLLECTING, LiftVerdict.SUPPRESSED}
     return {
-        "verdict": said.value,
-        "shown": one.shown_mean if said is not LiftVerdict.SUPPRESSED else None,
-        "held_out": one.held_out_mean if said is not LiftVerdict.SUPPRESSED else None,
+        "verdict": conclusion.value,
+        "shown": one.shown_mean if conclusion is not LiftVerdict.SUPPRESSED else None,
+        "held_out": one.held_out_mean if conclusion is not LiftVerdict.SUPPRESSED else None,
         "difference": one.value if is_told else None,
         "low": one.low if is_told else None,
         "high": one.high if is_told else None,

@@ -40,7 +40,7 @@ _COLUMNS: Final = (
 
 
 def health_report(
-    database: Database, store: Store, asked: ReportQuery, now_ms: int
+    database: Database, store: Store, query: ReportQuery, now_ms: int
 ) -> Report:
     """Return the live events of the last 48 hours, and what is wrong with the newest."""
     last = now_ms // HOUR_MS
@@ -72,7 +72,7 @@ def health_report(
         title="Data from the store",
         figures=tuple(figures),
         columns=_COLUMNS,
-        rows=tuple(_row(hour, counts) for hour in hours)[: asked.limit],
+        rows=tuple(_row(hour, counts) for hour in hours)[: query.limit],
         notes=tuple(_notes(database, store, now_ms, examples)),
     )
 

@@ -42,9 +42,9 @@ def apart(name: str, unit: str) -> tuple[Definition, Definition]:
     )
 
 
-def parted(whole: float, clicked: float) -> tuple[float, float, float]:
+def parted(total: float, clicked: float) -> tuple[float, float, float]:
     """Return a total with its parts: what followed a click, and what was seen only."""
-    return whole, clicked, round(whole - clicked, 6)
+    return total, clicked, round(total - clicked, 6)
 
 
 GROUPS: Final = {
@@ -253,7 +253,7 @@ def _row(one: Impact) -> tuple[ReportValue, ...]:
 
 
 def _figures(
-    groups: Sequence[Impact], whole: Sequence[StoreTotals], own: str
+    groups: Sequence[Impact], totals: Sequence[StoreTotals], own: str
 ) -> Iterable[Figure]:
     shown = sum(one.shown or 0 for one in groups)
     clicked = sum(one.clicked or 0 for one in groups)
@@ -270,7 +270,7 @@ def _figures(
     by_currency: dict[str, list[AttributedTotals]] = defaultdict(list)
     for one in groups:
         by_currency[one.currency].append(one.credits)
-    everything = _by_currency(whole, own)
+    everything = _by_currency(totals, own)
     for currency in sorted(everything, key=lambda name: (name != own, name)):
         credits_ = total(by_currency[currency])
         suffix = "" if currency == own else f"_{currency.lower()}"
@@ -290,8 +290,8 @@ def _in_currency(
         "credited add-to-carts / all live add-to-carts",
     )
     parts = parted(orders, all_of_it.orders_clicked)
-    told = "live orders with a credited line"
-    yield from _in_parts(("orders", suffix), "count", parts, told)
+    meaning = "live orders with a credited line"
+    yield from _in_parts(("orders", suffix), "count", parts, meaning)
     yield _figure(
         f"orders_share{suffix}",
         "share",
@@ -299,11 +299,11 @@ def _in_currency(
         "live orders with a credited line / all live orders",
     )
     parts = parted(credits_.revenue, credits_.revenue_clicked)
-    told = f"credited revenue in {currency}"
-    yield from _in_parts(("revenue", suffix), "money", parts, told)
+    meaning = f"credited revenue in {currency}"
+    yield from _in_parts(("revenue", suffix), "money", parts, meaning)
     shares = [share_of(part, all_of_it.revenue) for part in parts]
-    told = f"credited revenue / all live revenue in {currency}"
-    yield from _in_parts(("revenue_share", suffix), "share", shares, told)
+    meaning = f"credited revenue / all live revenue in {currency}"
+    yield from _in_parts(("revenue_share", suffix), "share", shares, meaning)
     yield _figure(
         f"order_value{suffix}",
         "money",
@@ -321,9 +321,9 @@ def _in_parts(
         yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{which}")
 
 
-def _by_currency(whole: Sequence[StoreTotals], own: str) -> dict[str, StoreTotals]:
+def _by_currency(totals: Sequence[StoreTotals], own: str) -> dict[str, StoreTotals]:
     found = {own: _none(own)}
-    for one in whole:
+    for one in totals:
         currency = one.currency or own
         before = found.get(currency, _none(currency))
         found[currency] = StoreTotals(

@@ -136,10 +136,10 @@ class ImpactRepository:
 
         Who was met in several groups, or on several days, counts once in each of `by`.
         """
-        kept = shopper_days.c
-        query = sa.select(*(kept[name] for name in by), kept.shown, kept.clicked).where(
-            kept.store_id == self._store_id, *_within(shopper_days, period)
-        )
+        columns = shopper_days.c
+        query = sa.select(
+            *(columns[name] for name in by), columns.shown, columns.clicked
+        ).where(columns.store_id == self._store_id, *_within(shopper_days, period))
         met: dict[Key, list[tuple[bytes, bytes]]] = defaultdict(list)
         for *key, shown, clicked in self._connection.execute(query):
             met[tuple(key)].append((shown, clicked))

@@ -66,14 +66,14 @@ async def connect(request: Request) -> Response:
     named.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    said = parse_introduction(await body_if_any(request))
+    introduction = parse_introduction(await body_if_any(request))
     store_id, clock = exchange.known_caller.store.store_id, exchange.context.clock
 
     def carry_out(work: WriteTransaction) -> ShopConnection:
         AccountRepository(work.connection).hold(store_id)
         repository = ConnectionRepository(work.connection, store_id)
         known = repository.find()
-        connected = known.with_plugin_details(said, clock())
+        connected = known.with_plugin_details(introduction, clock())
         if connected != known:
             repository.put(connected)
         return connected

@@ -77,12 +77,12 @@ async def init_engines(request: Request) -> Response:
     store has sent something to learn from; then it is ready within a minute, by itself.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    said = parse_engines_init(await body_if_any(request))
+    options = parse_engines_init(await body_if_any(request))
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
     def carry_out(work: WriteTransaction) -> str:
-        _note(work, store_id, said)
+        _note(work, store_id, options)
         training = TrainingRepository(work.connection, store_id)
         if training.serving() is not None:
             return READY
@@ -171,11 +171,11 @@ async def _enqueue(exchange: RequestContext, kind: str) -> str:
     return await change(exchange, carry_out)
 
 
-def _note(work: WriteTransaction, store_id: StoreId, said: EnginesInitBody) -> None:
+def _note(work: WriteTransaction, store_id: StoreId, options: EnginesInitBody) -> None:
     accounts = AccountRepository(work.connection)
     accounts.hold(store_id)
-    if said.currency is not None:
-        accounts.merge_settings(store_id, {"currency": said.currency})
-    if said.store_url is not None:
+    if options.currency is not None:
+        accounts.merge_settings(store_id, {"currency": options.currency})
+    if options.store_url is not None:
         connections = ConnectionRepository(work.connection, store_id)
-        connections.put(connections.find().with_store_url(said.store_url))
+        connections.put(connections.find().with_store_url(options.store_url))

@@ -105,13 +105,13 @@ async def change_widget_config(
     kept for the theme. Changes at the same time are merged one after the other.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    said = parse_widget_config(await body_of(request))
+    requested = parse_widget_config(await body_of(request))
     store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
     clock = exchange.context.clock
 
     def carry_out(work: WriteTransaction) -> WidgetConfig:
         repository = WidgetRepository(work.connection, store_id)
-        return repository.change(widget_type, said, clock())
+        return repository.change(widget_type, requested, clock())
 
     content = config_body(widget_type, await change(exchange, carry_out))
     return Response(content, media_type="application/json")

@@ -48,27 +48,27 @@ class CompressedScript:
         self._compressor = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)
         self._compressed = self._compressor.compress(self._body)
 
-    def plain(self, told: bytes) -> bytes:
-        """Return the script, called with `told`."""
-        return b"%b(%b);\n" % (self._body, told)
+    def plain(self, variables: bytes) -> bytes:
+        """Return the script, called with `variables`."""
+        return b"%b(%b);\n" % (self._body, variables)
 
-    def compressed(self, told: bytes) -> bytes:
+    def compressed(self, variables: bytes) -> bytes:
         """Return the same in gzip; only its end is compressed anew."""
         rest = self._compressor.copy()
-        return self._compressed + rest.compress(b"(%b);\n" % told) + rest.flush()
+        return self._compressed + rest.compress(b"(%b);\n" % variables) + rest.flush()
 
-    def in_brotli(self, told: bytes) -> bytes:
+    def in_brotli(self, variables: bytes) -> bytes:
         """Return the same in brotli: its end follows as it is (RFC 7932, section 9.2)."""
-        end = b"(%b);\n" % told
+        end = b"(%b);\n" % variables
         # A meta-block that is not compressed: not the last (1 bit), the length in 4 nibbles
         # (2 bits of 0), the length less 1 (16 bits), not compressed (1 bit), whole bytes.
         head = (len(end) - 1) << 3 | 1 << 19
         return self._in_brotli + head.to_bytes(3, "little") + end + b"\x03"  # empty, last
 
-    def tag(self, told: bytes, coding: str) -> str:
+    def tag(self, variables: bytes, coding: str) -> str:
         """Return what tells this script, in this coding, from any other."""
         digest = self._digest.copy()
-        digest.update(told)
+        digest.update(variables)
         return f'"{digest.hexdigest()[:20]}{coding}"'
 
 
@@ -79,17 +79,17 @@ def load_script(name: str) -> CompressedScript:
 
 
 def send_script(
-    request: Request, script: CompressedScript, told: bytes, cache: str
+    request: Request, script: CompressedScript, variables: bytes, cache: str
 ) -> Response:
-    """Return a script, called with `told`, in the best coding that the caller reads."""
+    """Return a script, called with `variables`, in the best accepted encoding."""
     wanted = request.headers.get("accept-encoding", "").lower()
     coding = "br" if _BROTLI.search(wanted) else "gzip" if accepts_gzip(request) else ""
-    tag = script.tag(told, f"-{coding}" if coding else "")
+    tag = script.tag(variables, f"-{coding}" if coding else "")
     headers = {**HEADERS, "etag": tag, "cache-control": cache}
     if matches_etag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
     if not coding:
-        return Response(script.plain(told), media_type=SCRIPT, headers=headers)
+        return Response(script.plain(variables), media_type=SCRIPT, headers=headers)
     headers["content-encoding"] = coding
-    body = script.in_brotli(told) if coding == "br" else script.compressed(told)
+    body = script.in_brotli(variables) if coding == "br" else script.compressed(variables)
     return Response(body, media_type=SCRIPT, headers=headers)

@@ -261,9 +261,9 @@ def _answers(words: str) -> str:
         f"<span>{escape(snippet(one, words).replace(BASE, ''))}</span></a></li>\n"
         for one in found
     )
-    told = f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
+    answers = f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
     return (
-        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{told}"
+        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{answers}"
         "<p><a href='/guides'>All guides</a></p></main>"
     )
 

@@ -90,20 +90,20 @@ async def live(request: Request, *, seen: SeenQuery = False) -> Response:
     For a supervisor that starts again what does not answer. With `seen=true` it also tells
     how the request came here, for whoever sets up a proxy.
     """
-    told: dict[str, object] = {"ok": True}
+    body: dict[str, object] = {"ok": True}
     if seen:
         headers = request.headers
-        told["seen"] = {
+        body["seen"] = {
             "scheme": _last(headers.get("x-forwarded-proto")),
             "host": headers.get("host"),
             "client": _last(headers.get("x-forwarded-for")),
         }
-    return Response(_encode(told), media_type="application/json")
+    return Response(_encode(body), media_type="application/json")
 
 
-def _last(told: str | None) -> str | None:
+def _last(value: str | None) -> str | None:
     """Return what the nearest proxy added to a header that each of them may add to."""
-    return told.split(",")[-1].strip() or None if told else None
+    return value.split(",")[-1].strip() or None if value else None
 
 
 @router.get(
@@ -127,8 +127,8 @@ async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
         fitness = Readiness({**fitness.warnings, **fitness.reasons})
     if fitness.reasons:
         return not_ready(request, fitness)
-    told = {"ok": True, "checks": fitness.checks()}
-    return Response(_encode(told), media_type="application/json")
+    body = {"ok": True, "checks": fitness.checks()}
+    return Response(_encode(body), media_type="application/json")
 
 
 def not_ready(request: Request, fitness: Readiness) -> Response:

@@ -159,7 +159,7 @@ def _load() -> "Callable[[str, Scope, Receive, Send], Awaitable[None]]":
 
 def _plain(scope: "Scope") -> "Scope":
     """Return the scope with what is known of the body: JSON it is, and JSON is answered."""
-    said = [
+    texts = [
         (name, value)
         for name, value in scope["headers"]
         if name not in {b"content-type", b"accept"}
@@ -168,4 +168,4 @@ def _plain(scope: "Scope") -> "Scope":
         (b"content-type", b"application/json"),
         (b"accept", b"application/json, text/event-stream"),
     ]
-    return {**scope, "headers": [*said, *ours]}
+    return {**scope, "headers": [*texts, *ours]}

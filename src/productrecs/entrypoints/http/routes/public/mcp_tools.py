@@ -76,28 +76,28 @@ def list_docs(base: str, _: _NoArguments) -> dict[str, object]:
     }
 
 
-def read_doc(base: str, asked: _Which) -> dict[str, object]:
+def read_doc(base: str, arguments: _Which) -> dict[str, object]:
     """Return a guide, or the part of a long one that begins at `offset`.
 
     Raises:
         UnknownGuideError: when there is none of this name.
     """
-    text = LIBRARY.text(asked.slug).replace(BASE, base)
-    start = min(max(asked.offset, 0), len(text))
+    text = LIBRARY.text(arguments.slug).replace(BASE, base)
+    start = min(max(arguments.offset, 0), len(text))
     end = start + PAGE
     return {
-        "slug": asked.slug,
-        "title": LIBRARY.guide(asked.slug).title,
-        "url": f"{base}/docs-md/{asked.slug}.md",
+        "slug": arguments.slug,
+        "title": LIBRARY.guide(arguments.slug).title,
+        "url": f"{base}/docs-md/{arguments.slug}.md",
         "markdown": text[start:end],
         "total_chars": len(text),
         "next_offset": end if end < len(text) else None,
     }
 
 
-def search_docs(base: str, asked: _Asked) -> dict[str, object]:
+def search_docs(base: str, arguments: _Asked) -> dict[str, object]:
     """Return the sections that answer best."""
-    limit, query = min(max(asked.limit, 1), _MOST), asked.query[:_LONGEST]
+    limit, query = min(max(arguments.limit, 1), _MOST), arguments.query[:_LONGEST]
     return {
         "results": [
             {
@@ -204,9 +204,9 @@ def _server(base: str) -> Server[Any]:
         return ListToolsResult(tools=list(TOOLS))
 
     async def call_tool(
-        _context: ServerRequestContext[Any], asked: CallToolRequestParams
+        _context: ServerRequestContext[Any], arguments: CallToolRequestParams
     ) -> CallToolResult:
-        return call(base, asked.name, asked.arguments or {})
+        return call(base, arguments.name, arguments.arguments or {})
 
     return Server(
         "productrecs-docs",
@@ -231,11 +231,11 @@ def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResul
         raise MCPError(INVALID_PARAMS, message)
     kind, tool = _CALLS[name]
     try:
-        told = tool(base, msgspec.convert(arguments, kind))
+        result = tool(base, msgspec.convert(arguments, kind))
     except (msgspec.ValidationError, UnknownGuideError) as error:
         return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
-    text = msgspec.json.encode(told).decode()
-    return CallToolResult(content=[TextContent(text=text)], structured_content=told)
+    text = msgspec.json.encode(result).decode()
+    return CallToolResult(content=[TextContent(text=text)], structured_content=result)
 
 
 @lru_cache(maxsize=1)

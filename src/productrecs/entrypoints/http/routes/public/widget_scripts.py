@@ -140,12 +140,12 @@ async def find_store_of(context: "Context", text: str) -> "Store | None":
 
 
 def _unknown(domain: str, status: int) -> Response:
-    said = (
+    message = (
         f"ProductRecs: there is no store {domain[:253]!r} here; use the domain as it was "
         "registered"
     )
     # In pure ASCII, so that it is one string in every engine.
-    body = f"console.warn({msgspec.json.encode(said).decode()});\n"
+    body = f"console.warn({msgspec.json.encode(message).decode()});\n"
     body = body.encode("ascii", "backslashreplace").decode("ascii")
     return Response(
         body,

@@ -147,7 +147,7 @@ SuggestQuery = Annotated[
 
 
 def listing_of(  # noqa: PLR0913 - one a query parameter
-    asked: SearchRequest,
+    search: SearchRequest,
     *,
     filters: list[str],
     facets: str,
@@ -165,7 +165,7 @@ def listing_of(  # noqa: PLR0913 - one a query parameter
     if not counts and not highlight and not suggest:
         return None
     return ResultsPageRequest(
-        request=asked,
+        request=search,
         filters=_read_filters(filters),
         facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
         sort=sort or Sort.RELEVANCE,

@@ -174,8 +174,8 @@ def _summary(database: Database, store: Store) -> bytes:
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).run()
     settings = store.settings
-    told = store_summary(run, settings.currency, enabled=settings.demand_forecast)
-    return _encode(told)
+    summary = store_summary(run, settings.currency, enabled=settings.demand_forecast)
+    return _encode(summary)
 
 
 def _item(database: Database, store: Store, item_id: str, now_ms: int) -> bytes:

@@ -53,9 +53,9 @@ async def declared_look(
     look = opened.looks.newest.get(item_id)
     if look is None:
         return conditional_reply(request, NOTHING, 0)
-    told = _told(look, _image_url(request, store, look), opened, context.clock())
+    reply = _told(look, _image_url(request, store, look), opened, context.clock())
     # Prices in it are those of this second, so a browser asks each time.
-    return conditional_reply(request, b'{"look":%b}' % _encode(told), 0)
+    return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
 
 
 def _told(look: Look, image_url: str, opened: CachedStore, now_ms: int) -> dict[str, Any]:
@@ -72,10 +72,10 @@ def _told(look: Look, image_url: str, opened: CachedStore, now_ms: int) -> dict[
 
 def _image_url(request: Request, store: Store, look: Look) -> str:
     """Return where a look's picture is: elsewhere, or here."""
-    kept = look.content.picture_id
-    if not kept:
+    picture_id = look.content.picture_id
+    if not picture_id:
         return look.content.image_url
-    path = LOOK_PICTURE_PATH.format(store_domain=store.domain, picture_id=kept)
+    path = LOOK_PICTURE_PATH.format(store_domain=store.domain, picture_id=picture_id)
     return base_url_of(request) + path
 
 

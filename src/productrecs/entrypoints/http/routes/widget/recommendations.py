@@ -124,7 +124,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     where it may not be shown.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    asked = RecommendationRequest(
+    wanted = RecommendationRequest(
         source=source,
         num=num or exchange.known_caller.store.settings.rec_num,
         item_id=item_id or None,
@@ -134,10 +134,10 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         shown=shown,
         with_anchor=anchor,
     )
-    _check(asked, item_ids)
-    _check_excluded(asked.excluded, excluded)
+    _check(wanted, item_ids)
+    _check_excluded(wanted.excluded, excluded)
     opened = await exchange.context.shops.open(exchange.known_caller.store)
-    body = await answer_list(exchange.context, opened, asked)
+    body = await answer_list(exchange.context, opened, wanted)
     return Response(body, media_type="application/json")
 
 
@@ -170,8 +170,8 @@ async def declared_trending(
     left_out = _ids(excluded)
     _check_excluded(left_out, excluded)
     opened = await exchange.context.shops.open(store)
-    asked = TrendingRequest(num or store.settings.rec_num, user_id, left_out)
-    body = await answer_trending(exchange.context, opened, asked)
+    wanted = TrendingRequest(num or store.settings.rec_num, user_id, left_out)
+    body = await answer_trending(exchange.context, opened, wanted)
     return Response(body, media_type="application/json")
 
 
@@ -216,52 +216,52 @@ def parse_trending_request(
 
 
 def answer_immediately(
-    context: Context, opened: CachedStore, asked: RecommendationRequest
+    context: Context, opened: CachedStore, wanted: RecommendationRequest
 ) -> bytes | None:
     """Return the body of a reply that need not be waited for; None for any other.
 
     Raises:
         StorageError: when the database could not answer.
     """
-    if not asked.identities:
-        return _with_anchor(_for_anybody(context, opened, asked), context, opened, asked)
+    if not wanted.identities:
+        return _with_anchor(_for_anybody(context, opened, wanted), context, opened, wanted)
     if context.reading is not None or opened.shop.settings.holdout_percent:
         return None
-    histories = [opened.histories.of(name, context.reader) for name in asked.identities]
-    body = _personal(context, opened, asked, histories)
-    return _with_anchor(body, context, opened, asked)
+    histories = [opened.histories.of(name, context.reader) for name in wanted.identities]
+    body = _personal(context, opened, wanted, histories)
+    return _with_anchor(body, context, opened, wanted)
 
 
 async def answer_list(
-    context: Context, opened: CachedStore, asked: RecommendationRequest
+    context: Context, opened: CachedStore, wanted: RecommendationRequest
 ) -> bytes:
     """Return the body of a reply; one that names no shopper may be a moment old."""
-    body = await _list(context, opened, asked)
-    return _with_anchor(body, context, opened, asked)
+    body = await _list(context, opened, wanted)
+    return _with_anchor(body, context, opened, wanted)
 
 
 async def _list(
-    context: Context, opened: CachedStore, asked: RecommendationRequest
+    context: Context, opened: CachedStore, wanted: RecommendationRequest
 ) -> bytes:
-    if not asked.identities:
-        return _for_anybody(context, opened, asked)
+    if not wanted.identities:
+        return _for_anybody(context, opened, wanted)
     if not opened.shop.settings.holdout_percent:
-        histories = await _histories(context, opened, asked.identities)
-        return _personal(context, opened, asked, histories)
+        histories = await _histories(context, opened, wanted.identities)
+        return _personal(context, opened, wanted, histories)
     # Together, so that a database that hangs is waited for once.
     held_out, histories = await asyncio.gather(
-        _is_held_out(context, opened, asked.identities),
-        _histories(context, opened, asked.identities),
+        _is_held_out(context, opened, wanted.identities),
+        _histories(context, opened, wanted.identities),
     )
-    return EMPTY_LIST if held_out else _personal(context, opened, asked, histories)
+    return EMPTY_LIST if held_out else _personal(context, opened, wanted, histories)
 
 
 async def answer_trending(
-    context: Context, opened: CachedStore, asked: TrendingRequest
+    context: Context, opened: CachedStore, wanted: TrendingRequest
 ) -> bytes:
     """Return the body of trending's reply; whose id it is asks for the holdout alone."""
-    num, excluded = asked.num, asked.excluded
-    identities = _identities(None, asked.user_id)
+    num, excluded = wanted.num, wanted.excluded
+    identities = _identities(None, wanted.user_id)
     if (
         identities
         and opened.shop.settings.holdout_percent
@@ -272,22 +272,22 @@ async def answer_trending(
     if excluded:
         picks = trending_list(opened.shop, num, now_ms, excluded)
         return recommendations_body(picks, opened.shop.catalog.cards)
-    untold = NoFingerprint()  # all that sells moves this list
+    no_fingerprint = NoFingerprint()  # all that sells moves this list
     return _kept_or(
-        opened, now_ms, num, lambda: trending_list(opened.shop, num, now_ms), untold
+        opened, now_ms, num, lambda: trending_list(opened.shop, num, now_ms), no_fingerprint
     )
 
 
 def _with_anchor(
-    body: bytes, context: Context, opened: CachedStore, asked: RecommendationRequest
+    body: bytes, context: Context, opened: CachedStore, wanted: RecommendationRequest
 ) -> bytes:
     """Return the reply with the product of the page, where it was asked for."""
-    if not asked.with_anchor:
+    if not wanted.with_anchor:
         return body
     shop = opened.shop
-    number = shop.catalog.number(asked.item_id or "")
-    placement = Placement.CART if asked.basket else Placement.PRODUCT
-    eligible = shop.eligible(context.clock(), placement, asked.source)
+    number = shop.catalog.number(wanted.item_id or "")
+    placement = Placement.CART if wanted.basket else Placement.PRODUCT
+    eligible = shop.eligible(context.clock(), placement, wanted.source)
     if number is None or not eligible.shows(number):
         return with_anchor(body, None)
     return with_anchor(body, shop.catalog.cards[number])
@@ -296,10 +296,10 @@ def _with_anchor(
 def _personal(
     context: Context,
     opened: CachedStore,
-    asked: RecommendationRequest,
+    wanted: RecommendationRequest,
     histories: Sequence[ShopperHistory],
 ) -> bytes:
-    picks = _picked(context, opened, asked, histories, context.clock())
+    picks = _picked(context, opened, wanted, histories, context.clock())
     return recommendations_body(picks, opened.shop.catalog.cards)
 
 
@@ -316,20 +316,27 @@ async def _is_held_out(
 
 
 def _for_anybody(
-    context: Context, opened: CachedStore, asked: RecommendationRequest
+    context: Context, opened: CachedStore, wanted: RecommendationRequest
 ) -> bytes:
     now_ms, shop = context.clock(), opened.shop
-    if asked.excluded:  # as many lists as there are pages: not worth their place
-        picks = _picked(context, opened, asked, (), now_ms)
+    if wanted.excluded:  # as many lists as there are pages: not worth their place
+        picks = _picked(context, opened, wanted, (), now_ms)
         return recommendations_body(picks, shop.catalog.cards)
     day = exploration_day(shop, now_ms)
-    key = (asked.source.value, asked.num, asked.shown, asked.item_id, asked.basket, day)
+    key = (
+        wanted.source.value,
+        wanted.num,
+        wanted.shown,
+        wanted.item_id,
+        wanted.basket,
+        day,
+    )
     return _kept_or(
         opened,
         now_ms,
         key,
-        lambda: _picked(context, opened, asked, (), now_ms),
-        ListFingerprint(shop, asked, now_ms),
+        lambda: _picked(context, opened, wanted, (), now_ms),
+        ListFingerprint(shop, wanted, now_ms),
     )
 
 
@@ -359,7 +366,7 @@ def _kept_or(
 def _picked(
     context: Context,
     opened: CachedStore,
-    asked: RecommendationRequest,
+    wanted: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> list[Pick]:
@@ -368,8 +375,8 @@ def _picked(
     def note(decision: Decision) -> None:
         context.exploration_log.note(shop.catalog.store_id, decision, now_ms)
 
-    picks = recommend(shop, asked, histories, now_ms, note)
-    context.request_metrics.listed(asked.source, is_empty=not picks)
+    picks = recommend(shop, wanted, histories, now_ms, note)
+    context.request_metrics.listed(wanted.source, is_empty=not picks)
     return picks
 
 
@@ -404,12 +411,12 @@ def _check_excluded(excluded: Sequence[str], given: str | None) -> None:
         raise BodyError([Problem(("query", "exclude"), message, "too_long", input=given)])
 
 
-def _check(asked: RecommendationRequest, item_ids: str | None) -> None:
-    if len(asked.basket) > MAX_ANCHORS:
+def _check(wanted: RecommendationRequest, item_ids: str | None) -> None:
+    if len(wanted.basket) > MAX_ANCHORS:
         message = f"a cart may name at most {MAX_ANCHORS} items"
         problem = Problem(("query", "item_ids"), message, "too_long", input=item_ids)
         raise BodyError([problem])
-    if asked.source is Source.SIMILAR and asked.item_id is None:
+    if wanted.source is Source.SIMILAR and wanted.item_id is None:
         message = "similar needs item_id: the product to find similar products for"
         problem = Problem(("query", "item_id"), message, "missing", input=None)
         raise BodyError([problem])

@@ -128,9 +128,9 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     query, and ask what it may become; what was not asked for is not in the reply.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    asked = SearchRequest(truncate_query(q), num, in_stock)
+    search = SearchRequest(truncate_query(q), num, in_stock)
     listing = listing_of(
-        asked,
+        search,
         filters=filters,
         facets=facets,
         sort=sort,
@@ -141,7 +141,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     opened = await exchange.context.shops.open(exchange.known_caller.store)
     named = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
     who = searcher_of_scope(request.scope, named)
-    reply = await answer_search(exchange.context, opened, listing or asked, who)
+    reply = await answer_search(exchange.context, opened, listing or search, who)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
 
@@ -160,22 +160,22 @@ def parse_search_request(query: Mapping[str, str]) -> SearchRequest | None:
 def cached_search(
     context: Context,
     opened: CachedStore,
-    asked: SearchRequest | ResultsPageRequest,
+    search: SearchRequest | ResultsPageRequest,
     who: Searcher,
 ) -> SearchReply | None:
     """Return what was found a moment ago, and count the search as `who`'s; else None."""
-    kept = opened.searches.get(_moment(opened, context.clock()), asked)
-    if kept is None:
+    cached = opened.searches.get(_moment(opened, context.clock()), search)
+    if cached is None:
         return None
-    reply = _unpacked(kept)
-    _note(context, opened, asked, reply, who)
+    reply = _unpacked(cached)
+    _note(context, opened, search, reply, who)
     return reply
 
 
 async def answer_search(
     context: Context,
     opened: CachedStore,
-    asked: SearchRequest | ResultsPageRequest,
+    search: SearchRequest | ResultsPageRequest,
     who: Searcher,
 ) -> SearchReply:
     """Return the reply to a search, and count it as `who`'s.
@@ -184,24 +184,24 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
-    kept = cached_search(context, opened, asked, who)
-    if kept is not None:
-        return kept
+    cached = cached_search(context, opened, search, who)
+    if cached is not None:
+        return cached
     now_ms = context.clock()
     moment = _moment(opened, now_ms)
-    if isinstance(asked, ResultsPageRequest):
-        reply = await _browsed(context, opened, asked, now_ms)
-    elif not asked.query.strip():
-        reply = SearchReply(_trending(opened, asked, now_ms))
+    if isinstance(search, ResultsPageRequest):
+        reply = await _browsed(context, opened, search, now_ms)
+    elif not search.query.strip():
+        reply = SearchReply(_trending(opened, search, now_ms))
     else:
-        reply = await context.search_pool.run(lambda: _found(opened, asked, now_ms))
-    return _told(context, opened, asked, reply, who, moment)
+        reply = await context.search_pool.run(lambda: _found(opened, search, now_ms))
+    return _told(context, opened, search, reply, who, moment)
 
 
 def _told(
     context: Context,
     opened: CachedStore,
-    asked: SearchRequest | ResultsPageRequest,
+    search: SearchRequest | ResultsPageRequest,
     reply: SearchReply,
     who: Searcher,
     moment: SearchState,
@@ -211,22 +211,22 @@ def _told(
     context.request_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_NOTHING)
     )
-    _note(context, opened, asked, reply, who)
+    _note(context, opened, search, reply, who)
     # Rules begin and end by the clock, which makes no other moment.
     if not opened.said.rules and are_same_inputs(moment, _moment(opened, context.clock())):
-        opened.searches.put(moment, asked, _packed(reply))
+        opened.searches.put(moment, search, _packed(reply))
     return reply
 
 
 def _note(
     context: Context,
     opened: CachedStore,
-    asked: SearchRequest | ResultsPageRequest,
+    search: SearchRequest | ResultsPageRequest,
     reply: SearchReply,
     who: Searcher,
 ) -> None:
     """Count a search for words; further pages of one are not another."""
-    query = asked.query if isinstance(asked, SearchRequest) else asked.first_query
+    query = search.query if isinstance(search, SearchRequest) else search.first_query
     if query and not query.isspace():
         leads = any(name == _REDIRECT for name, _ in reply.headers)
         is_empty = reply.body.startswith(_NOTHING) and not leads
@@ -278,17 +278,17 @@ def _written(
 
 def _packed(reply: SearchReply) -> bytes:
     """Return a reply without redirects as bytes, to keep it."""
-    told = reply.headers[0][1] if reply.headers else b""
-    return told + b"\n" + reply.body
+    header = reply.headers[0][1] if reply.headers else b""
+    return header + b"\n" + reply.body
 
 
-def _unpacked(kept: bytes) -> SearchReply:
-    told, _, body = kept.partition(b"\n")
-    return SearchReply(body, ((_RELAXED, told),) if told else ())
+def _unpacked(packed: bytes) -> SearchReply:
+    header, _, body = packed.partition(b"\n")
+    return SearchReply(body, ((_RELAXED, header),) if header else ())
 
 
-def _found(opened: CachedStore, asked: SearchRequest, now_ms: int) -> SearchReply:
-    found = find_products(_searchable(opened), asked, now_ms)
+def _found(opened: CachedStore, search: SearchRequest, now_ms: int) -> SearchReply:
+    found = find_products(_searchable(opened), search, now_ms)
     body = search_body(found.hits, opened.shop.catalog.cards)
     return SearchReply(body, _headers(found.relaxed, found.address))
 
@@ -302,10 +302,10 @@ def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
     return headers
 
 
-def _trending(opened: CachedStore, asked: SearchRequest, now_ms: int) -> bytes:
-    visible = _searchable(opened).visible(now_ms, in_stock=asked.in_stock)
+def _trending(opened: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
+    visible = _searchable(opened).visible(now_ms, in_stock=search.in_stock)
     return trending_search_body(
-        trending_among(opened.shop, visible, asked.num), opened.shop.catalog.cards
+        trending_among(opened.shop, visible, search.num), opened.shop.catalog.cards
     )
 
 
