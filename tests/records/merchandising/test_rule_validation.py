@@ -81,7 +81,7 @@ def test_a_rule_is_kept_in_normal_form() -> None:
         (
             RuleContent(RuleAction.PIN, RuleTarget(("a", "b")), position=20),
             "items",
-            "behind 20",
+            "after position 20",
         ),
         (RuleContent(RuleAction.BOOST, SALE, starts="soon"), "starts", "ISO date"),
         (RuleContent(RuleAction.BOOST, SALE, ends="2026-02-30"), "ends", "ISO date"),

@@ -60,7 +60,7 @@ def test_an_empty_file_means_our_plans() -> None:
     ("text", "words"),
     [
         ("[starter", "not valid TOML"),
-        ("starter = 3", "starter is no table"),
+        ("starter = 3", "starter is not a table"),
         ("[Gold]\nmonthly_calls = 1", "'Gold' is not a valid name of a plan"),
         ("[starter]\ncalls = 1", r"\[starter\] says calls; a plan has monthly_calls"),
         ("[gold]\nmonthly_calls = 1", r"\[gold\] lacks catalog_items"),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 MAX_DAYS_OF_COVER: Final = 365.0
-"""Days of cover beyond which nobody can say."""
+"""The most days of cover that are reported; beyond that the estimate means nothing."""
 
 _TOO_LITTLE: Final = 1e-9
 

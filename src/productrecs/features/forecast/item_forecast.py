@@ -60,7 +60,7 @@ def item_forecast_reply(
 
 
 def is_newer(item: ItemForecast, run: ForecastRun) -> bool:
-    """Return whether an item came after the run, which therefore says nothing of it."""
+    """Return whether an item was added after the run, which has no forecast for it."""
     return not item.days and item.created_at >= run.generated_at
 
 

@@ -77,13 +77,13 @@ COLUMNS: Final = (
 def demand_report(
     database: Database, store: Store, query: ReportQuery, now_ms: int
 ) -> Report:
-    """Return what to do about each product, alerts of most money first.
+    """Return what to do about each product, sorted by the money at stake.
 
-    `asked.by` may name one other order: stockout_date, order_date, expected_28_days or
+    `query.by` may name another order: stockout_date, order_date, expected_28_days or
     overstock_value.
 
     Raises:
-        ReportError: for another.
+        ReportError: for any other order.
     """
     order = _order(query)
     with database.reading() as connection:
@@ -112,10 +112,10 @@ def demand_report(
 
 
 def forecast_report(database: Database, store: Store, query: ReportQuery) -> Report:
-    """Return the store's days ahead, and how right such forecasts were.
+    """Return the store's forecast by day, with its accuracy in past weeks.
 
     Raises:
-        ReportError: when it is asked in another order.
+        ReportError: when another order is requested.
     """
     if query.by:
         message = "the forecast has one row per day and no other order"

@@ -84,7 +84,7 @@ class StockedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StockedItems:
-    """Every forecast item of the catalog, by its id, and what it is expected to sell."""
+    """The forecast items of the catalog: id, stock and expected sales."""
 
     items: Sequence[StockedItem]
     means: Floats  # [items, days]
@@ -170,7 +170,7 @@ class ForecastRepository:
 
 
 def _ahead(stored: bytes | None, days: str | None) -> bytes:
-    """Return an item's means and p90s; a run of an earlier release told days alone."""
+    """Return an item's means and p90s; rows of an earlier release have only the means."""
     if stored is not None:
         return bytes(stored)
     values = np.array(_DAYS.decode(days or "[]"), "<f4")

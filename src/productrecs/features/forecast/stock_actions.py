@@ -45,7 +45,7 @@ class Alert(StrEnum):
 _ALERTS: Final = tuple(Alert)
 
 SORT_ORDERS: Final = ("stockout_date", "order_date", "expected_28_days", "overstock_value")
-"""In which actions can be told, beside that of money."""
+"""The orders in which actions can be sorted, besides money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class StockAction:
 
 
 class StockActions:
-    """What to do about every forecast product, worked out together; told for some."""
+    """What to do about every forecast product, computed together."""
 
     def __init__(
         self, stocked: StockedItems, run: ForecastRun, settings: StoreSettings, today: date
@@ -126,9 +126,9 @@ class StockActions:
         return int((self._alerts == _ALERTS.index(alert)).sum())
 
     def first(self, limit: int, by: str | None = None) -> list[StockAction]:
-        """Return the first `limit` actions: alerts of most money, or by one of ORDERS.
+        """Return the first `limit` actions, sorted by money, or by one of ORDERS.
 
-        Equals come as they do in the order of money, and then by their id.
+        Ties are sorted by money, then by id.
         """
         order = np.lexsort((-self._expected, -np.nan_to_num(self._money), self._alerts < 0))
         if by is not None:
@@ -176,9 +176,9 @@ def plan_stock_actions(
 ) -> StockActions | None:
     """Return what to do; None once all days of the forecast have passed.
 
-    Revenue at risk is what will be wanted and not there before an order of today comes, at
-    today's price. Too much is valued at cost, or at the price where no cost is known.
-    Products whose stock is not counted have neither.
+    Revenue at risk is the demand without stock before an order placed today arrives, at
+    today's price. Overstock is valued at cost, or at the price when the cost is not
+    known. Products without a stock count have neither.
     """
     today = today_of(now_ms, settings.zone)
     if not stocked.items or dates_from(run.first_day)[-1] <= today:
@@ -205,7 +205,7 @@ def _from_tomorrow(
 
 
 def _units(item: StockedItem) -> float:
-    """Return the units in stock, NaN where nobody counts them."""
+    """Return the units in stock, NaN for products without a stock count."""
     if item.stock_qty is not None:
         return float(item.stock_qty)
     return 0.0 if item.availability == Availability.OUT_OF_STOCK else np.nan

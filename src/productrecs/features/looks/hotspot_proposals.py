@@ -32,11 +32,11 @@ class HotspotProposal:
 def look_picture(
     looks: LookEditor, look: Look, domain: str, trusted: Collection[str]
 ) -> bytes:
-    """Return the picture of a look: the one kept here, or fetched from its address.
+    """Return the picture of a look: the stored one, or fetched from its address.
 
     Raises:
-        LookError: when it is not kept any more.
-        PictureUnavailableError: when it cannot be had from there.
+        LookError: when it is no longer stored.
+        PictureUnavailableError: when it cannot be fetched.
     """
     content = look.content
     if content.picture_id:
@@ -72,7 +72,7 @@ def propose_hotspots(
 def _within(
     box: tuple[float, float, float, float],
 ) -> tuple[float, float, float, float]:
-    """Return a box in thousandths of the picture that lies in it."""
+    """Return a box in thousandths of the picture, clipped to it."""
     x, y = (min(max(round(one, 3), 0.0), 0.99) for one in box[:2])
     width = max(0.001, min(round(box[2], 3), round(1 - x, 3)))
     height = max(0.001, min(round(box[3], 3), round(1 - y, 3)))

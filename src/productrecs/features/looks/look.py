@@ -21,7 +21,7 @@ Box = tuple[float, float, float, float]
 
 
 class LookError(ProductRecsError):
-    """A look says something impossible; the message names it and what it may be."""
+    """A look is invalid; the message names the field and its valid values."""
 
 
 class UnknownLookError(ProductRecsError):
@@ -29,11 +29,11 @@ class UnknownLookError(ProductRecsError):
 
 
 class UnknownPictureError(ProductRecsError):
-    """The store keeps no such picture for a look."""
+    """The store has no such picture."""
 
 
 class LookState(StrEnum):
-    """Where a look stands; only a published one is shown."""
+    """The state of a look; only a published one is shown."""
 
     DRAFT = "draft"
     PUBLISHED = "published"
@@ -42,7 +42,7 @@ class LookState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:
-    """One product in the picture: what it is called there, where it is, and which it is."""
+    """One product in the picture: its label, its box, and its item."""
 
     label: str
     box: Box
@@ -51,9 +51,9 @@ class Hotspot:
 
 @dataclass(frozen=True, slots=True)
 class LookContent:
-    """What a merchant says of a look; `item_id` is the product whose page it stands on.
+    """The merchant's part of a look; `item_id` is the product whose page shows it.
 
-    Its picture is at `image_url`, or one that the service keeps: either, not both.
+    Its picture is either at `image_url`, or stored by the service.
     """
 
     item_id: str
@@ -65,7 +65,7 @@ class LookContent:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A kept look."""
+    """A stored look."""
 
     look_id: int
     content: LookContent
@@ -75,10 +75,10 @@ class Look:
 
 
 def checked_look(content: LookContent) -> LookContent:
-    """Return the look as it is kept.
+    """Return a validated look in its stored form.
 
     Raises:
-        LookError: when it says something impossible.
+        LookError: when it is invalid.
     """
     _check_picture(content)
     _check_id("item_id", content.item_id)
@@ -95,10 +95,10 @@ def checked_look(content: LookContent) -> LookContent:
 
 
 def checked_box(box: Sequence[float], where: str = "bbox") -> Box:
-    """Return a box that lies in its picture.
+    """Return a validated box.
 
     Raises:
-        LookError: when it does not.
+        LookError: when it is not within the picture.
     """
     if len(box) == _SIDES and all(math.isfinite(one) for one in box):
         x, y, width, height = box

@@ -62,12 +62,12 @@ class LookEditor:
         return added
 
     def keep_picture(self, data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
-        """Keep a merchant's picture for a look; what no look has by tomorrow is forgotten.
+        """Store a merchant's picture for a look; unused pictures are deleted after a day.
 
-        `LookContent.picture_id` names it then.
+        `LookContent.picture_id` refers to it.
 
         Raises:
-            NotAPictureError: when `data` is none that can be read.
+            NotAPictureError: when `data` is not a readable picture.
             PictureTooLargeError: when it has too many bytes or pixels.
             StoreDeletedError: when the store was deleted.
         """
@@ -83,7 +83,7 @@ class LookEditor:
         return picture
 
     def picture(self, picture_id: str) -> bytes | None:
-        """Return a kept picture, a JPEG."""
+        """Return a stored picture, a JPEG."""
         with self._database.reading() as connection:
             return LookRepository(connection, self._store_id).picture(picture_id)
 
@@ -100,13 +100,13 @@ class LookEditor:
         return found
 
     def edit(self, look_id: int, content: LookContent) -> Look:
-        """Keep what a look says now; whether it is published stays.
+        """Replace the content of a look; its state stays.
 
-        A content that names no picture leaves it the one that it has.
+        A content without a picture keeps the present one.
 
         Raises:
-            LookError: when it says something impossible.
-            UnknownLookError: when there is none of this id.
+            LookError: when it is invalid.
+            UnknownLookError: when there is no look with this id.
         """
 
         def say(known: LookContent) -> LookContent:
@@ -118,11 +118,11 @@ class LookEditor:
         return self._changed(look_id, say=say)
 
     def add_hotspots(self, look_id: int, hotspots: Sequence[Hotspot]) -> Look:
-        """Let a look have more hotspots: those of the proposals that were accepted, say.
+        """Add hotspots to a look, such as accepted proposals.
 
         Raises:
-            LookError: when one says something impossible, or there are too many.
-            UnknownLookError: when there is none of this id.
+            LookError: when one is invalid, or there are too many.
+            UnknownLookError: when there is no look with this id.
         """
         return self._changed(
             look_id,
@@ -132,11 +132,11 @@ class LookEditor:
         )
 
     def show_picture(self, look_id: int, picture: SanitizedPicture) -> Look:
-        """Let a look have a picture that is kept here; its hotspots stay.
+        """Set the picture of a look to a stored one; its hotspots stay.
 
         Raises:
-            LookError: when the picture is not kept any more.
-            UnknownLookError: when there is none of this id.
+            LookError: when the picture is no longer stored.
+            UnknownLookError: when there is no look with this id.
         """
         picture_id = picture.picture_id
         return self._changed(
@@ -169,10 +169,10 @@ class LookEditor:
         return self._changed(look_id, LookState.ARCHIVED)
 
     def remove(self, look_id: int) -> None:
-        """Forget a look, and its picture unless another look has it.
+        """Delete a look, and its picture unless another look uses it.
 
         Raises:
-            UnknownLookError: when there is none of this id.
+            UnknownLookError: when there is no look with this id.
         """
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)

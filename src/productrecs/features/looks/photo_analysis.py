@@ -41,12 +41,12 @@ class PhotoSpot:
 def find_spots(
     sureness: MatchConfidence, catalog: CatalogView, places: Sequence[RegionMatch]
 ) -> list[PhotoSpot]:
-    """Return up to eight spots, the surest first; none where nothing can be said.
+    """Return up to eight spots, most certain first; none without a confident one.
 
-    Without a detector a place counts where the catalog knows something like it. Its
-    confidence says how often pictures of this store that are so alike, and whose neighbours
-    agree so far, are of the kind that they say, and that there is such a thing. Where
-    neighbours do not agree, or are too likely wrong, there is no label.
+    Without a detector, a region counts if the catalog has something similar. Its
+    confidence is how often pictures of this store with such similarity and such
+    agreement of their neighbours are of that category. There is no label where
+    neighbours disagree or are too likely wrong.
     """
     spots = [
         spot for place in places if (spot := _spot(sureness, catalog, place)) is not None
@@ -108,15 +108,16 @@ def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float
 
 
 def _tells(catalog: CatalogView, category: str) -> bool:
-    """Return whether a category tells anything; one that nearly all are of does not."""
+    """Return whether a category is informative: not one that nearly all items have."""
     count, total = len(catalog.members.get(category, ())), len(catalog.numbers)
     return total < _FEW or count <= _TELLING * total
 
 
 def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
-    """Return whether a spot is of the same thing as a surer one, or only a part of it.
+    """Return whether a spot shows the same thing as a more certain one, or a part of it.
 
-    What lies within most of the photo is a thing of its own: a bag beside a coat.
+    A spot within one that covers most of the photo is a thing of its own: a bag beside
+    a coat.
     """
     if intersection_over_union(one.box, other.box) > _OVERLAP:
         return True

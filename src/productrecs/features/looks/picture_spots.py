@@ -9,12 +9,12 @@ from productrecs.training.visual.photo_matcher import PhotoSearch
 def spots_in_picture(
     data: bytes, looking: PhotoSearch, catalog: CatalogView, visible: Bools
 ) -> list[PhotoSpot]:
-    """Return up to eight places in a picture with products alike, the surest first.
+    """Return up to eight regions of a picture with similar products, most certain first.
 
-    None while the store has no pictures that are indexed, or where nothing is known.
+    None while the store has no indexed pictures, or where nothing is known.
 
     Raises:
-        NotAPictureError: when it is no picture, or takes too long or too much to read.
+        NotAPictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
     seen = looking.around(data, MOST_PRODUCTS, visible)

@@ -17,6 +17,6 @@ class PublishedLooks:
 
     @classmethod
     def load(cls, reader: RawReader, store_id: StoreId, seq: int) -> "PublishedLooks":
-        """Return what is published as of `seq`: of each product the newest."""
+        """Return the published looks as of `seq`: the newest of each product."""
         found = read_published(reader, store_id) if seq else []
         return cls(seq, {look.content.item_id: look for look in found})

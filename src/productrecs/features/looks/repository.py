@@ -34,7 +34,7 @@ def read_published(reader: RawReader, store_id: StoreId) -> list[Look]:
 
 
 def read_picture(reader: RawReader, store_id: StoreId, picture_id: str) -> bytes | None:
-    """Return the JPEG of a picture that the service keeps for a store's looks."""
+    """Return the JPEG of a stored picture of a store's looks."""
     rows = reader.all(_PICTURE_SQL, (store_id, picture_id))
     return bytes(rows[0][0]) if rows else None
 
@@ -92,26 +92,26 @@ class LookRepository:
         self._transaction.execute(query.values(_values(look)))
 
     def remove(self, look_id: int) -> None:
-        """Forget a look."""
+        """Delete a look."""
         query = looks.delete().where(
             looks.c.store_id == self._store_id, looks.c.look_id == look_id
         )
         self._transaction.execute(query)
 
     def has_picture(self, picture_id: str) -> bool:
-        """Return whether a picture is kept."""
+        """Return whether a picture is stored."""
         columns = look_pictures.c
         query = sa.select(columns.picture_id).where(self._is_picture(picture_id))
         return self._transaction.execute(query).first() is not None
 
     def picture(self, picture_id: str) -> bytes | None:
-        """Return the JPEG of a kept picture."""
+        """Return the JPEG of a stored picture."""
         query = sa.select(look_pictures.c.content).where(self._is_picture(picture_id))
         found = self._transaction.execute(query).scalar_one_or_none()
         return None if found is None else bytes(found)
 
     def keep_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
-        """Keep a picture; the same content twice is one, from now on."""
+        """Store a picture; equal content is stored once, with its time renewed."""
         row = upsert(self._transaction, look_pictures).values(
             store_id=self._store_id,
             picture_id=picture.picture_id,
@@ -128,7 +128,7 @@ class LookRepository:
         )
 
     def delete_pictures(self, picture_id: str, before_ms: int) -> None:
-        """Forget a picture, and all from before a time, where no look has them."""
+        """Delete a picture, and all from before a time, unless looks use them."""
         columns = look_pictures.c
         named = sa.select(looks.c.picture_id).where(
             looks.c.store_id == self._store_id, looks.c.picture_id.is_not(None)

@@ -20,10 +20,10 @@ class SanitizedPicture:
 
 
 def sanitize_picture(data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
-    """Return what is kept of a merchant's file.
+    """Return the re-encoded picture that is stored for a merchant's file.
 
     Raises:
-        NotAPictureError: when it is no JPEG, PNG, WebP, AVIF or GIF, or a broken one.
+        NotAPictureError: when it is not a valid JPEG, PNG, WebP, AVIF or GIF.
         PictureTooLargeError: when it has too many pixels.
     """
     content, width, height = viewer.rewrite(data)

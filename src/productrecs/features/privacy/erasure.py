@@ -37,12 +37,12 @@ AT_ONCE: Final = 1_000
 """Rows of one transaction: events wait for it."""
 
 FEW_SEARCHES: Final = 10
-"""What was searched for less often than this may tell who did."""
+"""Queries of fewer shoppers than this may identify who searched."""
 
 
 @dataclass(frozen=True)
 class Eraser:
-    """Forgets the shoppers of one installation; `data` is its folder."""
+    """Erases shoppers of one installation; `data` is its folder."""
 
     database: Database
     data: Path
@@ -51,9 +51,9 @@ class Eraser:
     clock: Clock
 
     def ask(self, store_id: StoreId, name: str) -> Erasure:
-        """Note that a shopper is to be forgotten; from now on nothing of theirs comes in.
+        """Record that a shopper is to be erased; from now on nothing of theirs is stored.
 
-        `name` is any of theirs, a customer's id or a session's.
+        `name` is any of their ids, a customer's or a session's.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -70,11 +70,11 @@ class Eraser:
     def go_on(
         self, store_id: StoreId, is_over: Callable[[], bool] = lambda: False
     ) -> list[Erasure]:
-        """Go on with the store's erasures as far as they can be; return those not done.
+        """Continue the store's erasures as far as possible; return the unfinished ones.
 
         Raises:
             StoreDeletedError: when the store was deleted.
-            OSError, StorageError: what is gone stays gone; call it again.
+            OSError, StorageError: what is erased stays erased; call it again.
         """
         for erasure in self._under_way(store_id):
             if erasure.cleared_seq is None:
@@ -155,10 +155,10 @@ class Eraser:
                     )
 
     def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
-        """Remove what was made from records that are gone; return whether nothing is left.
+        """Purge what was derived from erased records; return whether nothing is left.
 
-        Files that were handed in before are imported first, without the shopper; then the
-        store must have learned and counted anew.
+        Files uploaded before are imported first, without the shopper; then models and
+        reports must have been computed again.
         """
         shutil.rmtree(self.trails / store_id, ignore_errors=True)
         needed = max(one.cleared_seq or 0 for one in cleared)

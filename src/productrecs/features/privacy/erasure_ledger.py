@@ -17,9 +17,9 @@ LEDGER_FILE: Final = "erased.jsonl"
 
 
 def append_erasure(folder: Path, store_id: StoreId, moments: Mapping[str, int]) -> None:
-    """Add erased names, by digest, with the moments of their erasure; durable at return.
+    """Append erased ids, by digest, with the times of their erasure; durable at return.
 
-    A name may stand there several times: the latest counts.
+    An id may occur several times: the latest counts.
 
     Raises:
         OSError: when the disk fails.
@@ -35,12 +35,13 @@ def append_erasure(folder: Path, store_id: StoreId, moments: Mapping[str, int]) 
 
 
 def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
-    """Return who was erased when, by store and digest; empty where nobody ever was.
+    """Return the erasures by store and digest; empty without any.
 
-    A last line that a crash cut off is passed over: its erasure was not over, and goes on.
+    An incomplete last line (a crash) is ignored: its erasure was not finished, and
+    continues.
 
     Raises:
-        OSError: when the file is there and cannot be read.
+        OSError: when the file exists and cannot be read.
     """
     found: dict[StoreId, dict[str, int]] = {}
     try:

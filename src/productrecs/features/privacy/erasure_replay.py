@@ -12,10 +12,10 @@ from productrecs.tenancy.accounts.store_management import all_stores
 
 
 def replay_erasures(eraser: Eraser) -> int:
-    """Erase whoever the file beside the database names and its records still know.
+    """Erase again everybody in the ledger whom the records still contain.
 
-    Return how many names that were. The service must not run: the next one that does goes
-    on with what is left.
+    Return how many ids that were. The service must not run: its next start continues
+    with what is left.
 
     Raises:
         OSError, StorageError: call it again.

@@ -33,7 +33,7 @@ _UNFINISHED: Final = ("queued", "running")
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """One time that somebody asked; `names` are there until their records are gone."""
+    """One erasure request; `names` are stored until their records are deleted."""
 
     erasure_id: int
     asked_at: int
@@ -81,7 +81,7 @@ class ShopperRepository:
                 yield row._asdict()
 
     def typed(self, names: Sequence[str]) -> set[str]:
-        """Return what they searched for, in their own words."""
+        """Return their queries as typed."""
         found: set[str] = set()
         for some in _chunks(names):
             query = (
@@ -98,7 +98,7 @@ class ShopperRepository:
         return found
 
     def forget_searches(self, texts: Sequence[str], few: int) -> None:
-        """Delete the counts of these texts where fewer than `few` ever searched for it."""
+        """Delete the counts of these queries where they have fewer than `few` shoppers."""
         counts = search_counts.c
         intents: set[str] = set()
         for some in _chunks(texts):
@@ -158,7 +158,7 @@ class ShopperRepository:
         return 0
 
     def facts_of_other_customers(self, table: sa.Table, names: Sequence[str]) -> list[int]:
-        """Return the keys of another customer's facts that came by a session of theirs.
+        """Return the keys of another customer's records from a session of theirs.
 
         Reads all of the store's rows: there is no index of sessions.
         """
@@ -182,9 +182,9 @@ class ShopperRepository:
             self._transaction.execute(changed.values(session=None))
 
     def delete_experiment_rows(self, names: Sequence[str]) -> None:
-        """Delete in which arm they stood and what lists tried with them.
+        """Delete their test arms and explored items.
 
-        Where another's first name was one of theirs, that other goes on by their own.
+        A unit that another customer shares with them is renamed to the other's own id.
         """
         for some in _chunks(names):
             for table in (exposures, explorations):
@@ -223,7 +223,7 @@ class ShopperRepository:
             self._transaction.execute(gone)
 
     def reset_views(self) -> None:
-        """Let attribution and customers be worked out from what the log says now."""
+        """Reset attribution and customers to be computed again from the log."""
         marks = attribution_marks.update().where(
             attribution_marks.c.store_id == self._store_id
         )
@@ -234,14 +234,14 @@ class ShopperRepository:
         self._transaction.execute(gone)
 
     def views_caught_up(self, seq: int) -> bool:
-        """Return whether attribution has read the log anew, up to there at least."""
+        """Return whether attribution has processed the log again, up to there at least."""
         marks = attribution_marks.c
         query = sa.select(marks.seq).where(marks.store_id == self._store_id)
         found = self._transaction.execute(query).scalar()
         return found is None or int(found) >= seq
 
     def uploads_before(self, moment_ms: int) -> int:
-        """Return how many files handed in until then are not imported to their end."""
+        """Return how many files uploaded until then are not yet imported."""
         query = sa.select(sa.func.count()).where(
             uploads.c.store_id == self._store_id,
             uploads.c.status.in_(_UNFINISHED),
@@ -280,7 +280,7 @@ class ErasureRepository:
         ]
 
     def add(self, erasure_id: int, asked_at: int, names: Sequence[str]) -> None:
-        """Store an erasure that begins; whoever remembers facts learns of it."""
+        """Store a new erasure; processes that cache records are notified."""
         row = erasures.insert().values(
             store_id=self._store_id,
             erasure_id=erasure_id,
@@ -305,7 +305,7 @@ class ErasureRepository:
         )
 
     def clear(self, erasure_id: int, seq: int) -> None:
-        """Note that all their records are gone, and forget the names themselves."""
+        """Record that all their records are deleted, and delete the ids themselves."""
         columns = erasures.c
         changed = erasures.update().where(
             columns.store_id == self._store_id, columns.erasure_id == erasure_id

@@ -44,7 +44,7 @@ def shopper_names(database: Database, store_id: StoreId, name: str) -> tuple[str
 def shopper_records(
     database: Database, store_id: StoreId, names: Sequence[str]
 ) -> Iterator[ShopperRecord]:
-    """Yield all that is kept of a shopper, kind by kind; nothing for one never met."""
+    """Yield all records of a shopper, kind by kind; nothing for an unknown one."""
     with database.reading() as connection:
         shoppers = ShopperRepository(connection, store_id)
         catalog = CatalogRepository(connection, store_id)

@@ -81,7 +81,7 @@ class TaskResult:
 
 
 def first_asked(groups: ItemGroups) -> int:
-    """Return the number of the first group of the evaluation part."""
+    """Return the number of the first group of the test part."""
     count = len(groups.begins)
     for share in _SHARES:
         if count * share >= _PLENTY:

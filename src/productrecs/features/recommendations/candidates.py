@@ -30,7 +30,7 @@ _COMPANIONS: Final = 0.3  # weight beside what is bought again
 
 
 class CandidateCall(NamedTuple):
-    """What engines are asked about in one call."""
+    """The arguments of candidate generation for one request."""
 
     store: StoreState
     recipe: Recipe
@@ -44,7 +44,7 @@ Candidates = Callable[[CandidateCall], Ranked]
 
 
 def _browsed(call: CandidateCall) -> Ranked:
-    """Return what visits like this one went on to, and what the shopper named."""
+    """Return what similar visits continued with, and items of the shopper's interests."""
     store, _, context, eligible, now_ms, is_alone = call
     visit, found = context_visit(context), NO_RANKED
     if visit:
@@ -61,7 +61,7 @@ def _browsed(call: CandidateCall) -> Ranked:
 
 
 def _with_remembered(store: StoreState, found: Ranked, context: ShopperContext) -> Ranked:
-    """Return what a visit tells with what goes with all that its shopper bought."""
+    """Return candidates of a visit, merged with those of all the shopper's purchases."""
     bought, counts = context.remembered, context.fading
     companions = store.models.widest.complete(bought, MOST, counts)
     if not len(companions.items):
@@ -71,9 +71,9 @@ def _with_remembered(store: StoreState, found: Ranked, context: ShopperContext) 
 
 
 def _bought(call: CandidateCall) -> Ranked:
-    """Return what was bought together with the call's items.
+    """Return items bought together with the request's items.
 
-    Where the recipe borrows, also what variants lend, and what a shopper alone rebuys.
+    If the recipe allows, also pairs of their variants, and what the shopper rebuys.
     """
     companions, context = call.store.companions, call.context
     basket = context_basket(context)
@@ -114,10 +114,10 @@ def _by_own_model(engine: str) -> Candidates:
 
 
 def _table() -> dict[str, Candidates]:
-    """Return who answers for each engine of the registry.
+    """Return the candidate function of each engine of the registry.
 
     Raises:
-        ValueError: when nobody answers for an engine.
+        ValueError: when an engine has none.
     """
     table: dict[str, Candidates] = {
         Engine.BUY: _bought,

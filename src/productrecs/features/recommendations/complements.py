@@ -21,8 +21,8 @@ _Find = Callable[[Basket], Ranked]
 class BasketCandidates:
     """Candidates for baskets by one store's models, each computed once.
 
-    It is the same for everybody, and most lists are about one of few products. Nobody may
-    write into what is returned.
+    They are the same for everybody, and most lists are about one of few products. The
+    returned arrays must not be changed.
     """
 
     __slots__ = ("bought_with", "completing", "goes_with", "models")
@@ -70,8 +70,8 @@ def with_complements(
 ) -> tuple[Weights, tuple[Ranked, ...]]:
     """Return the engines of a list about a basket, their weights and their candidates.
 
-    `found` is what the other engines of the recipe propose. They speak as they would alone
-    where nothing is known to complete the basket.
+    `found` are the candidates of the recipe's other engines; they stay alone where no
+    complements are known.
     """
     weights = recipe.blend[place]
     completing = (recipe.completing or {}).get(place)

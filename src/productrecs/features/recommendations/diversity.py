@@ -61,18 +61,18 @@ class DiversityFilter:
         return True
 
     def hold(self, items: Sequence[int]) -> None:
-        """Take what is in the list already; none of it waits for its category."""
+        """Count the items that are already in the list."""
         for item in items:
             self.admits(item, of_any=True)
 
     def choose(
         self, items: Sequence[int], refused: Container[int], cooldown: Container[str]
     ) -> list[int]:
-        """Return the places of items that make a list, those that have to wait last.
+        """Return the positions of the items that make a list, and of those that wait.
 
-        All may be shown, none is `refused` or of a category that rests. One of a product's
-        variants goes first, the anchors' own variants wait, and of the narrowest category
-        of an item at most a share of the list.
+        All may be shown; none is `refused` or of a category on cooldown. One variant of
+        a product comes first, variants of the anchors wait, and the narrowest category
+        of an item gets at most a share of the list.
         """
         # Asks what `admits` asks, for a dozen items of every list that is made.
         visible, variants, narrowest = self._visible, self._variants, self._narrowest
@@ -117,10 +117,10 @@ class DiversityFilter:
 def diverse_backfill(
     items: Iterator[int], variety: DiversityFilter, *, of_any: bool
 ) -> Iterator[int]:
-    """Give what fills a list up, without what has to wait.
+    """Yield backfill items, diversified.
 
-    With `of_any` only variants wait, and are left to what fills next. Else, of the first
-    hundred, what has to wait comes after the others, then the rest as it stands.
+    With `of_any` only variants wait, until the next backfill. Otherwise, of the first
+    hundred, the waiting ones come after the others, then the rest in its order.
     """
     if of_any:
         yield from (item for item in items if variety.admits(item, of_any=True))

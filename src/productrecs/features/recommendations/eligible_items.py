@@ -27,8 +27,8 @@ _SEVERAL: Final = 0.05  # of what is bought with them: more is of their own cate
 class EligibleItems:
     """Items that one kind of list may show, for one catalog, model and rule book.
 
-    `visible` is by item number, what the rules exclude taken out. Orders to fill from are
-    made when they are first asked for, and kept.
+    `visible` is by item number, without excluded items. The backfill orders are
+    computed at first use and cached.
     """
 
     catalog: CatalogView
@@ -55,9 +55,9 @@ class EligibleItems:
         return best
 
     def goes_with_itself(self, category: str, least: float = _SEVERAL) -> bool:
-        """Return whether its products are bought together with others of it.
+        """Return whether products of a category are bought together with each other.
 
-        They are where these are more than `least` of what is bought with them.
+        True if their share of what is bought with them is more than `least`.
         """
         share = self._own_shares.get(category)
         if share is None:
@@ -94,9 +94,10 @@ class EligibleItems:
         return item < len(self.visible) and bool(self.visible[item])
 
     def trending(self, among: Mask | None = None) -> Iterator[int]:
-        """Return trending items, then the rest of the catalog, the newest first.
+        """Return trending items, then the rest of the catalog, newest first.
 
-        An item may come twice. With `among`, part of `visible`, only items in it come.
+        An item may occur twice. With `among`, a subset of `visible`, only its items
+        occur.
         """
         shown = self.visible if among is None else among
         if self.rules is None or self.rules.factors is None:

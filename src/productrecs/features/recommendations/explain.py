@@ -66,9 +66,9 @@ class BoughtWith:
 
 @dataclass(frozen=True, slots=True)
 class GoesWith:
-    """Two categories that are bought together: in how many baskets, and with what lift.
+    """Two categories that are bought together: the number of baskets, and the lift.
 
-    The first is the product's, the second that of what the list is about.
+    The first is the product's, the second that of the list's anchors.
     """
 
     category: str
@@ -87,7 +87,7 @@ class SeenBy:
 
 @dataclass(frozen=True, slots=True)
 class AppliedRule:
-    """A rule about a product; `factor` is what it multiplies scores by."""
+    """A rule for a product; `factor` multiplies its score."""
 
     rule_id: int
     title: str
@@ -132,8 +132,8 @@ class HiddenProduct:
 class Explanation:
     """A list with its reasons; `products` are those of the reply, in order.
 
-    `proposals` is how many products each engine proposed, `weights` how much each counts
-    here, `below` how many that could be shown stood too far down.
+    `proposals` is the number of candidates of each engine, `weights` the weight of
+    each, `below` how many more candidates are ranked below the list.
     """
 
     source: str

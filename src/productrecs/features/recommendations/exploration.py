@@ -37,9 +37,9 @@ class ExploredItem(NamedTuple):
 
 
 def exploration_day(shop: StoreState, now_ms: int) -> int:
-    """Return the day of the current exploration; 0 where a store's lists do not explore.
+    """Return the day of the current exploration; 0 if a store's lists do not explore.
 
-    A list that names nobody stays as it is as long as this does.
+    An anonymous list stays the same for as long as this does.
     """
     if not shop.settings.explore_percent or shop.models.trials.total < ENOUGH_SHOWN:
         return 0
@@ -65,10 +65,11 @@ def pick_exploration(
     anchors: tuple[int, ...],
     open_list: tuple[list[Pick], AbstractSet[int]],
 ) -> ExploredItem | None:
-    """Return the list's explored item; None for all but a share of the lists.
+    """Return the list's explored item; None except for a share of the lists.
 
-    It is of the narrowest category of the first of `anchors` that has new ones; without
-    anchors any of the store's newest. `open_list` is the list and what is refused.
+    It is of the narrowest category of the first of `anchors` that has new items;
+    without anchors any of the store's newest. `open_list` is the list and the refused
+    items.
     """
     picks, refused = open_list
     if draw.list_ * 100.0 >= percent or len(picks) < FEWEST:

@@ -17,7 +17,7 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.visual_similarity import effective_source
 
 Fingerprint = int | None
-"""Equal while what it stands for is, but for one chance in 2^61; None tells nothing."""
+"""Equal values mean equal inputs, except with probability 2^-61; None means unknown."""
 
 
 class ListFingerprint:
@@ -50,8 +50,8 @@ class ListFingerprint:
     def filling(self, engines: AbstractSet[Engine]) -> Fingerprint:
         """Return a value that changes with the first backfill items of `engines`.
 
-        As far as a list can reach down that takes what it does not hold yet, unless more
-        variants and products of one category waited their turn than it is long.
+        It covers as many items as the list can need, unless more variants and products
+        of one category wait than the list is long.
         """
         eligible, recipe = self._eligible_and_recipe()
         numbers = self._numbers()

@@ -40,7 +40,7 @@ def with_interest_signals(
 
 
 def _told_by(look: InterestSignal, eligible: EligibleItems, language: str) -> list[int]:
-    """Return what others chose after this signal, then the category's own top items."""
+    """Return what others chose after this signal, then the category's top items."""
     kind, term, _ = look
     if kind == EventKind.SEARCH_PREF:
         choices = eligible.models.choices

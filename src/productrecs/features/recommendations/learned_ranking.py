@@ -33,7 +33,7 @@ def learned_order(
 ) -> Ints | None:
     """Return the positions of `items` in the learned order; None without a ranker.
 
-    Equals keep the blend's order.
+    Ties keep the blend's order.
     """
     trees = eligible.models.trees
     if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order

@@ -11,12 +11,12 @@ FILL_SCORE: Final = 1e-3  # of what no engine found
 def with_pins(
     picks: Sequence[Pick], pinned: Iterable[tuple[int, Pick]], wanted: int
 ) -> list[Pick]:
-    """Return up to `wanted` picks with the pins at their places, by falling score.
+    """Return up to `wanted` picks with the pins at their positions, by falling score.
 
-    `pinned` are places (the first is 0) with their picks, each item once, in the order in
-    which they are obeyed: one whose place is taken has the next free one, one whose place
-    lies beyond the list's end stands at its end, one beyond `wanted` is not pinned. The
-    other picks keep their order; no item comes twice.
+    `pinned` are positions (from 0) with their picks, each item once, in order of
+    precedence: if a position is taken, the pin gets the next free one; beyond the
+    list's end it is last; beyond `wanted` it is dropped. The other picks keep their
+    order; no item occurs twice.
     """
     places: dict[int, Pick] = {}
     for place, pick in pinned:
@@ -43,7 +43,7 @@ def with_pins(
 
 
 def _score_before(found: Sequence[Pick], rest: Sequence[Pick]) -> float:
-    """Return a score that keeps the list in falling order: that of the next pick."""
+    """Return the score of the next pick, which keeps the list in falling order."""
     if rest:
         return rest[0].score
     return found[-1].score * 0.9 if found else FILL_SCORE

@@ -61,10 +61,9 @@ _CANDIDATES: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class RankerBacktest:
-    """Result of the training and its backtest; no `gain` where there was too little data.
+    """Result of the training and its backtest; no `gain` without enough data.
 
-    `gain` is of the worth of lists, beside the present order's worth of 1: what was taken
-    up, counted by how far up it stood.
+    `gain` is relative to the present order: clicks weighted by their position.
     """
 
     lists: int  # shown
@@ -97,10 +96,10 @@ def train_ranker(
 ) -> RankerBacktest:
     """Train a ranker from a store's clicks, store it, and return its backtest.
 
-    It serves if the 99 % interval of its gain lies above two per cent, and only then.
+    It serves only if the 99 % interval of its gain is above two per cent.
 
     Raises:
-        RankingLibraryMissingError: when the library that learns cannot be loaded.
+        RankingLibraryMissingError: when the training library cannot be loaded.
     """
     store = past.store
     reading = _read(database, store, now_ms)

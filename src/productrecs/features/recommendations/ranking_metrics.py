@@ -54,11 +54,11 @@ class Interval:
 class MethodMetrics:
     """Metrics of one method: means over all cases, except coverage and novelty.
 
-    `recall_at_20` is the share of a question's answers among the first 20, `mrr_at_20`
-    1/place of the first of them, `ndcg_at_10` the discounted gain of the first 10 beside
-    the best order's. `coverage` is the share of the learned products that stood in some
-    list; `novelty` the mean surprise of what was shown, in bits, higher for what few buy or
-    look at. `beside` is the difference of recall@20 to popularity.
+    `recall_at_20` is the share of the right items among the first 20, `mrr_at_20`
+    1/rank of the first of them, `ndcg_at_10` the normalised discounted gain of the
+    first 10. `coverage` is the share of trained products that were in some list;
+    `novelty` the mean surprise of the shown items, in bits, higher for rare ones.
+    `beside` is the difference of recall@20 to popularity.
     """
 
     method: str
@@ -108,8 +108,7 @@ def method_metrics(
 ) -> MethodMetrics:
     """Return a method's metrics; `known` [n_items] is each item's earlier popularity.
 
-    Of a method that had something to say less than `SAID` times nothing is told beside
-    others: what it knows nothing of it does neither well nor badly.
+    A method that answered fewer than `SAID` cases is not compared with others.
     """
     said = answers.said >= min(SAID, len(answers.recalls))
     surprise = -np.log2((known + 1.0) / (known.sum() + len(known)))
@@ -128,8 +127,8 @@ def method_metrics(
 def paired_difference(ours: CaseMetrics, theirs: CaseMetrics, groups: Ints) -> Interval:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
-    The questions of one visit or order stand or fall together. The draws are the same in
-    every run.
+    Cases of one visit or order form a group. The random draws are the same in every
+    run.
     """
     return confidence_interval(ours.recalls - theirs.recalls, groups)
 

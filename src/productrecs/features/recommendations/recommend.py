@@ -142,7 +142,7 @@ def _understood(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> tuple[ShopperContext, EligibleItems]:
-    """Return the call's context, as far as its recipe needs it, and the eligible items."""
+    """Return the context that the recipe needs, and the eligible items."""
     context = resolve_context(shop, request, histories, now_ms)
     if recipe.has_fatigue and (ignored := ignored_impressions(histories, now_ms)):
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
@@ -180,8 +180,8 @@ def _blended(
 ) -> FusedCandidates:
     """Return every engine's candidates fused into one order.
 
-    One engine keeps its own scores; several are blended by weighted reciprocal ranks, and
-    a product's engine is the one with the largest share in it.
+    A single engine keeps its own scores; several are fused by weighted reciprocal
+    ranks, and a product's engine is the one with the largest share in it.
     """
     engines = tuple(weights)
     if len(proposals) == 1:
@@ -224,7 +224,7 @@ def _weighted(
 ) -> FusedCandidates:
     """Return the order after the rules' boosts and impression fatigue.
 
-    Equals keep their places.
+    Ties keep their order.
     """
     factors = None if rules is None else rules.factors
     if factors is None and not fatigue:
@@ -278,7 +278,7 @@ def _filled(
     eligible: EligibleItems,
     open_list: tuple[frozenset[int], list[Pick], int],
 ) -> list[Pick]:
-    """Return a list's backfill; `open_list` is what is refused, kept, and wanted."""
+    """Return a list's backfill; `open_list` is what is refused, picked, and wanted."""
     refused, picks, wanted = open_list
     anchors, sinking = (
         backfill_anchors(context, eligible),
@@ -337,10 +337,10 @@ def _pinned(
     refused: Container[int],
     open_list: tuple[list[Pick], int, bool],
 ) -> list[Pick]:
-    """Return the list with pins at their places.
+    """Return the list with pins at their positions.
 
-    `open_list` is the list so far, how many are wanted, and whether strangers may come in:
-    `buy` is never padded, so there a pin only moves what was bought together.
+    `open_list` is the list so far, its length, and whether pins may add items: `buy` is
+    never padded, so there a pin only moves items.
     """
     picks, wanted, may_add = open_list
     engines = {pick.item: pick.engine for pick in picks}

@@ -31,7 +31,7 @@ _NO_ITEMS: Final = frozenset[int]()
 
 
 class ShopperContext(NamedTuple):
-    """What a call is about, and what is known of its shopper, in item numbers."""
+    """The anchors of a request and what is known of its shopper, in item numbers."""
 
     anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
     recent: Sequence[int]  # the shopper's newest items, the newest last
@@ -92,7 +92,7 @@ def resolve_context(
 
 
 def _anchors(shop: StoreState, request: RecommendationRequest) -> tuple[int, ...]:
-    """Return the numbers of what the call names, each once."""
+    """Return the numbers of the request's items, each once."""
     known = shop.catalog.number
     names = (request.item_id, *request.basket) if request.item_id else request.basket
     if len(names) == 1:
@@ -105,13 +105,13 @@ def _anchors(shop: StoreState, request: RecommendationRequest) -> tuple[int, ...
 def with_purchase_memory(
     context: ShopperContext, histories: Sequence[ShopperHistory]
 ) -> ShopperContext:
-    """Return a context whose list goes by what its shopper bought, the newest most."""
+    """Return a context based on the shopper's purchases, the newest weighted most."""
     bought = tuple(dict.fromkeys(context.purchases))
     return context._replace(remembered=bought, fading=_faded(histories))
 
 
 def _faded(histories: Sequence[ShopperHistory]) -> dict[int, float]:
-    """Return how much what was bought last counts: 1 for the newest, less for older."""
+    """Return the weights of purchases: 1 for the newest, less for older ones."""
     times: dict[int, int] = {}
     for history in histories:
         lines = zip(history.recent_purchases, history.bought_at[-MAX_RECENT:], strict=False)
@@ -154,7 +154,7 @@ def context_anchors(context: ShopperContext) -> tuple[int, ...]:
 def _not_again(
     settings: StoreSettings, histories: Sequence[ShopperHistory], now_ms: int
 ) -> frozenset[int]:
-    """Return what was bought too lately, by the store's settings, to be shown again."""
+    """Return items bought too recently, by the store's settings, to be shown again."""
     if settings.allow_repeat_recommendations:
         return _NO_ITEMS
     days = settings.repeat_after_days
@@ -165,7 +165,7 @@ def _not_again(
 
 
 def _live_visitor(histories: Sequence[ShopperHistory]) -> int | None:
-    """Return whose visit goes on right now: that of the newest thing done."""
+    """Return the visitor of the current visit: that of the newest interaction."""
     live = max([one for one in histories if one.recent], key=_newest, default=None)
     return None if live is None else live.visitor
 
@@ -197,7 +197,7 @@ def _interactions(histories: Sequence[ShopperHistory]) -> dict[int, int]:
 
 
 def _regulars(shop: StoreState, histories: Sequence[ShopperHistory]) -> tuple[Ranked, bool]:
-    """Return what the shopper buys again, if the store shows it, and whether they do."""
+    """Return what the shopper rebuys, if the store shows it, and whether they do."""
     settings = shop.settings
     if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
         return NO_RANKED, False

@@ -30,7 +30,7 @@ class _EligibleCache(NamedTuple):
 class StoreState:
     """A store's live catalog, its serving models, its settings and its rules.
 
-    `models` and `settings` are replaced whole; whoever answers reads each once.
+    `models` and `settings` are replaced as a whole; a request reads each once.
     """
 
     catalog: CatalogView
@@ -51,7 +51,7 @@ class StoreState:
 
     @property
     def companions(self) -> BasketCandidates:
-        """What goes with what, by the models that serve; the same until they change."""
+        """Candidates for baskets, cached until the models change."""
         cache = self._companions
         if cache is None or cache.models is not self.models:
             cache = self._companions = BasketCandidates(self.models)

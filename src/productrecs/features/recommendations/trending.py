@@ -44,7 +44,7 @@ def trending_list(
 
 
 def trending_among(shop: StoreState, visible: Mask, num: int) -> list[Pick]:
-    """Return the same of the `visible` items, whoever chose those, asking no rule."""
+    """Return the trending list of the `visible` items, without rules."""
     eligible = EligibleItems(shop.catalog, shop.models, visible, None)
     return _first(eligible, _dear_enough(shop, visible), num)
 

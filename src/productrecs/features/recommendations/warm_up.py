@@ -4,10 +4,10 @@ from productrecs.engines import browse, copurchase, fusion, ranking
 
 
 def warm_up() -> None:
-    """Let the engines answer by their compiled kernels from now on.
+    """Load the engines' compiled kernels.
 
-    The first time on a machine this compiles for about 10 s; until it is done, the same
-    answers come from numpy. `tools/setup` does it beforehand.
+    The first time on a machine this compiles for about 10 s; meanwhile numpy gives the
+    same answers. `tools/setup` does it beforehand.
     """
     browse.warm_up()
     copurchase.warm_up()

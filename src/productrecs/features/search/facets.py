@@ -30,7 +30,7 @@ class CategoryCount:
 
 @dataclass(frozen=True, slots=True)
 class RangeCount:
-    """How many results cost `low` and more but less than `high`; None is no limit."""
+    """The number of results that cost from `low` to below `high`; None is no limit."""
 
     low: float | None
     high: float | None
@@ -55,7 +55,7 @@ class StockCount:
 
 
 def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
-    """Return, by item number, what is in one of the categories; case does not matter."""
+    """Return a mask by item number: in one of the categories; case does not matter."""
     mask = np.zeros(len(catalog), dtype=np.bool_)
     for name in _known(catalog, names):
         members = np.array(catalog.members.get(name, ()), dtype=np.int64)
@@ -83,7 +83,7 @@ def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
 
 
 def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
-    """Return what each kind of filter lets through, by its name; none for absent ones."""
+    """Return the mask of each kind of filter, by name; none for absent ones."""
     found: dict[str, Mask] = {}
     if filters.categories:
         found["categories"] = category_mask(catalog, filters.categories)
@@ -114,7 +114,7 @@ def category_counts(catalog: CatalogView, items: Items) -> list[CategoryCount]:
 
 
 def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:
-    """Return what the items cost, in up to eight ranges of round prices; none for one."""
+    """Return the price distribution in up to eight ranges of round prices."""
     prices = catalog.prices[items]
     prices = prices[~np.isnan(prices)]
     if not len(prices):

@@ -9,7 +9,7 @@ from productrecs.features.search.request import SearchRequest
 
 MOST_FILTERS: Final = 50
 MAX_OFFSET: Final = 1_000
-"""Products that can be paged to: nobody looks at more, and each page costs those before."""
+"""The most products that can be paged through: each page costs those before it."""
 
 
 class FilterError(ProductRecsError):
@@ -25,7 +25,7 @@ class Facet(StrEnum):
 
 
 class Sort(StrEnum):
-    """In which order results come."""
+    """The order of results."""
 
     RELEVANCE = "relevance"
     PRICE_UP = "price_asc"
@@ -45,7 +45,7 @@ class PriceRange:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What results must be; of each kind one of several, none means any."""
+    """Filters on the results: of each kind one value must match; none means any."""
 
     categories: tuple[str, ...] = ()
     prices: tuple[PriceRange, ...] = ()
@@ -54,7 +54,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class ResultsPageRequest:
-    """One call for a page of results, and what is wanted to know of all of them."""
+    """A request for a page of results, with the facets and extras to compute."""
 
     request: SearchRequest
     filters: Filters = field(default_factory=Filters)

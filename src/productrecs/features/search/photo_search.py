@@ -16,13 +16,13 @@ def find_by_photo(  # noqa: PLR0913 - what there is, what may be shown, how many
     num: int,
     in_stock: bool,
 ) -> list[Hit]:
-    """Return up to `num` products, the most alike first; scores are likenesses, 0 to 1.
+    """Return up to `num` products, most similar first; scores are similarities, 0 to 1.
 
-    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` they can be
-    bought too. None while the store has no pictures that are indexed.
+    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` all can
+    be bought. None while the store has no indexed pictures.
 
     Raises:
-        NotAPictureError: when it is no picture, or takes too long or too much to read.
+        NotAPictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)

@@ -108,7 +108,7 @@ class ResolvedQuery:
 
     @property
     def has_words(self) -> bool:
-        """Whether the query has words; without any it asks for trending items."""
+        """Whether the query has words; without any it returns trending items."""
         return bool(self.query.text.strip())
 
 
@@ -141,12 +141,12 @@ def resolve_query(
 def find_products(
     shop: SearchableStore, request: SearchRequest, now_ms: int
 ) -> SearchResults:
-    """Return up to `request.num` products, best first, their scores falling.
+    """Return up to `request.num` products, best first, with falling scores.
 
-    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` they can be
-    bought too. What the merchant pinned for the query comes first, then what is named by
-    its id or sku; then what fits best, lifted by what others chose who searched for the
-    same. Sales decide between products that fit alike.
+    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` all can
+    be bought. Products pinned for the query come first, then exact matches of id or
+    sku; then by text score, boosted by what others chose after the same query. Sales
+    decide ties.
 
     Raises:
         BrokenIndexError: when the index turns out to be damaged.
@@ -203,10 +203,10 @@ def weigh_scores(
 
 
 def paginate(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[Hit]:
-    """Return the first `until` of all that was found, in pages.
+    """Return the first `until` results, in pages.
 
-    The first page is what `find` returns, and each page goes on where the one before
-    ended: what is weighed may come onto a page from a few further down, no more.
+    The first page is what `find` returns, and each page continues where the previous
+    one ended: boosts may move products onto a page from a few positions below only.
     """
     ranked = list(hits[:exact])
     following = list(hits[exact:])

@@ -120,7 +120,7 @@ def _searched(
     listing: ResultsPageRequest,
     masks: Mapping[str, Mask],
 ) -> _Results:
-    """Return what the words find, with products of some words where filters leave few."""
+    """Return the results of the words, with partial matches if filters leave few."""
     num = listing.request.num
     results = _results(shop, query, num)
     has_rest = results.whole < len(results.items)
@@ -201,7 +201,7 @@ def _sorted(shop: SearchableStore, sort: Sort, items: Items) -> Items:
 
 
 def _falling(hits: list[Hit]) -> list[Hit]:
-    """Return the hits with scores that never rise, whatever page they came from."""
+    """Return the hits with scores that never rise, whatever their page."""
     falling: list[Hit] = []
     for hit in hits:
         score = min(hit.score, falling[-1].score) if falling else hit.score

@@ -66,12 +66,12 @@ class QueryInsight:
 
     @property
     def click_through(self) -> float | None:
-        """The share of who searched that clicked; None where nobody was observed."""
+        """The share of searchers who clicked; None without any."""
         return self.searchers_clicked / self.searchers if self.searchers else None
 
     @property
     def mean_position(self) -> float | None:
-        """The mean clicked position, from 1; None where no click has one."""
+        """The mean clicked position, from 1; None without any."""
         return self.position_sum / self.positions if self.positions else None
 
     @property
@@ -129,9 +129,9 @@ def search_insights(
     which: QueryFilter = QueryFilter.ALL,
     limit: int = 100,
 ) -> SearchInsights:
-    """Return what was searched for from the first to the last of `days` (2026-03-01).
+    """Return the searches from the first to the last of `days` (2026-03-01).
 
-    Both are days of the store's zone. The searches that were made most come first.
+    Both are days in the store's time zone. The most frequent searches come first.
     """
     with database.reading() as connection:
         counts = SearchCountRepository(connection, store.store_id).counts_between(*days)
@@ -179,7 +179,7 @@ class _Found:
         return count.searches > count.empty and not self._clicked(intent).clicks
 
     def rank(self, intent: str) -> tuple[int, int, str]:
-        """Return by what a list is in order."""
+        """Return the sort key of a query."""
         count, clicked = self.counts.get(intent, _NO_COUNT), self._clicked(intent)
         text = count.text or clicked.text or intent
         return -count.searches, -clicked.clicks, text

@@ -94,10 +94,10 @@ def search_report(
     period: ReportQuery,
     which: QueryFilter = QueryFilter.ALL,
 ) -> Report:
-    """Return what was searched for in a period, the most frequent first.
+    """Return the queries of a period, most frequent first.
 
     Raises:
-        ReportError: for a grouping: queries are the only one.
+        ReportError: for any grouping except by query.
     """
     if period.by not in {(), ("query",)}:
         message = "searches are grouped by query alone"

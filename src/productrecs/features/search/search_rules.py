@@ -23,7 +23,7 @@ LONGEST_ADDRESS: Final = 8_192
 
 
 class SearchRuleError(ProductRecsError):
-    """A synonym or a rule says something impossible; the message says what it may be."""
+    """A synonym or a rule is invalid; the message says what is valid."""
 
 
 class UnknownSearchRuleError(ProductRecsError):
@@ -68,7 +68,7 @@ def checked_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
     """Return a synonym in its stored form.
 
     Raises:
-        SearchRuleError: when it does not say that something means something else.
+        SearchRuleError: when it does not have two different texts.
     """
     plain = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
     if not LEAST_WORDS <= len(plain) <= MOST_WORDS or not all(map(_is_text, plain)):
@@ -84,7 +84,7 @@ def checked_rule(rule: SearchRule) -> SearchRule:
     """Return a rule in its stored form.
 
     Raises:
-        SearchRuleError: when it cannot do what it says.
+        SearchRuleError: when it is invalid.
     """
     query = " ".join(rule.query.split())
     if not _is_text(query):

@@ -121,7 +121,7 @@ _TITLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def default_title(widget_type: str, locale: str) -> str:
     """Return the title of a type of widget in the language of `locale`, else in English.
 
-    A type that nobody has named before is titled as `recs` is.
+    An unknown type has the title of `recs`.
     """
     language = locale.partition("-")[0].lower()
     titles = _TITLES.get(language, _TITLES[_FALLBACK])

@@ -17,7 +17,7 @@ _BY_LOCALE: Final[Mapping[str, Mapping[str, str | None]]] = json.loads(
 
 
 def price_pattern(locale: str, currency: str) -> str | None:
-    """Return how 1234 is written as a price, as `1.234,00 €`; None where nobody told us."""
+    """Return 1234 written as a price, such as `1.234,00 €`; None for unknown locales."""
     language, _, place = locale.partition("-")
     usual = _BY_LOCALE.get(language.lower())
     own = _BY_LOCALE.get(f"{language.lower()}-{place.upper()}") if place else {}

@@ -25,7 +25,7 @@ _CONFIG_SQL: Final = (
 
 
 def read_config(reader: RawReader, store_id: StoreId, widget_type: str) -> WidgetConfig:
-    """Return what is set of a widget now; of a type that was never set, nothing is."""
+    """Return the saved settings of a widget type; empty without any."""
     if not is_widget_type(widget_type):
         return WidgetConfig()
     rows = reader.all(_CONFIG_SQL, (store_id, widget_type))
@@ -41,7 +41,7 @@ class WidgetRepository:
         self._store_id = store_id
 
     def find(self, widget_type: str) -> WidgetConfig:
-        """Return what is set of a widget; of a type that was never set, nothing is."""
+        """Return the saved settings of a widget type; empty without any."""
         query = sa.select(
             widget_configs.c.settings, widget_configs.c.custom_css, widget_configs.c.scoped
         ).where(
@@ -56,7 +56,7 @@ class WidgetRepository:
         return WidgetConfig() if row is None else _config(row)
 
     def all(self) -> dict[str, WidgetConfig]:
-        """Return what is set, by type of widget."""
+        """Return the saved settings, by type of widget."""
         query = sa.select(
             widget_configs.c.type,
             widget_configs.c.settings,
@@ -67,12 +67,12 @@ class WidgetRepository:
         return {row[0]: _config(row[1:]) for row in rows}
 
     def change(self, widget_type: str, change: ConfigChange, now_ms: int) -> WidgetConfig:
-        """Merge `change` over what is set and return it; changes wait for one another.
+        """Merge `change` into the saved settings and return them; changes are serialised.
 
         Raises:
             StoreDeletedError: when the store was deleted.
-            WidgetConfigTooLargeError: when all settings together are over their limit.
-            TooManyWidgetTypesError: when it would be one type of widget too many.
+            WidgetConfigTooLargeError: when all settings together exceed their limit.
+            TooManyWidgetTypesError: when there are too many widget types.
         """
         AccountRepository(self._transaction).hold(self._store_id)
         config = self.find(widget_type).changed(change)

@@ -25,7 +25,7 @@ _LINE: Final = re.compile(r"^\s*//.*\n|^\s+", re.MULTILINE)
 
 
 def reserve_css(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
-    """Return the stylesheet for a store; `configs` is what is set, by type of widget."""
+    """Return a store's stylesheet; `configs` are saved settings, by widget type."""
     base = _variables(DEFAULT_TYPE, store, configs)
     types = []
     for widget_type in dict.fromkeys((*BUILT_IN, *configs)):
@@ -62,7 +62,7 @@ def release_js() -> str:
 
 
 def head_tags(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
-    """Return what stands in a page's head before the widgets' scripts."""
+    """Return the tags for a page's head, before the widgets' scripts."""
     return f"<style>{reserve_css(store, configs)}</style>\n<script>{release_js()}</script>"
 
 

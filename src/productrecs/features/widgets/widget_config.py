@@ -85,7 +85,7 @@ class WidgetConfig:
 
 
 def is_widget_type(text: str) -> bool:
-    """Return whether a widget's settings may be kept under this name."""
+    """Return whether this is a valid name of a widget type."""
     return _TYPE.fullmatch(text) is not None
 
 

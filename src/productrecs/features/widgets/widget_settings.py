@@ -36,7 +36,7 @@ class SettingType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WidgetSetting:
-    """One setting: its kind, its bounds, where its default comes from, what it is for.
+    """One setting: its kind, its bounds, the source of its default, and its meaning.
 
     `least` and `most` bound a whole number, `most` the characters of a text.
     """
@@ -190,11 +190,11 @@ BY_NAME: Final[Mapping[str, WidgetSetting]] = MappingProxyType(
 def resolved_settings(
     widget_type: str, chosen: Mapping[str, object], store: StoreSettings, lang: str = ""
 ) -> dict[str, object]:
-    """Return every setting of a widget: what was chosen, else its default.
+    """Return every setting of a widget: the saved value, else its default.
 
-    The known ones come first, in the order of `WIDGET_SETTINGS`, then a theme's own. Words
-    are in the page's language `lang` where we speak it, else in that of `locale`; one of
-    them is how a price is written, where we know.
+    Known settings come first, in the order of `WIDGET_SETTINGS`, then a theme's own.
+    Texts are in the page's language `lang` if supported, else in that of `locale`; one
+    of them is the price pattern, where known.
     """
     settings = {
         setting.name: chosen.get(setting.name, _default(setting, widget_type, store))

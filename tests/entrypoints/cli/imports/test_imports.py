@@ -109,7 +109,7 @@ def test_items_that_cannot_be_taken_are_told_and_the_rest_comes_in(
     result = shell.run("import-items", shop, write("items.jsonl", lines_of(ITEMS) + bad))
 
     assert result.exit_code == 1
-    assert "6 items: 3 created, 0 updated, 3 skipped; the catalog holds 3." in result.stdout
+    assert "6 items: 3 created, 0 updated, 3 skipped; the catalog has 3." in result.stdout
     assert "row 3 skipped: price" in result.stderr
     assert "row 4 skipped: " in result.stderr
     assert "row 5 skipped: id" in result.stderr

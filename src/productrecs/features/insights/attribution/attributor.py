@@ -55,7 +55,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
 VERSION: Final = 3
-"""Of what is stored: another one begins anew."""
+"""The version of the stored results; another version starts again from the beginning."""
 
 STEP: Final = 50_000
 """How much of the log one transaction covers: it holds the write lock for some 40 ms."""
@@ -70,7 +70,7 @@ Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one part of the log comes to."""
+    """The result of processing one part of the log."""
 
     before: AttributionProgress
     after: AttributionProgress
@@ -101,10 +101,10 @@ class Attributor:
     _codes: ShopperCodes = field(default_factory=ShopperCodes)
 
     def catch_up(self, store: Store, is_over: Callable[[], bool] = lambda: False) -> bool:
-        """Read on until all is read or `is_over`; return whether all was.
+        """Process the log until its end or `is_over`; return whether the end was reached.
 
-        Any number of processes may do this at once: a step that another one took first is
-        taken back whole.
+        Several processes may do this at once: a step that another one took first is
+        rolled back.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -157,7 +157,7 @@ class Attributor:
     def _restart(
         self, store_id: StoreId, mark: AttributionProgress, target: AttributionProgress
     ) -> None:
-        """Delete what was kept, some at a time, and set the mark to the beginning."""
+        """Delete the results in parts, and reset the position to the beginning."""
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             emptying = mark._replace(seq=_EMPTYING)
@@ -253,9 +253,9 @@ def _credited(
     days: LocalDays,
     intents: Intents,
 ) -> list[AttributedOutcome]:
-    """Return the outcomes of carts and lines, each with the touch it is credited to.
+    """Return the outcomes of carts and order lines, each with its credited touchpoint.
 
-    They come as (kind, seq, ts, item, shopper, quantity, value, currency, basket).
+    They are (kind, seq, ts, item, shopper, quantity, value, currency, basket).
     """
     if not standing:
         return []

@@ -91,9 +91,9 @@ NOTHING: Final = stretch_of(NO_TOUCHES, NO_TOUCHES, NO_TOUCHES)
 
 @dataclass(frozen=True, slots=True)
 class AttributionQueries:
-    """Carts and sales that look for their touch: parallel arrays, `seqs` of receipt.
+    """Carts and sales to attribute: parallel arrays, `seqs` of receipt.
 
-    A code of a pair says nothing where `named` is false: nobody is known to have done it.
+    A pair's code is meaningless where `named` is false: the shopper is not known.
     """
 
     pairs: Ints
@@ -198,7 +198,7 @@ def _last_places(touches: Touches, wanted: AttributionQueries, last_seq: int) ->
 
 
 def _lower_bounds(values: Ints, low: Ints, high: Ints, bounds: Ints) -> Ints:
-    """Return, for each range of ascending `values`, where what is below its bound ends."""
+    """Return, for each range of ascending `values`, the end of those below its bound."""
     low, high = low.copy(), high.copy()
     while True:
         searching = np.flatnonzero(low < high)

@@ -102,7 +102,7 @@ class DaySums(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """Values are kept and summed at the end: then their order makes no difference."""
+    """Values of a group; summed at the end, so their order makes no difference."""
 
     carts: int = 0
     carts_clicked: int = 0
@@ -138,9 +138,9 @@ class _Sum:
 
 
 def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
-    """Return the sums of whole days; in no special order.
+    """Return the sums of whole days, in no special order.
 
-    The same outcomes give the same sums to the last bit, in whichever order they come.
+    Equal outcomes give equal sums to the last bit, in any order.
     """
     credited: dict[tuple[str, str, str, int, str], _Sum] = defaultdict(_Sum)
     sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)

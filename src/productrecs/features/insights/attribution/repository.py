@@ -154,7 +154,7 @@ class SearchColumns(NamedTuple):
 
 
 class AttributionProgress(NamedTuple):
-    """How far a store's log was read, in which zone its days are, and what rows mean."""
+    """The position in a store's log, its time zone, and the format of the rows."""
 
     seq: int
     zone: str
@@ -163,7 +163,7 @@ class AttributionProgress(NamedTuple):
 
 
 class LogPosition(NamedTuple):
-    """How far a store's log goes, and its mark where there is one."""
+    """The end of a store's log, and the processed position, if any."""
 
     store_id: StoreId
     head: int
@@ -171,7 +171,7 @@ class LogPosition(NamedTuple):
 
 
 def log_positions(connection: sa.Connection) -> list[LogPosition]:
-    """Return where every store of the installation stands."""
+    """Return the log positions of every store."""
     heads, marks = store_heads.c, attribution_marks.c
     mark = (marks.seq, marks.zone, marks.version, marks.language)
     query = sa.select(heads.store_id, heads.seq, *mark)
@@ -188,7 +188,7 @@ def log_positions(connection: sa.Connection) -> list[LogPosition]:
 
 
 class AttributionRepository:
-    """One store's log and what is credited in it, in one transaction; never commits."""
+    """One store's log and attribution results, in one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
@@ -206,7 +206,7 @@ class AttributionRepository:
         return None if row is None else AttributionProgress(*row)
 
     def head(self) -> int:
-        """Return how far the log goes; 0 when the store was deleted."""
+        """Return the last sequence number of the log; 0 when the store was deleted."""
         query = sa.select(store_heads.c.seq)
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
@@ -228,7 +228,7 @@ class AttributionRepository:
         return self._bare.all(_CARTS, (self._store_id, after_seq, up_to_seq))
 
     def lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
-        """Return the lines that changed as they stand now.
+        """Return the current state of the order lines that changed.
 
         They are (line_seq, ts, item, shopper, quantity, total, currency, basket, void).
         """
@@ -254,17 +254,17 @@ class AttributionRepository:
         return {int(row[0]): row[1] or "" for row in rows}
 
     def outcomes_of(self, facts: Iterable[int]) -> list[AttributedOutcome]:
-        """Return what is kept of these facts."""
+        """Return the stored outcomes of these records."""
         rows = self._bare.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
         return [AttributedOutcome(*row) for row in rows]
 
     def outcomes_on(self, day: str) -> list[AttributedOutcome]:
-        """Return what is kept of a day."""
+        """Return the stored outcomes of a day."""
         rows = self._bare.all(_OF_DAY, (self._store_id, day))
         return [AttributedOutcome(*row) for row in rows]
 
     def advance(self, before: AttributionProgress, after: AttributionProgress) -> bool:
-        """Move the mark; return False when somebody else has moved it meanwhile."""
+        """Advance the position; return False when another process has advanced it."""
         marks = attribution_marks.c
         query = (
             attribution_marks.update()
@@ -280,7 +280,7 @@ class AttributionRepository:
         return self._transaction.execute(query).rowcount == 1
 
     def begin(self, mark: AttributionProgress) -> None:
-        """Put the first mark of a store.
+        """Insert the first position of a store.
 
         Raises:
             StoreDeletedError: when it was deleted.
@@ -326,13 +326,13 @@ class AttributionRepository:
     def count_touches(
         self, counted: Mapping[tuple[str, str, str, int], tuple[int, int]]
     ) -> None:
-        """Add what was shown and clicked, by day, widget, source and position."""
+        """Add impressions and clicks, by day, widget, source and position."""
         rows = [[*place, *counts] for place, counts in counted.items()]
         if rows:
             self._bare.run(_COUNT_TOUCHES, (self._store_id, rows))
 
     def crowds(self, places: Iterable[ReachKey]) -> dict[ReachKey, tuple[bytes, bytes]]:
-        """Return who was shown and who clicked, by day, widget and source."""
+        """Return the sketches of shoppers shown and clicking, by day, widget and source."""
         keys = [list(place) for place in places]
         rows = self._bare.all(_CROWDS, (self._store_id, keys)) if keys else []
         return {(row[0], row[1], row[2]): (bytes(row[3]), bytes(row[4])) for row in rows}
@@ -340,7 +340,7 @@ class AttributionRepository:
     def replace_crowds(
         self, database: Database, crowds: Mapping[ReachKey, tuple[bytes, bytes]]
     ) -> None:
-        """Store who was shown and who clicked in place of what was stored there."""
+        """Replace the stored sketches of shoppers who were shown and who clicked."""
         if crowds:
             keys = [list(place) for place in crowds]
             self._bare.run(_FORGET_CROWDS, (self._store_id, keys))
@@ -348,13 +348,13 @@ class AttributionRepository:
             database.insert_rows(self._transaction, shopper_days, rows)
 
     def searches(self, intents: Iterable[SearchKey]) -> list[SearchDay]:
-        """Return what is kept of clicks on results, by day and intent."""
+        """Return the stored clicks on results, by day and query."""
         keys = [list(one) for one in intents]
         rows = self._bare.all(_SEARCHES, (self._store_id, keys)) if keys else []
         return [SearchDay._make((*row[:-1], bytes(row[-1]))) for row in rows]
 
     def replace_searches(self, database: Database, days: Collection[SearchDay]) -> None:
-        """Store clicks on results in place of what was stored of the same intents."""
+        """Replace the stored clicks on results of these queries."""
         if days:
             keys = [[one.day, one.intent] for one in days]
             self._bare.run(_FORGET_SEARCHES, (self._store_id, keys))

@@ -29,7 +29,7 @@ _KEPT: Final = 10_000
 
 
 class Intents(dict[str, str]):
-    """The intent of every query asked lately, in one language."""
+    """The intents of recent queries, in one language."""
 
     def __init__(self, language: str) -> None:
         """Begin with none."""
@@ -37,7 +37,7 @@ class Intents(dict[str, str]):
         self._language = LanguageAnalyzer(language)
 
     def __missing__(self, term: str) -> str:
-        """Work out what a query is about; texts with an address are not told apart."""
+        """Compute the intent of a query; texts with an address share one."""
         if len(self) >= _KEPT:
             self.clear()
         touchpoint = (

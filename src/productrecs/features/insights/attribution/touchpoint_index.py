@@ -43,7 +43,7 @@ _CLICK: Final = int(EventKind.REC_CLICK)
 
 
 class ShopperCodes(dict[str, int]):
-    """`visitor_hash` of every name asked lately."""
+    """The `visitor_hash` of recently used ids."""
 
     def __missing__(self, name: str) -> int:
         """Work out a name's code, and remember it."""
@@ -53,7 +53,7 @@ class ShopperCodes(dict[str, int]):
         return code
 
     def of(self, names: Iterable[str | None]) -> Ints:
-        """Return the codes of names; 0 for nobody."""
+        """Return the codes of ids; 0 for nobody."""
         return np.array([self[name] if name else 0 for name in names], np.int64)
 
 
@@ -89,9 +89,9 @@ class TouchpointIndex:
         return (len(self._whole) + 1) * self._length
 
     def prepare(self, repository: AttributionRepository, seq: int) -> bool:
-        """Hold what came up to `seq`; return False while there is more to read.
+        """Read the log up to `seq`; return False while there is more to read.
 
-        Reads a piece of the log at most, and files as long as there are any.
+        Reads at most one part of the log, and the files that exist.
         """
         if self._read > seq:  # somebody began anew
             self._forget(seq)

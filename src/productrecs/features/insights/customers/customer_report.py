@@ -29,7 +29,7 @@ from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 LISTED: Final = 1_000
-"""So many customers of most revenue are kept by name, and as many who are due next."""
+"""How many customers are stored by name: the ones with most revenue, and the next due."""
 
 RULE: Final = (
     "From orders with a customer (user_id of an order, customer_id of a file), net of "
@@ -76,7 +76,7 @@ _PEOPLE: Final = (
 
 
 def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSegments:
-    """Work out and keep who the store's customers are; reads all of their lines.
+    """Compute and store the store's customer segments; reads all order lines.
 
     Raises:
         StoreDeletedError: when the store was deleted meanwhile.
@@ -97,10 +97,10 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
 
 
 def customers_report(database: Database, store: Store, query: ReportQuery) -> Report:
-    """Return the segments of all customers until now; days that are asked do not matter.
+    """Return the segments of all customers so far; the requested days do not matter.
 
     Raises:
-        ReportError: for a grouping that there is not.
+        ReportError: for an unknown grouping.
     """
     by = query.by or ("segment",)
     if set(by) - set(_GROUPS) or len(set(by)) != len(by):

@@ -14,7 +14,7 @@ from productrecs.tenancy.accounts.nightly_window import is_nightly_run_due
 from productrecs.tenancy.accounts.store import Store
 
 _GROWN: Final = 2
-"""So many times the log that was worked out: an import came, and nobody waits for night."""
+"""Growth factor of the log (after an import) at which the nightly window is not awaited."""
 
 
 def stores_due_for_segments(

@@ -33,7 +33,7 @@ class StoredSegments(NamedTuple):
 
 
 class SegmentsProgress(NamedTuple):
-    """How far a store's log goes; when its customers were worked out, and of how much."""
+    """The end of a store's log; when its segments were computed, and up to where."""
 
     store_id: StoreId
     head: int
@@ -62,7 +62,7 @@ class CustomerRepository:
         self._store_id = store_id
 
     def lines(self) -> Iterator[list[Row]]:
-        """Give pages of what customers bought, as it stands now.
+        """Yield pages of purchased order lines, in their current state.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency).
         """
@@ -74,13 +74,13 @@ class CustomerRepository:
             after = page[-1][0]
 
     def head(self) -> int:
-        """Return how far the log goes."""
+        """Return the last sequence number of the log."""
         query = sa.select(store_heads.c.seq)
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
     def keep(self, found: StoredSegments) -> None:
-        """Store a result in place of the last."""
+        """Store a result, replacing the last one."""
         values = {
             "computed_at": found.computed_at,
             "applied_seq": found.applied_seq,
@@ -95,7 +95,7 @@ class CustomerRepository:
         self._transaction.execute(query)
 
     def last(self) -> StoredSegments | None:
-        """Return what was last worked out; None before the first time."""
+        """Return the last result, or None before the first."""
         query = sa.select(
             insights.c.computed_at, insights.c.applied_seq, insights.c.result
         ).where(insights.c.store_id == self._store_id, insights.c.name == CUSTOMERS)

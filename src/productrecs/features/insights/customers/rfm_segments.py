@@ -32,7 +32,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Segment(StrEnum):
-    """Where a customer stands in their own rhythm."""
+    """A customer's stage in their own buying rhythm."""
 
     NEW = "new"
     ONCE = "once"
@@ -100,10 +100,10 @@ class PurchaseHistories:
 def segment_customers(
     pages: Iterable[Sequence[Row]], currency: str, zone: tzinfo, today: date
 ) -> list[Customer]:
-    """Return everybody who bought, the highest revenue first.
+    """Return every customer, the highest revenue first.
 
-    Rows are (line_seq, person, ts, basket, quantity, total, currency). Who only returned
-    is no customer.
+    Rows are (line_seq, person, ts, basket, quantity, total, currency). A person with
+    returns only is not a customer.
     """
     pasts = purchase_histories(pages, currency, zone, today)
     names = pasts.names
@@ -134,9 +134,9 @@ def segment_customers(
 
 
 def expected_gap(occasions: int, span: int, usual: float | None) -> float | None:
-    """Return after how many days to expect somebody again; None: nobody ever came.
+    """Return the expected days until the next order; None when nobody ever came back.
 
-    They bought on so many days, the last of them `span` days after the first.
+    The customer bought on so many days, the last of them `span` days after the first.
     """
     if usual is None:
         return None
@@ -146,7 +146,7 @@ def expected_gap(occasions: int, span: int, usual: float | None) -> float | None
 def customer_segment(
     occasions: int, last_day: date, rhythm: float | None, today: date
 ) -> Segment:
-    """Return where a customer stands who bought on so many days."""
+    """Return the segment of a customer who bought on so many days."""
     gone = (today - last_day).days
     rhythms = gone / rhythm if rhythm else 0.0
     if occasions == 1:
@@ -159,7 +159,7 @@ def customer_segment(
 
 
 def expected_next_day(last_day: date, rhythm: float | None, today: date) -> date | None:
-    """Return when to expect the next order: today at the earliest, None of who is late."""
+    """Return the expected day of the next order, today at the earliest; None if overdue."""
     if rhythm is None or (today - last_day).days > SLIPPING * rhythm:
         return None
     return max(today, last_day + timedelta(days=round(rhythm)))
@@ -270,7 +270,7 @@ def _value(place: int, count: int) -> str:
 
 
 def _fifths(values: npt.NDArray[Any]) -> Ints:
-    """Return in which fifth each value lies, 1 the lowest; equal ones lie together."""
+    """Return the quintile of each value, 1 the lowest; equal values share one."""
     if not len(values):
         return np.zeros(0, np.int64)
     return 1 + np.searchsorted(np.sort(values), values, "left") * _CLASSES // len(values)

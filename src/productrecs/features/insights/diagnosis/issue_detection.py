@@ -108,7 +108,7 @@ def _pair(buyer: Buyer, ids: set[str]) -> str:
 
 
 def _short(name: str) -> str:
-    """Return the beginning of an id: enough to see its form, too little to know whom."""
+    """Return the start of an id: its form, without identifying a person."""
     return f"{name[:4]}..." if len(name) > len("s_12") else name
 
 

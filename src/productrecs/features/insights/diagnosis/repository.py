@@ -17,7 +17,7 @@ _OF_ONE_BUYER: Final = 300
 
 
 class Buyer(NamedTuple):
-    """Whoever bought lately: by which id, known as whom, and in which session."""
+    """A recent buyer: the id of the order, the linked customer, and the session."""
 
     shopper: str
     person: str
@@ -26,7 +26,7 @@ class Buyer(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """Who saw or clicked on a recommendation, and whether it tells where."""
+    """An impression or click: the shopper, and whether it names widget and source."""
 
     shopper: str
     session: str | None
@@ -83,7 +83,7 @@ class DiagnosisRepository:
         return list(found.values())
 
     def nameless_lines(self, since_ms: int) -> tuple[int, int]:
-        """Return how many of the newest live lines there are, and how many name nobody."""
+        """Return the number of the newest live order lines, and how many name nobody."""
         lines = purchase_lines.c
         query = (
             sa.select(lines.shopper)

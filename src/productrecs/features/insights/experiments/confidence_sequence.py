@@ -53,7 +53,7 @@ class Arms:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much more a visitor of the arm that is shown recommendations brings."""
+    """The difference between the arms in what a visitor brings."""
 
     shown_mean: float
     held_out_mean: float
@@ -72,12 +72,12 @@ class Difference:
         return self.value + self.radius
 
     def relative(self, amount: float) -> float | None:
-        """Return an amount in terms of a held-out visitor's mean; None where that is 0."""
+        """Return an amount relative to the held-out mean; None if that is 0."""
         return amount / self.held_out_mean if self.held_out_mean > 0 else None
 
 
 def difference(shown: Flags, values: Floats, before: Floats) -> Difference:
-    """Return the difference of means with its interval; both arms have two visitors."""
+    """Return the difference of means with its interval (two visitors or more an arm)."""
     adjusted = cuped_values(values, before)
     one, other = adjusted[shown], adjusted[~shown]
     variance = float(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
@@ -91,9 +91,9 @@ def difference(shown: Flags, values: Floats, before: Floats) -> Difference:
 
 
 def cuped_values(values: Floats, before: Floats) -> Floats:
-    """Return values less what was to be expected of each visitor beforehand.
+    """Return values minus each visitor's expected value (CUPED).
 
-    Their mean stays. What does not vary explains nothing.
+    Their mean stays. A constant covariate changes nothing.
     """
     centred = before - before.mean(axis=0)
     varying = centred[:, centred.std(axis=0) > 0]

@@ -62,12 +62,12 @@ _DAY: Final = Definition("day", "day", "the result as it was at the end of that 
 
 
 def experiment_report(database: Database, store: Store, query: ReportQuery) -> Report:
-    """Return the newest result of a test that the background has worked out.
+    """Return the newest computed result of a test.
 
-    The means are adjusted for what visitors bought before they were met (CUPED).
+    The means are adjusted for what visitors bought before their assignment (CUPED).
 
     Raises:
-        ReportError: for another grouping than by day.
+        ReportError: for any grouping except by day.
     """
     if query.by not in {(), DAILY}:
         message = "a holdout test is reported as it is now, or by day: as it was on each"

@@ -32,7 +32,7 @@ from productrecs.tenancy.accounts.store import Store
 
 METRICS: Final = ("conversion", "revenue")
 TARGET_LIFT: Final = 0.1
-"""The difference that a test is asked to show, in terms of the held-out mean."""
+"""The relative lift that a test should be able to detect."""
 
 _FEWEST: Final = 2  # visitors of an arm that have a variance
 
@@ -40,9 +40,9 @@ _FEWEST: Final = 2  # visitors of an arm that have a variance
 def measure_holdout(
     database: Database, store: Store, test: str, now_ms: int
 ) -> StoredHoldoutResult:
-    """Work out and keep the result of a test as it is now.
+    """Compute and store the current result of a test.
 
-    Reads all purchases since 90 days before the test: seconds where these are very many.
+    Reads all purchases since 90 days before the test: seconds for very many.
 
     Raises:
         StoreDeletedError: when the store was deleted meanwhile.

@@ -54,7 +54,7 @@ class VisitorIndex:
                 self._sessions[customer].append(session)
 
     def unit(self, person: str) -> str | None:
-        """Return the visitor that a person is, or None who was never met."""
+        """Return the visitor that a person is, or None if never assigned."""
         known = self._unit_of.get(person)
         if known is None and (sessions := self._sessions.get(person)):
             known = self._unit_of[min(sessions, key=self._order.__getitem__)]
@@ -71,7 +71,7 @@ class _Order:
 def holdout_visitors(
     met: VisitorIndex, pages: Iterable[Sequence[Row]], currency: str
 ) -> HoldoutVisitors:
-    """Return every visitor with what they bought, in the order of their names."""
+    """Return every visitor with their purchases, sorted by unit."""
     orders: dict[tuple[str, int, bool], _Order] = {}
     foreign: set[int] = set()
     for page in pages:

@@ -52,7 +52,7 @@ class ExperimentRepository:
         return raw_connection(self._transaction).all(_LINKS, (self._store_id,))
 
     def lines(self, since_ms: int) -> Iterator[list[Row]]:
-        """Give pages of what somebody bought since then, as it stands now.
+        """Yield pages of purchased order lines since then, in their current state.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency).
         """
@@ -75,7 +75,7 @@ class ExperimentRepository:
         return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
 
     def keep(self, found: StoredHoldoutResult) -> None:
-        """Store a day's result, in place of an earlier one of that day."""
+        """Store a day's result, replacing an earlier one of that day."""
         values = {
             "computed_at": found.computed_at,
             "result": json.dumps(found.result, allow_nan=False),

@@ -42,7 +42,7 @@ _COLUMNS: Final = (
 def health_report(
     database: Database, store: Store, query: ReportQuery, now_ms: int
 ) -> Report:
-    """Return the live events of the last 48 hours, and what is wrong with the newest."""
+    """Return the live events of the last 48 hours, and the problems of the newest."""
     last = now_ms // HOUR_MS
     first = last - HOURS + 1
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)

@@ -43,7 +43,7 @@ def apart(name: str, unit: str) -> tuple[Definition, Definition]:
 
 
 def parted(total: float, clicked: float) -> tuple[float, float, float]:
-    """Return a total with its parts: what followed a click, and what was seen only."""
+    """Return a total and its parts: after a click, and after an impression only."""
     return total, clicked, round(total - clicked, 6)
 
 
@@ -83,7 +83,7 @@ _COMPARED: Final = frozenset(
 
 
 class Impact(NamedTuple):
-    """One group in one currency; what is shown has none, and stands with the store's."""
+    """One group in one currency; impressions have none and are in the store's row."""
 
     key: Key
     currency: str
@@ -156,7 +156,7 @@ def _just_before(period: ReportQuery) -> ReportQuery | None:
 
 
 def _told_before(figures: Iterable[Figure]) -> Iterable[Figure]:
-    """Give the figures that are worth comparing, as those of the days before."""
+    """Yield the comparable figures of the preceding days."""
     for one in figures:
         named = one.definition
         if named.name in _COMPARED:
@@ -211,7 +211,7 @@ def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
 
 
 def notes_on(left_out: int, behind: int) -> list[str]:
-    """Return what a reader must know of a table that is cut, or not up to date."""
+    """Return what a reader must know about a table that is cut or not up to date."""
     notes = []
     if left_out > 0:
         notes.append(f"{left_out} more rows are not shown; raise the limit to see them.")
@@ -315,7 +315,7 @@ def _in_currency(
 def _in_parts(
     name: tuple[str, str], unit: str, parts: Sequence[ReportValue], meaning: str
 ) -> Iterable[Figure]:
-    """Give a credited total, and apart from one another what it is of."""
+    """Yield a credited total and its two parts."""
     of = ("", ": credited to a click", ": credited to an impression, no click")
     for part, value, which in zip(("", "_clicked", "_seen"), parts, of, strict=True):
         yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{which}")

@@ -153,7 +153,7 @@ class ImpactRepository:
     def credits(
         self, period: ReportQuery, by: Sequence[str]
     ) -> dict[Key, AttributedTotals]:
-        """Return what is credited by the values of these columns, the currency last."""
+        """Return the credited sums by the values of these columns, the currency last."""
         groups = [credit_days.c[name] for name in (*by, "currency")]
         sums = [sa.func.sum(credit_days.c[name]) for name in _CREDITS]
         query = sa.select(*groups, *sums).where(
