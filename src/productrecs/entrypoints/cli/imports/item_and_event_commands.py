@@ -65,7 +65,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     r"""Import the items of FILE (- for standard input), whatever program wrote it.
 
-    CSV with the item's field names as headers and \| between categories, JSON, JSON
+    CSV with the item's field names as headers and | between categories, JSON, JSON
     lines; product exports of WooCommerce, Shopify and Magento; Google Merchant feeds
     (XML or a table); any other table with a --mapping.
 

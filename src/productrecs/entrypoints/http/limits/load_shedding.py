@@ -35,7 +35,7 @@ MIN_SERVED: Final = 32
 
 
 class OverloadedError(ProductRecsError):
-    """More requests came than can be answered in time; this one is rejected."""
+    """The process has more requests than it can answer in time; this one is rejected."""
 
     def __init__(self) -> None:
         """Use the fixed message."""

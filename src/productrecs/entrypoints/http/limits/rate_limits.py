@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Cells = memoryview[float] | array[float]
 
 BURST_SECONDS: Final = 10
-"""Seconds' worth of calls that may come at once."""
+"""The burst size, in seconds of the rate."""
 _CELLS: Final = 2  # of a bucket: the hash of its caller, and when it will be empty
 _PROBED_BUCKETS: Final = 4  # buckets that a caller may have
 _MAX_ADDRESS_CHARS: Final = 64

@@ -99,9 +99,9 @@ class UsageMetering:
         return self._meters.get(store_id)
 
     async def open(self, store: Store, read: Read) -> Meter:
-        """Return the store's meter, with the month's count as the database has it.
+        """Return the store's meter, with the month's count from the database.
 
-        Where that cannot be read, the meter begins at 0 and learns it from the keeper.
+        If that cannot be read, the meter starts at 0 and the keeper corrects it later.
         """
         now_ms, store_id = self._services.clock(), store.store_id
         month = month_at(now_ms).name
@@ -165,7 +165,7 @@ class UsageMetering:
             _log.exception("usage write failed")
 
     def _bring(self) -> None:
-        """Bring to the database what it does not have."""
+        """Store counts that the database does not have yet."""
         if self._is_failing:
             self._find_out()
         due = list(self._due())
@@ -200,7 +200,7 @@ class UsageMetering:
                 self._forget(one.store_id)
 
     def _take_over(self, sheet: UsageFile) -> None:
-        """Bring what is left of a sheet that nobody counts on any more, and remove it."""
+        """Store the counts of a file that no process uses any more, and delete it."""
         database = self._services.database
         with database.transaction(synced=False) as transaction:
             add_calls(
@@ -213,7 +213,7 @@ class UsageMetering:
             delete_flush_rounds(transaction, sheet.name)
 
     def _look(self, reader: RawReader) -> None:
-        """Learn what others counted, and forget meters that nobody asks."""
+        """Read what other processes counted, and drop unused meters."""
         self._looks_at = time.monotonic() + POLL_SECONDS
         self._neighbours.look()
         for sheet in self._neighbours.abandoned():
@@ -261,7 +261,7 @@ def _sheet_in(services: Services) -> UsageFile | None:
 
 
 def _kept(lines: Sequence[UsageCounter]) -> list[int] | None:
-    """Return how much of each line the database has; None when some is on its way."""
+    """Return how much of each counter the database has; None while a write is pending."""
     if any(line.is_in_flight for line in lines):
         return None
     return [line.kept for line in lines]

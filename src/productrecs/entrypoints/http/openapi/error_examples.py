@@ -9,7 +9,7 @@ from productrecs.entrypoints.http.transport.error_body import HEADERS_TOO_LARGE
 
 
 class ErrorExample(NamedTuple):
-    """A refusal as an example: when it comes, and the words that come with it."""
+    """An error as an example: its title and its message."""
 
     summary: str
     detail: str

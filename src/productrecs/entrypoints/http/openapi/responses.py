@@ -91,7 +91,7 @@ def success_response(
 
 
 def not_modified_response() -> Responses:
-    """Return the documented reply to whoever has the present one already."""
+    """Return the documented reply to a caller that has the current version."""
     words = "`If-None-Match` has the current ETag; there is no body."
     return {304: {"description": words}}
 
@@ -111,8 +111,8 @@ def request_body(
 ) -> dict[str, Any]:
     """Return the documented body of a route that reads it itself.
 
-    `examples` are values by what they show. `text` adds text/plain, which spares a browser
-    the preflight; `many` allows an array of up to 500.
+    `examples` are values by title. `text` adds text/plain, which avoids the preflight;
+    `many` allows an array of up to 500.
     """
     schema: dict[str, Any] = ref(title(model))
     if many:

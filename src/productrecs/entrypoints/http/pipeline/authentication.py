@@ -18,7 +18,7 @@ from productrecs.tenancy.accounts.store import Store
 
 
 class MissingKeyError(ProductRecsError):
-    """No key came with a call that needs one."""
+    """A call without a key to a route that needs one."""
 
 
 class InvalidKeyError(ProductRecsError):
@@ -26,7 +26,7 @@ class InvalidKeyError(ProductRecsError):
 
 
 class SecretKeyRequiredError(ProductRecsError):
-    """The call needs the secret key, and a publishable one came."""
+    """A call with a publishable key to a route that needs the secret key."""
 
 
 class SecretKeyInUrlError(ProductRecsError):
@@ -240,10 +240,10 @@ def authenticate(
     """Return the caller of a request.
 
     Raises:
-        MissingKeyError: no key where the route asks for one.
-        InvalidKeyError: a key that no store has.
-        SecretKeyRequiredError: a publishable key where only a secret one will do.
-        SecretKeyInUrlError: a secret key in the `key` parameter.
+        MissingKeyError: without a key where the route needs one.
+        InvalidKeyError: for a key that no store has.
+        SecretKeyRequiredError: for a publishable key where the secret one is needed.
+        SecretKeyInUrlError: for a secret key in the `key` parameter.
     """
     if keys.query and keys.query.startswith(SECRET_PREFIX):
         message = (

@@ -86,7 +86,7 @@ class Context:
 
     @property
     def outcomes(self) -> StorageHealth:
-        """What came of this process's last reads and writes."""
+        """The results of this process's last reads and writes."""
         return self.services.database.outcomes
 
     @property
@@ -107,7 +107,7 @@ class RequestContext:
 
     @property
     def known_caller(self) -> Caller:
-        """The caller of a route that asks for a key."""
+        """The caller of a route that needs a key."""
         if self.caller is None:
             message = "this route was declared without a credential"
             raise RuntimeError(message)

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 _THREADS: Final = 2
 _MOST_WAITING: Final = 24
-"""More would wait longer than anybody who took a photo does, and take memory meanwhile."""
+"""A longer queue would wait too long for shoppers, and use memory."""
 
 
 def _too_many() -> QueueFullError:
@@ -30,25 +30,25 @@ def _too_many() -> QueueFullError:
 
 
 class FairQueue:
-    """Who is next, of stores that want more than there is room for.
+    """A queue that is fair between stores, with a limit on running and waiting tasks.
 
-    So many are at work at once, each store's in the order in which they came, and stores by
-    turns. So many wait at most: of the store that has most waiting, the last to come has to
-    leave for somebody of a store with fewer.
+    Each store's tasks run in order, and stores take turns. When it is full, the newest
+    task of the store with most waiting ones is dropped for a task of a store with
+    fewer.
     """
 
     def __init__(self, at_once: int, most_waiting: int) -> None:
-        """Begin with nobody."""
+        """Start empty."""
         self._free = at_once
         self._most_waiting = most_waiting
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # by turns
         self._count = 0
 
     def check_room(self, store: Hashable) -> None:
-        """Let another of a store come.
+        """Check that a task of a store may enter.
 
         Raises:
-            QueueFullError: when it would have to leave at once.
+            QueueFullError: when it would be dropped at once.
         """
         if self._count >= self._most_waiting and not self._has_fewer(store):
             raise _too_many()
@@ -76,7 +76,7 @@ class FairQueue:
             raise
 
     def give_back(self) -> None:
-        """Let the next one have the turn."""
+        """Start the next task."""
         while self._waiting:
             store = next(iter(self._waiting))
             turns = self._waiting.pop(store)
@@ -102,7 +102,7 @@ class FairQueue:
 
 
 class PhotoPool:
-    """The threads that let photos be looked at, each with a process of its own."""
+    """Threads for photo searches, each with a process of its own."""
 
     def __init__(self, detector: Path | None = None, embedder: Path | None = None) -> None:
         """Start none yet; the first photos do.
@@ -121,7 +121,7 @@ class PhotoPool:
         self._turns = FairQueue(_THREADS, _MOST_WAITING)
 
     def check_room(self, store_id: StoreId) -> None:
-        """Let another photo of a store come in, before its body is read.
+        """Check that a photo of a store may enter, before its body is read.
 
         Raises:
             QueueFullError: when too many wait already.
@@ -144,7 +144,7 @@ class PhotoPool:
             self._turns.give_back()
 
     def close(self) -> None:
-        """Wait for the photos in hand, and let the processes go."""
+        """Wait for running photos, and stop the processes."""
         self._threads.shutdown()
         for lookout in self._lookouts:
             lookout.close()

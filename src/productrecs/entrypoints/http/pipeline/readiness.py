@@ -50,7 +50,7 @@ class Readiness:
     warnings: Mapping[str, str] = field(default_factory=dict)
 
     def checks(self) -> dict[str, str]:
-        """Return each check with `ok` or what is the matter."""
+        """Return each check with `ok` or its problem."""
         found = {**self.warnings, **self.reasons}
         return {name: found.get(name, "ok") for name in CHECKS}
 
@@ -77,7 +77,7 @@ class Dependencies:
             await asyncio.sleep(_LOOK_SECONDS if is_well else _LOOK_AGAIN_SECONDS)
 
     def look(self) -> None:
-        """Look once. A database that does not answer is told of by who reads it always."""
+        """Run the checks once; the reader reports a database that does not answer."""
         self._look_at_storage()
         try:
             self._schema = self._of_schema()
@@ -88,7 +88,7 @@ class Dependencies:
             _log.exception("readiness check failed")
 
     def seen(self) -> Readiness:
-        """Return what is amiss by now: failed reads and writes count at once."""
+        """Return the current problems: failed reads and writes count at once."""
         warnings = {**self._schema.warnings, **self._jobs}
         if (unwritable := self._writes()) is not None:
             warnings["writes"] = unwritable

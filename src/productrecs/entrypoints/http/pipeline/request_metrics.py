@@ -47,7 +47,7 @@ class CounterMetric(IntEnum):
 
 
 class GaugeMetric(IntEnum):
-    """What stands now, written down about once a second."""
+    """A current value, written about once a second."""
 
     WRITES_WAITING = 0
     OPEN_STORES = 1
@@ -121,12 +121,12 @@ class RequestMetrics:
             self._cells[_GAUGES_AT + gauge] = 0.0
 
     def answered(self, route: Route | None, method: str, status: int, began: float) -> None:
-        """Note an answer to a request that came at `began`, a monotonic time."""
+        """Record the reply to a request that arrived at `began`, a monotonic time."""
         # Routes are told apart by their identity, which needs no hash of what they hold.
         self._times[id(route), method, status].append(time.monotonic() - began)
 
     def settle(self) -> None:
-        """Sort what was noted into its buckets; from then on whoever asks is told."""
+        """Sort recorded replies into their buckets, where readers see them."""
         for kind, times in self._times.items():
             if times:
                 self._add_times(_cell_of(kind), np.array(times))
@@ -135,15 +135,15 @@ class RequestMetrics:
             self._times.clear()
 
     def add(self, count: CounterMetric, amount: int = 1) -> None:
-        """Note that `amount` more came."""
+        """Add `amount` to the counter."""
         self._cells[_COUNTS_AT + count] += amount
 
     def set(self, gauge: GaugeMetric, value: float) -> None:
-        """Note what stands now."""
+        """Set the current value."""
         self._cells[_GAUGES_AT + gauge] = value
 
     def tell(self, connections: int) -> None:
-        """Note how many connections this process has."""
+        """Record how many connections this process has."""
         self._cells[_GAUGES_AT + GaugeMetric.CONNECTIONS] = connections
 
     def fewest(self) -> float:
@@ -203,7 +203,7 @@ class MetricTotals:
         return int(self._sums[_COUNTS_AT + count])
 
     def gauges(self, gauge: GaugeMetric) -> Iterator[tuple[str, float]]:
-        """Yield what stands in each process, by its role."""
+        """Yield the gauges of each process, by its role."""
         for row in self._rows:
             yield row.role, row.cells[_GAUGES_AT + gauge]
 

@@ -26,9 +26,10 @@ class _Task(NamedTuple):
 
 
 class SearchPool:
-    """The threads that search; the library lets go of Python's lock meanwhile.
+    """Search threads; the library releases Python's lock while it searches.
 
-    An executor would do, but its two futures and their locks cost a reply a tenth more.
+    An executor would work, but its two futures and their locks cost a tenth more per
+    reply.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ MAX_QUERY = 256
 
 
 class EventFields(Protocol):
-    """The fields of an event once each is valid by itself, whoever decoded them."""
+    """The fields of an event once each is valid by itself."""
 
     item_id: str | None
     user_id: str | None
@@ -48,9 +48,9 @@ class EventFields(Protocol):
 def missing_fields(
     kind: EventKind, body: EventFields, sent: object, at: Loc
 ) -> list[Problem]:
-    """Return what `body` lacks to be an event of `kind`, and lists that do not align.
+    """Return what `body` lacks to be an event of `kind`, and lists of unequal length.
 
-    `sent` is what came in and `at` where it stood, for the report.
+    `sent` is the input and `at` its location, for the report.
     """
     problems: list[Problem] = []
     if body.user_id is None and body.session_id is None:
@@ -68,7 +68,7 @@ def missing_fields(
 def to_events(
     kind: EventKind, body: EventFields, ts_ms: int | None = None
 ) -> list[NewEvent]:
-    """Return the events that a complete `body` tells: one, or one per product shown."""
+    """Return the events of a complete `body`: one, or one per product shown."""
     if kind is EventKind.REC_IMPRESSION:
         return _impressions(body, ts_ms)
     subject = EVENT_SUBJECTS[kind]

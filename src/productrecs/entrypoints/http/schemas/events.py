@@ -166,13 +166,13 @@ _validate_imported = ImportedEventBody.__pydantic_validator__.validate_python
 
 
 def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
-    """Return the events of a body in their order, and which object each came from.
+    """Return the events of a body in order, and the index of each one's object.
 
     A `rec-impression` gives one event per product shown, so the second list (indexes
     into the array sent, all 0 for a single object) rises and may repeat.
 
     Raises:
-        BodyError: when the body or any event is not as it should be: none is taken.
+        BodyError: when the body or any event is invalid: none is accepted.
     """
     if not isinstance(body, list):
         events = _read(body, ("body",))

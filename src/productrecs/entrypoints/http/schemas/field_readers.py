@@ -88,7 +88,7 @@ def read_identifier(value: object) -> str:
 
 
 def read_optional_identifier(value: object) -> str | None:
-    """Return an id, or None for null and for the empty string, which names nobody."""
+    """Return an id, or None for null and for the empty string."""
     return None if value is None or value == "" else read_identifier(value)
 
 
@@ -270,7 +270,7 @@ def _numeral(text: str) -> str:
 
 
 def whole_schema(least: int, most: int = MAX_INTEGER) -> Schema:
-    """Return the JSON schema of what `whole_reader` reads."""
+    """Return the JSON schema of the input of `whole_reader`."""
     bounds: Schema = {"minimum": least, "maximum": most}
     return nullable({**INTEGER_SCHEMA, **bounds}, _NUMERIC_STRING)
 

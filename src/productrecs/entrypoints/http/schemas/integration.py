@@ -48,7 +48,7 @@ _RecNum = Annotated[
 
 
 class ConnectBody(BaseModel):
-    """What is connected. What is absent or null is left unsaid and keeps its value."""
+    """The connected system. Absent or null fields keep their values."""
 
     model_config = ConfigDict(title="Connect", extra="ignore")
 
@@ -60,7 +60,7 @@ class ConnectBody(BaseModel):
 
 
 class EnginesInitBody(BaseModel):
-    """What the engines should know. What is absent or null keeps its value."""
+    """Parameters of the engines. Absent or null fields keep their values."""
 
     model_config = ConfigDict(title="EnginesInit", extra="ignore")
 
@@ -72,7 +72,7 @@ class EnginesInitBody(BaseModel):
 
 
 class RecommenderSettingsBody(BaseModel):
-    """What changes. What is absent keeps its value, null returns to the default."""
+    """The settings to change. Absent ones keep their value, null resets to the default."""
 
     model_config = ConfigDict(title="RecommenderSettings", extra="ignore")
 
@@ -88,7 +88,7 @@ class RecommenderSettingsBody(BaseModel):
 
 
 def parse_introduction(body: object) -> PluginDetails:
-    """Return what the merchant's system says of itself; nothing for no body.
+    """Return the connect request; its defaults without a body.
 
     Raises:
         BodyError: when the body is not a connect request.
@@ -98,7 +98,7 @@ def parse_introduction(body: object) -> PluginDetails:
 
 
 def parse_engines_init(body: object) -> EnginesInitBody:
-    """Return what the engines should know; nothing for no body.
+    """Return the init request; its defaults without a body.
 
     Raises:
         BodyError: when the body is not an init request.

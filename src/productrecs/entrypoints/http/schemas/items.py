@@ -114,7 +114,7 @@ CategoryIds = Annotated[
 
 
 class ItemBody(BaseModel):
-    """One product. Fields that are absent keep their stored values; null resets one."""
+    """One product. Absent fields keep their stored values; null resets one."""
 
     model_config = ConfigDict(title="Item", extra="ignore")
 
@@ -156,11 +156,11 @@ _LISTED = frozenset({"categories", "category_ids"})
 
 
 def parse_items(body: object) -> list[ItemPatch]:
-    """Return what a push says of each item, in the order sent, repeated ids included.
+    """Return the items of a push in the order sent, including repeated ids.
 
     Raises:
-        TooManyItemsError: when it holds more than 1000, before any is looked at.
-        BodyError: when the body or any item is not as it should be.
+        TooManyItemsError: when it has more than 1000, before any is parsed.
+        BodyError: when the body or any item is invalid.
     """
     return list(_patches(_items_of(body)))
 
@@ -206,13 +206,13 @@ def parse_item(row: object) -> ItemPatch:
 
 
 def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
-    """Return what one row of a CSV says of its item: cells by header, none of them JSON.
+    r"""Return the item in one row of a CSV: cells by header, none of them JSON.
 
-    An empty cell is as good as absent; `|` stands between categories; blanks around a
-    cell are not part of it.
+    An empty cell counts as absent; `|` separates categories; blanks around a cell are
+    ignored.
 
     Raises:
-        BodyError: when a cell cannot be read as its field.
+        BodyError: when a cell is invalid for its field.
     """
     cells: dict[str, object] = {}
     for name in ("id", *_FIELDS):

@@ -62,7 +62,7 @@ _validate = OrderBody.__pydantic_validator__.validate_python
 
 
 def parse_order(body: object) -> NewOrder:
-    """Return the order that `body` tells; a line's absent total is price x quantity.
+    """Return the order of `body`; a line's absent total is price x quantity.
 
     Raises:
         BodyError: when the body is not an order.

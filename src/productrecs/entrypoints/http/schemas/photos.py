@@ -75,7 +75,7 @@ class PhotoSearchBody(PhotoBody):
 
 
 class Photo:
-    """A photo that was sent: the file's bytes, and what is wanted."""
+    """A photo that was sent: the file's bytes, and the search options."""
 
     __slots__ = ("data", "in_stock", "num")
 
@@ -87,10 +87,10 @@ class Photo:
 
 
 def parse_photo_only(body: object) -> bytes:
-    """Return the file of the photo that a body tells, and nothing else of it.
+    """Return only the file of the photo in a body.
 
     Raises:
-        BodyError: when it is none.
+        BodyError: when there is none.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     try:
@@ -102,10 +102,10 @@ def parse_photo_only(body: object) -> bytes:
 
 
 def parse_photo(body: object) -> Photo:
-    """Return the photo that a body tells.
+    """Return the photo in a body.
 
     Raises:
-        BodyError: when it is none, or something else of the body does not fit.
+        BodyError: when there is none, or another field is invalid.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     try:

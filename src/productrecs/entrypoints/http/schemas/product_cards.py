@@ -24,7 +24,7 @@ class _Card(msgspec.Struct):
 
 
 def make_card(fields: CardFields) -> bytes:
-    """Return the beginning of a product's JSON object: everything but source and score."""
+    """Return the start of a product's JSON object: everything except source and score."""
     price = fields.price
     card = _Card(
         id=fields.item_id,
@@ -78,7 +78,7 @@ def similar_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
 
 
 def similar_cards(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> list[bytes]:
-    """Return products that look like something, as they stand in a reply."""
+    """Return similar products as they are in a reply."""
     return [
         b'%b,"score":%.6g,"source":"similar"}' % (card, hit.score)
         for hit in hits

@@ -50,7 +50,7 @@ class Problem:
 
 
 class BodyError(ProductRecsError):
-    """The body cannot be read as what was asked for; `problems` says where and why."""
+    """The body does not match its schema; `problems` says where and why."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -72,10 +72,10 @@ def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[Problem]:
 
 
 def validation_reply(problems: Iterable[Problem]) -> bytes:
-    """Return the body of a 422: `{"detail": [...]}` in UTF-8, never over 64 KiB.
+    """Return the body of a 422: `{"detail": [...]}` in UTF-8, at most 64 KiB.
 
-    At most 100 problems are told, each `input` cut at 256 bytes. What JSON cannot hold
-    (NaN, lone surrogates) is told as text.
+    It has at most 100 problems, each `input` cut at 256 bytes. Values that JSON cannot
+    hold (NaN, lone surrogates) are sent as text.
     """
     entries: list[bytes] = []
     size = len(b'{"detail":[]}')

@@ -153,7 +153,7 @@ _FORMS: Final[Mapping[SettingType, Callable[[WidgetSetting], tuple[Reader, Schem
 
 
 class _FreeSettings(BaseModel):
-    """Settings by name: those that every widget understands, and a theme's own."""
+    """Settings by name: the known ones, and a theme's own."""
 
     model_config = ConfigDict(
         title="WidgetSettings",
@@ -182,7 +182,7 @@ SettingsBody = create_model(
 
 
 class WidgetConfigBody(BaseModel):
-    """What changes of one widget's look; what is absent keeps its value."""
+    """Changes of one widget's settings; absent ones keep their values."""
 
     model_config = ConfigDict(title="WidgetConfig", extra="ignore")
 
@@ -205,10 +205,10 @@ class WidgetConfigBody(BaseModel):
 
 
 def parse_widget_config(body: object) -> ConfigChange:
-    """Return what an update of a widget's look changes.
+    """Return the changes of a widget's settings.
 
     Raises:
-        BodyError: when the body, or a setting in it, is not what it may be.
+        BodyError: when the body, or a setting in it, is invalid.
     """
     try:
         change = WidgetConfigBody.model_validate(body)

@@ -59,11 +59,10 @@ _SAID: Final = {
     response_class=Response,
 )
 async def connect(request: Request) -> Response:
-    """Record the platform and the time of the first call; to say it again is harmless.
+    """Record the platform and the time of the first call; repeating it is harmless.
 
-    A platform that was named before is never overwritten by another: the reply shows the
-    one that holds. A body without a platform, or none, means `woocommerce` until one is
-    named.
+    A platform that was set before is never overwritten: the reply shows the current
+    one. A body without a platform, or no body, means `woocommerce` until one is set.
     """
     exchange: RequestContext = request.scope["productrecs"]
     introduction = parse_introduction(await body_if_any(request))

@@ -46,7 +46,7 @@ _REPLY: Final = success_response(
     response_class=Response,
 )
 async def read_recommender_settings(request: Request) -> Response:
-    """Return the settings as they hold now; what was never set has its default."""
+    """Return the current settings; those that were never set have their default."""
     exchange: RequestContext = request.scope["productrecs"]
     database, store = exchange.context.services.database, exchange.known_caller.store
 
@@ -66,7 +66,7 @@ async def read_recommender_settings(request: Request) -> Response:
     response_class=Response,
 )
 async def change_recommender_settings(request: Request) -> Response:
-    """Change what is sent and leave the rest; null returns a setting to its default.
+    """Change the settings in the body and leave the rest; null resets one to its default.
 
     Every reply follows within a second.
     """

@@ -123,10 +123,10 @@ async def report(  # noqa: PLR0913, PLR0917 - a parameter each of the query
         ),
     ] = None,
 ) -> Response:
-    """Return a report as the background has counted it: some seconds behind the events.
+    """Return a report; background jobs update its figures, seconds behind the events.
 
-    Every figure and column says what it means. Money is in the store's currency where no
-    other is named.
+    Every figure and column has its definition. Money is in the store's currency unless
+    another is named.
     """
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store

@@ -57,7 +57,7 @@ async def read_widget_config(
         ),
     ] = DEFAULT_TYPE,
 ) -> Response:
-    """Return what the merchant set; `GET /v1/widget-config` fills in the defaults."""
+    """Return the saved settings; `GET /v1/widget-config` adds the defaults."""
     exchange: RequestContext = request.scope["productrecs"]
     database = exchange.context.services.database
     store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
@@ -98,11 +98,11 @@ async def change_widget_config(
         ),
     ] = DEFAULT_TYPE,
 ) -> Response:
-    """Merge what is sent over what is set; what is not sent stays.
+    """Merge the body with the saved settings; settings that are not in it stay.
 
     A setting that is null returns to its default, and so do `custom_css` and `scoped`;
-    `settings` that are null leave all settings as they are. Keys that no widget knows are
-    kept for the theme. Changes at the same time are merged one after the other.
+    `settings` that are null leave all settings unchanged. Unknown keys are stored for
+    the theme. Concurrent changes are merged one after the other.
     """
     exchange: RequestContext = request.scope["productrecs"]
     requested = parse_widget_config(await body_of(request))

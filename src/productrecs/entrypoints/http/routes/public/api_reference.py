@@ -95,7 +95,7 @@ async def reference(request: Request) -> Response:
     response_class=Response,
 )
 async def openapi(request: Request) -> Response:
-    """Return this description; it names the address under which it was asked for."""
+    """Return this description; its server is the address of the request."""
     described = openapi_document(request.app, base_url_of(request))
     return cacheable_response(request, _encode(described), "application/json")
 
@@ -114,7 +114,7 @@ async def reference_asset(
         str, Path(description=("The name of the file."), examples=["pages.css"])
     ],
 ) -> Response:
-    """Return one of the files of the pages; one asked for by its digest never changes."""
+    """Return a file of the pages; at an address with a digest it never changes."""
     if asset not in ASSETS:
         message = f"there is no such file; there are {', '.join(ASSETS)}"
         raise HTTPException(404, message)
@@ -125,7 +125,7 @@ async def reference_asset(
 
 
 def address(asset: str) -> str:
-    """Return the address of a file, by its content: caches may keep it for ever."""
+    """Return the address of a file with its digest: caches may store it forever."""
     return f"/docs/{asset}?v={content_digest(_read(asset))}"
 
 

@@ -53,7 +53,7 @@ class CompressedScript:
         return b"%b(%b);\n" % (self._body, variables)
 
     def compressed(self, variables: bytes) -> bytes:
-        """Return the same in gzip; only its end is compressed anew."""
+        """Return the script in gzip; only its end is compressed again."""
         rest = self._compressor.copy()
         return self._compressed + rest.compress(b"(%b);\n" % variables) + rest.flush()
 
@@ -66,7 +66,7 @@ class CompressedScript:
         return self._in_brotli + head.to_bytes(3, "little") + end + b"\x03"  # empty, last
 
     def tag(self, variables: bytes, coding: str) -> str:
-        """Return what tells this script, in this coding, from any other."""
+        """Return the ETag of this script in this encoding."""
         digest = self._digest.copy()
         digest.update(variables)
         return f'"{digest.hexdigest()[:20]}{coding}"'
@@ -74,7 +74,7 @@ class CompressedScript:
 
 @lru_cache
 def load_script(name: str) -> CompressedScript:
-    """Return one of the scripts that come with the package."""
+    """Return one of the scripts in the package."""
     return CompressedScript(name)
 
 

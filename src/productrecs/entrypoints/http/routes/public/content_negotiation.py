@@ -20,10 +20,10 @@ class _Wish(NamedTuple):
 
 
 def preferred_media_type(request: Request, offered: Sequence[str]) -> str:
-    """Return which of the media types `offered` the caller would have, by its Accept.
+    """Return which of the media types `offered` the caller prefers, by its Accept.
 
-    The first where there is no wish, or none that can be met. Among what is wished alike
-    the one that was named first wins, then the one that is offered first.
+    The first offered without a preference, or if none can be met. Ties: the first named
+    in Accept, then the first offered.
     """
     ranges = _ranges(request.headers.get("accept", "").lower())
     wishes = {kind: _wish(kind, ranges) for kind in offered}

@@ -84,7 +84,7 @@ def _either(description: str, markdown: str) -> Responses:
 async def llms_txt(request: Request) -> Response:
     """Return the index of the guides, with absolute addresses (llmstxt.org).
 
-    Each guide stands in it with its title, its address and what it is for.
+    It has the title, the address and the summary of each guide.
     """
     return cacheable_response(request, llms_index(base_url_of(request)), _PLAIN)
 
@@ -252,7 +252,7 @@ def _search_box(words: str = "") -> str:
 
 
 def _answers(words: str) -> str:
-    """Return what the guides say about words: the best sections, each with a line."""
+    """Return the sections of the guides that match the words, each with a line."""
     words = words[:_LONGEST]
     found = _search().find(words, _MOST_FOUND)
     listed = "".join(
@@ -275,7 +275,7 @@ def _anchor(section: Section) -> str:
 
 
 def _missing(request: Request, slug: str) -> Response:
-    """Return a page for an address that no guide has, with those that come near."""
+    """Return a page for an unknown guide, with similar ones."""
     near = near_guides(slug)
     cards = "".join(_card(guide) for guide in near)
     html = (

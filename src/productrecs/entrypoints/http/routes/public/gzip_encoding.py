@@ -17,5 +17,5 @@ def accepts_gzip(request: Request) -> bool:
 
 @lru_cache(maxsize=32)
 def gzip_body(body: bytes) -> bytes:
-    """Return a body in gzip; what is asked for often is packed once."""
+    """Return a body in gzip; recent ones are cached."""
     return zlib.compress(body, GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)

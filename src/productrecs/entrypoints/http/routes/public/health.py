@@ -87,8 +87,8 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
 async def live(request: Request, *, seen: SeenQuery = False) -> Response:
     """Answer 200 as long as the process can answer at all.
 
-    For a supervisor that starts again what does not answer. With `seen=true` it also tells
-    how the request came here, for whoever sets up a proxy.
+    For a supervisor that restarts a process without answers. With `seen=true` the reply
+    also has the forwarding headers of the request, to set up a proxy.
     """
     body: dict[str, object] = {"ok": True}
     if seen:
@@ -102,7 +102,7 @@ async def live(request: Request, *, seen: SeenQuery = False) -> Response:
 
 
 def _last(value: str | None) -> str | None:
-    """Return what the nearest proxy added to a header that each of them may add to."""
+    """Return the value that the nearest proxy added to a header."""
     return value.split(",")[-1].strip() or None if value else None
 
 
@@ -115,11 +115,11 @@ def _last(value: str | None) -> str | None:
     response_class=Response,
 )
 async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
-    """Answer 200 when requests may come, else 503 with the reasons, each by its check.
+    """Answer 200 when the process is ready, else 503 with each failed check.
 
-    For whatever sends requests here: a proxy, a container's health check. What only makes
-    lists less fresh (no worker, a full disk, a damaged page) is told in `checks` and does
-    not turn requests away; for a monitor, `strict=true` makes it a reason too.
+    For a proxy or a container's health check. What only makes lists less fresh (no
+    worker, a full disk, a damaged page) is in `checks` and does not fail readiness; for
+    a monitor, `strict=true` makes it fail.
     """
     exchange: RequestContext = request.scope["productrecs"]
     fitness = exchange.fitness()

@@ -47,9 +47,9 @@ def cacheable_response(
     cache: str = REVALIDATE,
     vary: str | None = None,
 ) -> Response:
-    """Return a reply that a cache may keep; 304 without a body when the caller has it.
+    """Return a cacheable reply; 304 without a body when the caller has it.
 
-    From a kilobyte on it goes in gzip to whoever reads that.
+    From a kilobyte on it is compressed with gzip if the caller accepts it.
     """
     body = shown.encode() if isinstance(shown, str) else shown
     is_large = len(body) >= _WORTH_PACKING

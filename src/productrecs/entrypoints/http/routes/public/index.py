@@ -103,8 +103,8 @@ _REPLY: Final[dict[int | str, dict[str, Any]]] = {
 async def index(request: Request) -> Response:
     """Answer 200 when ready: a page, markdown or JSON, as the caller accepts.
 
-    All lead to the guides, the reference, this description and the health. Markdown is the
-    same as `/llms.txt`; who has no wish gets JSON.
+    All link to the guides, the reference, this description and the health checks.
+    Markdown is the same as `/llms.txt`; JSON is the default.
     """
     exchange: RequestContext = request.scope["productrecs"]
     if (fitness := exchange.fitness()).reasons:

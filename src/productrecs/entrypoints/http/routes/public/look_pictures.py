@@ -51,10 +51,10 @@ PictureId = Annotated[
 async def look_picture(
     request: Request, store_domain: Domain, picture_id: PictureId
 ) -> Response:
-    """Return a picture that a merchant gave the service for a look, as a JPEG.
+    """Return a picture that a merchant uploaded for a look, as a JPEG.
 
-    `GET /v1/looks` names its address as `image_url`. It never changes, so that browsers
-    may keep it; it is gone with the last look that has it.
+    It is the `image_url` in `GET /v1/looks`. It never changes, so browsers may cache
+    it; it is deleted with the last look that uses it.
     """
     exchange: RequestContext = request.scope["productrecs"]
     context = exchange.context

@@ -77,10 +77,10 @@ def list_docs(base: str, _: _NoArguments) -> dict[str, object]:
 
 
 def read_doc(base: str, arguments: _Which) -> dict[str, object]:
-    """Return a guide, or the part of a long one that begins at `offset`.
+    """Return a guide, or the part of a long one from `offset` on.
 
     Raises:
-        UnknownGuideError: when there is none of this name.
+        UnknownGuideError: when there is no guide with this name.
     """
     text = LIBRARY.text(arguments.slug).replace(BASE, base)
     start = min(max(arguments.offset, 0), len(text))
@@ -221,7 +221,7 @@ def _server(base: str) -> Server[Any]:
 
 
 def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResult:
-    """Return what a tool answers; wrong arguments are an answer that says what is wrong.
+    """Return the result of a tool; invalid arguments give a result that explains them.
 
     Raises:
         MCPError: when there is no such tool.

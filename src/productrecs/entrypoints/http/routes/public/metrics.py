@@ -29,9 +29,9 @@ productrecs_events_received_total 1027.0
     response_class=Response,
 )
 async def metrics(request: Request) -> Response:
-    """Answer in the format of Prometheus, or in OpenMetrics for who accepts it.
+    """Return metrics in the format of Prometheus, or in OpenMetrics if accepted.
 
-    Only who sends the operator's token is told; no figure is about a shopper or a product.
+    Requires the operator's token; no metric is about a shopper or a product.
     """
     exchange: RequestContext = request.scope["productrecs"]
     exchange.context.request_metrics.settle()

@@ -46,7 +46,7 @@ KINDS: Final = ("recs", "search", "look", "all")
 """What can be pinned; `all` is the three in one."""
 
 TOOLS: Final = "tools"
-"""What a page with `?pr_debug=1` or `?pr_preview=1` asks for; it is not pinned."""
+"""The script for pages with `?pr_debug=1` or `?pr_preview=1`; it is not pinned."""
 
 _log: Final = logging.getLogger(__name__)
 _DIGITS: Final = 20
@@ -73,7 +73,7 @@ class Build:
         return f"sha384-{base64.b64encode(digest).decode()}"
 
     def tag(self, base_url: str, key: str) -> str:
-        """Return what a page embeds."""
+        """Return the tag that a page embeds."""
         source = base_url + BUILD_PATH.format(build=self.name)
         return (
             f'<script async src="{source}"\n  integrity="{self.integrity}"\n'
@@ -94,10 +94,10 @@ def tags(base_url: str, key: str) -> Iterator[str]:
 
 
 def archive_builds(folder: Path) -> None:
-    """Keep the builds of this release, for pages that name them after the next upgrade.
+    """Store the builds of this release, for pages that use them after the next upgrade.
 
-    A disk that takes nothing is no reason not to serve: then they are there as long as
-    this release is.
+    A disk that takes no writes is not an error: the builds are then served as long as
+    this release runs.
     """
     try:
         folder.mkdir(exist_ok=True)
@@ -112,7 +112,7 @@ def archive_builds(folder: Path) -> None:
 
 
 def archived_build(folder: Path, name: str) -> bytes | None:
-    """Return a build that was kept; None where there is none, or it is not what it was."""
+    """Return a stored build; None if it is missing or was changed."""
     kind, _, digest = name.partition(".")
     if kind not in KINDS or len(digest) != _DIGITS or not digest.isalnum():
         return None
@@ -143,8 +143,8 @@ async def pinned_script(
 ) -> Response:
     """Return a script at an address that never changes, for tags with `integrity`.
 
-    It may be put on pages of any origin and be kept for ever. Builds of earlier releases
-    stay. `tools` is what a page with `?pr_debug=1` or `?pr_preview=1` asks for.
+    Pages of any origin may use it, and caches may store it forever. Builds of earlier
+    releases stay. `tools` is for pages with `?pr_debug=1` or `?pr_preview=1`.
     """
     if build == TOOLS:
         return send_script(request, load_script(TOOLS), _TOOLS_TOLD, CACHED)

@@ -19,7 +19,7 @@ class ProcessStats(NamedTuple):
 
 
 def read_process_stats(pid: int) -> ProcessStats | None:
-    """Return what the process `pid` holds; None when it is gone, or this is not Linux."""
+    """Return the process `pid`'s resources; None when it has ended, or outside Linux."""
     folder = Path(f"/proc/{pid}")
     try:
         words = (folder / "stat").read_text().rpartition(")")[2].split()

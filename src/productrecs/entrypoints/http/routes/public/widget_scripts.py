@@ -63,11 +63,11 @@ def _replies(what: str) -> Responses:
     response_class=Response,
 )
 async def search_script(request: Request, store_domain: Domain) -> Response:
-    """Return the script that gives the theme's search box suggestions as one types.
+    """Return the script that adds suggestions to the theme's search box.
 
-    It may be put on pages of any origin. An unknown store gets a script that says so in the
-    browser's console: with 404, and with 200 to a page's own tag, since browsers run no
-    script that comes with 404.
+    Pages of any origin may use it. For an unknown store it is a script that logs an
+    error in the browser's console: with 404, and with 200 to a page's own tag, because
+    browsers do not run scripts with 404.
     """
     return await _script(request, "search", store_domain)
 
@@ -82,9 +82,9 @@ async def search_script(request: Request, store_domain: Domain) -> Response:
 async def look_script(request: Request, store_domain: Domain) -> Response:
     """Return the script that draws `<product-look>`.
 
-    It may be put on pages of any origin. An unknown store gets a script that says so in the
-    browser's console: with 404, and with 200 to a page's own tag, since browsers run no
-    script that comes with 404.
+    Pages of any origin may use it. For an unknown store it is a script that logs an
+    error in the browser's console: with 404, and with 200 to a page's own tag, because
+    browsers do not run scripts with 404.
     """
     return await _script(request, "look", store_domain)
 
@@ -97,11 +97,11 @@ async def look_script(request: Request, store_domain: Domain) -> Response:
     response_class=Response,
 )
 async def recommendations_script(request: Request, store_domain: Domain) -> Response:
-    """Return the script that draws `<product-recs>`, and brings `ProductRecs.track`.
+    """Return the script that draws `<product-recs>` and defines `ProductRecs.track`.
 
-    It may be put on pages of any origin. An unknown store gets a script that says so in the
-    browser's console: with 404, and with 200 to a page's own tag, since browsers run no
-    script that comes with 404.
+    Pages of any origin may use it. For an unknown store it is a script that logs an
+    error in the browser's console: with 404, and with 200 to a page's own tag, because
+    browsers do not run scripts with 404.
     """
     return await _script(request, "recs", store_domain)
 
@@ -116,7 +116,7 @@ async def _script(request: Request, name: str, domain: str) -> Response:
 
 
 def script_config(store: "Store") -> bytes:
-    """Return what a script is told of its store, as JavaScript: public by design."""
+    """Return a script's configuration for its store, as JavaScript: public by design."""
     return _encode({"key": store.publishable_key, "answers": ANSWERS})
 
 
@@ -127,7 +127,7 @@ def live_tags(base_url: str, domain: str) -> Iterator[str]:
 
 
 async def find_store_of(context: "Context", text: str) -> "Store | None":
-    """Return the store of a domain that stands in an address; None where there is none."""
+    """Return the store of the domain in an address; None for an unknown one."""
     try:
         domain = normalise_domain(text)
     except DomainError:

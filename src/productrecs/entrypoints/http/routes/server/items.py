@@ -79,7 +79,7 @@ _EXAMPLES: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 _LARGE: Final = 128 << 10
 _WEIGHT: Final = 2
-"""While a push is read its items are in memory twice: as they came, and packed."""
+"""While a push is read its items are in memory twice: as received, and packed."""
 _READ_WEIGHT: Final = 1.5
 """What waits to be written takes so many times its size.
 
@@ -110,11 +110,12 @@ CatalogChange = Callable[[StoreLog, int, int | None], PushResult | None]
 async def push_items(
     request: Request, *, idempotency_key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Store up to 1000 items; fields that an item does not carry keep their values.
+    """Create or update up to 1000 items; fields that an item does not have stay unchanged.
 
-    New ids are created, known ones updated, all of them or none. `null` returns a field to
-    its default. Every reply shows it within a second. New ids count for the plan's catalog
-    limit: a push that would pass it is refused whole. Updates always pass.
+    New ids are created, known ones updated, all of them or none. `null` resets a field
+    to its default. Every reply shows it within a second. New ids count for the plan's
+    catalog limit: a push that would exceed it is rejected as a whole. Updates always
+    pass.
 
     A retry with the `Idempotency-Key` and the body of a call of the last day changes
     nothing and gets its reply again, with `Idempotent-Replayed: true`.
@@ -173,9 +174,10 @@ async def delete_item(
         ),
     ],
 ) -> Response:
-    """Take an item out of the catalog; its orders and events stay for statistics.
+    """Delete an item from the catalog; its orders and events stay for statistics.
 
-    It is never shown again, whatever is training meanwhile. Pushed again, it counts as new.
+    It is never shown again, even during a training. If it is pushed again, it counts as
+    new.
     """
     exchange: RequestContext = request.scope["productrecs"]
     named = item_id_of_path(request.scope["raw_path"]) or item_id
@@ -188,11 +190,11 @@ async def delete_item(
 
 
 def parse_push(data: bytes) -> list[PackedPatch]:
-    """Return what a body says of each item, decoded item by item.
+    """Return the items of a body, decoded item by item.
 
     Raises:
-        TooManyItemsError: when it holds more than 1000.
-        BodyError: when it is no JSON, or it or any item is not as it should be.
+        TooManyItemsError: when it has more than 1000.
+        BodyError: when it is not JSON, or does not match the schema.
     """
     items = split_json(data, MAX_ITEMS)
     if items is not None:
@@ -201,7 +203,7 @@ def parse_push(data: bytes) -> list[PackedPatch]:
 
 
 class _Read(NamedTuple):
-    """What a push says, and what it is known by."""
+    """The items of a push, and its idempotency key."""
 
     patches: list[PackedPatch]
     call: IdempotentCall | None

@@ -156,11 +156,12 @@ _FORM: Final[dict[str, Any]] = {
 async def upload_orders(
     request: Request, *, idempotency_key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Take a CSV of past orders; `GET /orders/upload/{upload_id}` tells how it goes.
+    """Upload a CSV of past orders; `GET /orders/upload/{upload_id}` returns its progress.
 
     Rows are overwritten by later ones of the same order and item, in this file and in
-    files uploaded later; what a file does not carry stays as it is stored. A retry with the
-    `Idempotency-Key` and the file of a call of the last day is told of that upload again.
+    files uploaded later; fields that a file does not have stay unchanged. A retry with
+    the `Idempotency-Key` and the file of a call of the last day gets the id of that
+    upload again.
     """
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
@@ -205,9 +206,9 @@ async def get_upload(
         Path(description="The id from the reply to the upload.", examples=[_EXAMPLE_ID]),
     ],
 ) -> Response:
-    """Return how far an upload is, what it changed, and the first rows left out.
+    """Return the progress of an upload, what it changed, and the first skipped rows.
 
-    Dates that could not be read are counted: those lines have the date of submission.
+    Unreadable dates are counted: those lines have the date of submission.
     """
     exchange: RequestContext = request.scope["productrecs"]
     services, store_id = exchange.context.services, exchange.known_caller.store.store_id
@@ -281,7 +282,7 @@ async def _receiving(
     upload_id: str,
     headers: Sequence[tuple[bytes, bytes]],
 ) -> AsyncIterator[tuple[IncomingFile, _Aside]]:
-    """Give a new file, which goes again unless the block ends well."""
+    """Open a new file, which is deleted unless the block ends without an error."""
     folder, aside = UploadFolder(services.uploads), _Aside()
     await asyncio.to_thread(_refuse_above_limit, services, store_id)
     with folder.turn(store_id, _declared(headers)):

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 router = APIRouter(tags=["widget"])
 
 CACHE_SECONDS: Final = 60
-"""How long a browser shows the look of a widget before it asks again."""
+"""How long a browser caches a widget's settings."""
 _encode: Final = msgspec.json.Encoder().encode
 CONFIG_SCHEMA: Final[dict[str, Any]] = object_schema(
     type={"type": "string"},
@@ -73,10 +73,10 @@ async def declared_config(
         ),
     ] = "",
 ) -> Response:
-    """Return a widget's look; an unknown or never set type has the defaults.
+    """Return a widget's settings; a type without saved settings has the defaults.
 
     The currency, the locale and the number of products come from the store's settings
-    where the widget has none of its own.
+    if the widget has none of its own.
     """
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
@@ -95,7 +95,7 @@ async def answer_config(
 
 
 def config_body(widget_type: str, config: WidgetConfig) -> bytes:
-    """Return the body of a reply that tells a config, resolved or not."""
+    """Return the body of a reply with a config, resolved or not."""
     content = {
         "type": widget_type,
         "settings": config.settings,

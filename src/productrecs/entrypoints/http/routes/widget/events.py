@@ -97,8 +97,8 @@ _encode: Final = msgspec.json.Encoder().encode
 async def declared_events(request: Request) -> Response:
     """Record one event, or an array of up to 500, in the order in which they happened.
 
-    The reply comes once it is on the disk. `event_id` makes a retry harmless for seven
-    days. What looks odd and was kept all the same is told in `warnings`.
+    The reply is sent when they are on the disk. `event_id` makes a retry harmless for
+    seven days. Accepted but suspicious values are listed in `warnings`.
     """
     exchange: RequestContext = request.scope["productrecs"]
     claim = exchange.claim
@@ -112,14 +112,14 @@ async def declared_events(request: Request) -> Response:
 async def receive_event_body(
     context: Context, store: Store, data: bytes, claim: Claim
 ) -> bytes:
-    """Store what a body says, durably, and return the reply.
+    """Store the events of a body durably, and return the reply.
 
-    What waits to be written is held beside what `claim` holds for the body.
+    Waiting writes count in the byte budget beside what `claim` holds for the body.
 
     Raises:
-        BodyError: when it is not what the contract describes; nothing is stored.
-        QueueFullError: when too much waits to be written; nothing is stored.
-        UnconfirmedWriteError: when nobody can say in time whether it is stored.
+        BodyError: when it does not match the schema; nothing is stored.
+        QueueFullError: when too many writes wait; nothing is stored.
+        UnconfirmedWriteError: when the write is not confirmed in time.
     """
     opened = context.shops.get(store) or await context.shops.open(store)
     if len(data) <= EVENT_LIMIT:
@@ -139,10 +139,10 @@ async def receive_event_body(
 
 
 def _grouped(data: bytes) -> Groups:
-    """Return what a body says, a group for each of its objects.
+    """Return the events of a body, a group for each of its objects.
 
     Raises:
-        BodyError: when it is not what the contract describes.
+        BodyError: when it does not match the schema.
     """
     fast = parse_event_fast(data)
     if fast is not None:

@@ -156,10 +156,10 @@ def listing_of(  # noqa: PLR0913 - one a query parameter
     highlight: bool,
     suggest: int,
 ) -> ResultsPageRequest | None:
-    """Return what is asked beside words; None for a bare search.
+    """Return the requested page options; None for a plain search.
 
     Raises:
-        BodyError: when a filter says something that its pattern cannot rule out.
+        BodyError: when a filter is invalid in a way that its pattern cannot express.
     """
     counts = bool(filters or facets) or sort is not None or offset is not None
     if not counts and not highlight and not suggest:
@@ -338,4 +338,4 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
         ),
     },
 }
-"""What may stand beside `results`, as the description has it."""
+"""The optional members beside `results` in the description."""

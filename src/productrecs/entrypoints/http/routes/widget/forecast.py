@@ -118,13 +118,13 @@ _ITEM_EXAMPLE: Final = {
     response_class=Response,
 )
 async def summary(request: Request) -> Response:
-    """Return the store's demand for the 28 days after `generated_at`, day by day.
+    """Return the store's forecast for the 28 days after `generated_at`, by day.
 
-    `mean` is the expected value, which sums; `p50` is the median; in four of five days the
-    amount lies between `p10` and `p90`. All count units or order lines, as `target_mode`
-    says. `accuracy` is what the same forecast would have reached in the past weeks, beside
-    the better of two simple ways. Needs the demand add-on; without it, and before its first
-    run, lists are empty and the rest is null.
+    `mean` is the expected value, which may be summed; `p50` is the median; in four of
+    five days the amount is between `p10` and `p90`. All are in units or order lines,
+    see `target_mode`. `accuracy` is the accuracy of the same forecast in past weeks,
+    beside the better of two simple baselines. Needs the demand add-on; without it, and
+    before its first run, lists are empty and the rest is null.
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store

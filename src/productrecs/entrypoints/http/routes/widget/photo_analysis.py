@@ -44,11 +44,11 @@ _EXAMPLES: Final = {"a photo": {"image": PHOTO}}
     response_class=Response,
 )
 async def declared_analysis(request: Request) -> Response:
-    """Return up to eight places in the photo, the surest first, each with its products.
+    """Return up to eight regions of the photo, most certain first, with their products.
 
-    A place has a label, a box (fractions of the upright photo, from its top left), how
-    sure it is, and up to six products that look like what is there. The list is empty where
-    nothing can be said. Nothing of the photo is kept.
+    A region has a label, a box (fractions of the upright photo, from its top left), its
+    confidence, and up to six similar products. The list is empty if nothing was
+    recognised. The photo is not stored.
     """
     exchange: RequestContext = request.scope["productrecs"]
     context = exchange.context

@@ -47,11 +47,11 @@ _EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": True}}
     response_class=Response,
 )
 async def declared_photo_search(request: Request) -> Response:
-    """Return the products whose pictures look like the photo, the most alike first.
+    """Return the products whose pictures look like the photo, most similar first.
 
-    The photo is turned upright, looked at whole and at what stands in its front, and
-    forgotten: it is neither stored nor logged. `score` is the likeness, 0 to 1. While a
-    store has no pictures that are indexed, `results` is empty.
+    The photo is turned upright and compared as a whole and by its foreground. It is
+    neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
+    indexed pictures, `results` is empty.
     """
     exchange: RequestContext = request.scope["productrecs"]
     context = exchange.context

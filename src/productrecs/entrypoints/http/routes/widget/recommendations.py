@@ -115,13 +115,13 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         ),
     ] = False,
 ) -> Response:
-    """Return products that fit the call, each with the `source` that supplied it.
+    """Return products for the request, each with the `source` that suggested it.
 
-    `item_id` is the page's product, `item_ids` the cart's; with neither it is about the
-    shopper, and without one about what sells. `buy` answers only what was really bought
-    together, `browse` goes by the shopper's own history, `similar` needs `item_id`.
-    With `anchor=true` the page's own product stands beside the list, as `anchor`; null
-    where it may not be shown.
+    `item_id` is the page's product, `item_ids` the cart's; with neither the list is
+    based on the shopper, and without a shopper on what sells. `buy` returns only
+    products that were bought together, `browse` uses the shopper's own history,
+    `similar` needs `item_id`. With `anchor=true` the reply also has the page's own
+    product, as `anchor`; null if it may not be shown.
     """
     exchange: RequestContext = request.scope["productrecs"]
     wanted = RecommendationRequest(
@@ -162,8 +162,8 @@ async def declared_trending(
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
 
-    By orders over 30 days, unless the store's settings say otherwise. It is never personal;
-    a shopper who is held out of the store's test gets an empty list.
+    By orders over 30 days, unless the store's settings say otherwise. It is never
+    personal; a shopper in the held-out arm of the store's test gets an empty list.
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
@@ -259,7 +259,7 @@ async def _list(
 async def answer_trending(
     context: Context, opened: CachedStore, wanted: TrendingRequest
 ) -> bytes:
-    """Return the body of trending's reply; whose id it is asks for the holdout alone."""
+    """Return trending's reply; the shopper's id is used for the holdout only."""
     num, excluded = wanted.num, wanted.excluded
     identities = _identities(None, wanted.user_id)
     if (
@@ -281,7 +281,7 @@ async def answer_trending(
 def _with_anchor(
     body: bytes, context: Context, opened: CachedStore, wanted: RecommendationRequest
 ) -> bytes:
-    """Return the reply with the product of the page, where it was asked for."""
+    """Return the reply with the product of the page, if requested."""
     if not wanted.with_anchor:
         return body
     shop = opened.shop
@@ -347,7 +347,7 @@ def _kept_or(
     make: Callable[[], list[Pick]],
     rests_on: FingerprintSource,
 ) -> bytes:
-    """Return the kept reply for `key`, or make its list and keep it."""
+    """Return the cached reply for `key`, or compute and cache it."""
     shop = opened.shop
     moment = ListInputs(shop.visible(now_ms), shop.models, shop.settings, shop.book)
     now = time.monotonic()

@@ -119,13 +119,13 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         Query(description="The session, if there is no `user_id`.", examples=["s_4fQ9xZ"]),
     ] = "",
 ) -> Response:
-    """Return the products that the words mean, best first.
+    """Return the products that match the query, best first.
 
-    Typing mistakes are forgiven, the last word may be unfinished, and a product's exact id
-    or sku finds it first. Where no word means anything here, `results` is empty.
+    Typing mistakes are corrected, the last word may be unfinished, and a product's
+    exact id or sku finds it first. If no word matches, `results` is empty.
 
-    Pages of results may also filter, count, sort and turn over, mark what answers the
-    query, and ask what it may become; what was not asked for is not in the reply.
+    Optional: filters, facets, sorting, paging, highlights and suggestions; the reply
+    has only what was requested.
     """
     exchange: RequestContext = request.scope["productrecs"]
     search = SearchRequest(truncate_query(q), num, in_stock)
@@ -163,7 +163,7 @@ def cached_search(
     search: SearchRequest | ResultsPageRequest,
     who: Searcher,
 ) -> SearchReply | None:
-    """Return what was found a moment ago, and count the search as `who`'s; else None."""
+    """Return a cached reply, and count the search as `who`'s; else None."""
     cached = opened.searches.get(_moment(opened, context.clock()), search)
     if cached is None:
         return None
@@ -206,7 +206,7 @@ def _told(
     who: Searcher,
     moment: SearchState,
 ) -> SearchReply:
-    """Count a reply, and keep it if nothing changed since the `moment` it is of."""
+    """Count a reply, and cache it if nothing has changed since its `moment`."""
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_NOTHING)
@@ -240,7 +240,7 @@ _NOTHING: Final = search_body((), ())[:-1]
 async def _browsed(
     context: Context, opened: CachedStore, listing: ResultsPageRequest, now_ms: int
 ) -> SearchReply:
-    """Return the reply to a search that asked for more than products."""
+    """Return the reply to a search with page options."""
     shop, store_id = _searchable(opened), opened.shop.catalog.store_id
 
     def trending(visible: Mask) -> Iterator[int]:
@@ -277,7 +277,7 @@ def _written(
 
 
 def _packed(reply: SearchReply) -> bytes:
-    """Return a reply without redirects as bytes, to keep it."""
+    """Return a reply without redirects as bytes for the cache."""
     header = reply.headers[0][1] if reply.headers else b""
     return header + b"\n" + reply.body
 
