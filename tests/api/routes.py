@@ -179,6 +179,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/widget/v1/search-{store_domain}.js"): Row(NOBODY, _script("search-")),
         ("GET", "/widget/v1/look-{store_domain}.js"): Row(NOBODY, _script("look-")),
         ("GET", "/widget/v1/_/{build}.js"): Row(NOBODY, _always("/widget/v1/_/tools.js")),
+        ("GET", "/plugin/service-recommender.zip"): Row(
+            NOBODY, _always("/plugin/service-recommender.zip")
+        ),
         ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): Row(
             NOBODY, _look_picture
         ),

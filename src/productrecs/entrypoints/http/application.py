@@ -54,6 +54,7 @@ from productrecs.entrypoints.http.routes.public import (
     mcp,
     metrics,
     pinned_scripts,
+    shop_plugin,
     widget_scripts,
 )
 from productrecs.entrypoints.http.routes.server import items, order_uploads, orders
@@ -176,6 +177,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         guides.router,
         widget_scripts.router,
         pinned_scripts.router,
+        shop_plugin.router,
         look_pictures.router,
         mcp.router,
         index.router,

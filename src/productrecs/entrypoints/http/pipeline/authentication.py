@@ -72,6 +72,7 @@ SCRIPT_PATH: Final = "/widget/v1/{store_domain}.js"
 SEARCH_SCRIPT_PATH: Final = "/widget/v1/search-{store_domain}.js"
 LOOK_SCRIPT_PATH: Final = "/widget/v1/look-{store_domain}.js"
 BUILD_PATH: Final = "/widget/v1/_/{build}.js"
+PLUGIN_PATH: Final = "/plugin/service-recommender.zip"
 
 # Every route of the service. A route that is not listed here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
@@ -144,6 +145,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         SEARCH_SCRIPT_PATH: Route({"GET": Credential.NONE}),
         LOOK_SCRIPT_PATH: Route({"GET": Credential.NONE}),
         BUILD_PATH: Route({"GET": Credential.NONE}),
+        PLUGIN_PATH: Route({"GET": Credential.NONE}),
         LOOK_PICTURE_PATH: Route({"GET": Credential.NONE}),
         "/mcp": Route({"POST": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),

@@ -1,0 +1,26 @@
+// Settings screen: shows how far the first sync is, and does its next step.
+(function () {
+  "use strict";
+  var box = document.getElementById("pr-progress");
+  if (!box) return;
+  function isRunning() { return !!box.querySelector('progress[data-state="running"]'); }
+  function next() {
+    var body = new URLSearchParams({ action: "product_recs_progress", _ajax_nonce: box.dataset.nonce });
+    fetch(box.dataset.url, { method: "POST", credentials: "same-origin", body: body })
+      .then(function (reply) { return reply.json(); })
+      .then(function (reply) {
+        ["products", "orders"].forEach(function (name) {
+          var bar = box.querySelector('progress[data-name="' + name + '"]');
+          var told = reply.data[name];
+          bar.dataset.state = told.state;
+          bar.max = told.total || 1;
+          bar.value = told.state === "done" ? bar.max : told.done;
+          bar.closest("p").querySelector("span").textContent = told.done + " / " + told.total;
+        });
+        box.querySelector(".pr-error").textContent = reply.data.error;
+      })
+      .catch(function () {})
+      .then(function () { if (isRunning()) setTimeout(next, 1000); });
+  }
+  if (isRunning()) next();
+})();

@@ -1,0 +1,430 @@
+<?php
+/**
+ * Settings screen: three values, Connect, progress, switches and health.
+ *
+ * @package ProductRecs
+ */
+
+namespace ProductRecs;
+
+defined( 'ABSPATH' ) || exit;
+
+/** WooCommerce, Recommendations. */
+class Admin {
+
+	const PAGE    = 'product-recs';
+	const ACTIONS = array( 'connect', 'save', 'resync', 'test_order' );
+
+	/** Add the screen and its actions. */
+	public static function hooks() {
+		add_action( 'admin_menu', guarded( array( __CLASS__, 'menu' ) ), 60 );
+		foreach ( self::ACTIONS as $action ) {
+			add_action(
+				'admin_post_product_recs_' . $action,
+				function () use ( $action ) {
+					self::act( $action );
+				}
+			);
+		}
+		add_action( 'wp_ajax_product_recs_progress', guarded( array( __CLASS__, 'progress' ) ) );
+		add_action( 'add_meta_boxes_product', guarded( array( __CLASS__, 'preview_box' ) ) );
+		add_filter(
+			'plugin_action_links_' . plugin_basename( FILE ),
+			guarded(
+				function ( $links ) {
+					array_unshift( $links, '<a href="' . esc_url( self::url() ) . '">' . esc_html__( 'Settings', 'service-recommender' ) . '</a>' );
+					return $links;
+				}
+			)
+		);
+		add_action(
+			'admin_init',
+			guarded(
+				function () {
+					if ( Settings::connected() && ! wp_doing_ajax() ) {
+						Queue::schedule_nightly();
+					}
+				}
+			)
+		);
+	}
+
+	/** Add the screen to WooCommerce's menu. */
+	public static function menu() {
+		add_submenu_page( 'woocommerce', __( 'Recommendations', 'service-recommender' ), __( 'Recommendations', 'service-recommender' ), 'manage_woocommerce', self::PAGE, array( __CLASS__, 'screen' ) );
+	}
+
+	/**
+	 * Carry out a button of the screen, and return to it.
+	 *
+	 * @param string $action Which.
+	 */
+	public static function act( $action ) {
+		if ( ! current_user_can( 'manage_woocommerce' ) ) {
+			wp_die( esc_html__( 'You may not do this.', 'service-recommender' ), 403 );
+		}
+		check_admin_referer( 'product_recs_' . $action );
+		$posted = array_map( 'sanitize_text_field', wp_unslash( array_filter( $_POST, 'is_string' ) ) );
+		try {
+			if ( 'connect' === $action ) {
+				$said = self::connect( $posted );
+			} elseif ( 'save' === $action ) {
+				$places = isset( $_POST['places'] ) ? array_map( 'sanitize_key', (array) wp_unslash( $_POST['places'] ) ) : array();
+				$said   = self::save( $posted, $places );
+			} elseif ( 'resync' === $action ) {
+				Sync::begin();
+				History::begin();
+				$said = '';
+			} else {
+				$said = self::test_order();
+			}
+		} catch ( \Throwable $error ) {
+			record_error( 'settings', $error->getMessage() );
+			$said = $error->getMessage();
+		}
+		set_transient( 'product_recs_said_' . get_current_user_id(), '' === $said ? 'ok' : $said, 300 );
+		wp_safe_redirect( self::url() );
+		exit;
+	}
+
+	/**
+	 * Connect: check the address and both keys, tell the service, and start the first sync.
+	 *
+	 * @param array $posted `url`, `key`, `secret` and perhaps `domain`.
+	 * @return string What is wrong and its remedy; empty when connected.
+	 */
+	public static function connect( array $posted ) {
+		$posted += array(
+			'url'    => '',
+			'key'    => '',
+			'secret' => '',
+			'domain' => '',
+		);
+		$url     = self::clean_url( $posted['url'] );
+		if ( '' === $url ) {
+			return __( 'Enter the address of your service, such as https://recs.example.com.', 'service-recommender' );
+		}
+		if ( 0 !== strpos( $posted['key'], 'pk_' ) ) {
+			return __( 'The publishable key begins with pk_.', 'service-recommender' );
+		}
+		if ( '' !== $posted['secret'] && 0 !== strpos( $posted['secret'], 'sk_' ) ) {
+			return __( 'The secret key begins with sk_.', 'service-recommender' );
+		}
+		if ( '' !== $posted['secret'] ) {
+			Settings::keep_secret( $posted['secret'] );
+		}
+		Settings::change(
+			array(
+				'url' => $url,
+				'key' => $posted['key'],
+			)
+		);
+		$shop  = home_url( '/' );
+		$reply = Api::call(
+			'POST',
+			'/integration/connect',
+			array(
+				'platform'       => 'woocommerce',
+				'plugin_version' => VERSION,
+				'store_url'      => $shop,
+			)
+		);
+		if ( ! $reply->ok() || empty( $reply->json['ok'] ) ) {
+			return $reply->remedy();
+		}
+		$domain = self::find_domain( '' !== $posted['domain'] ? $posted['domain'] : (string) wp_parse_url( $shop, PHP_URL_HOST ), $posted['key'] );
+		if ( '' === $domain ) {
+			return __( 'The publishable key does not belong to a store of this domain. Copy it again, or enter the domain under which the store was registered with the service.', 'service-recommender' );
+		}
+		$reply = Api::call(
+			'POST',
+			'/integration/engines/init',
+			array(
+				'store_url' => $shop,
+				'currency'  => get_woocommerce_currency(),
+			)
+		);
+		if ( ! $reply->ok() ) {
+			return $reply->remedy();
+		}
+		Settings::change(
+			array(
+				'domain'    => $domain,
+				'connected' => time(),
+			)
+		);
+		delete_option( 'product_recs_errors' );
+		Sync::begin();
+		History::begin();
+		Queue::schedule_nightly();
+		return '';
+	}
+
+	/**
+	 * Return the domain whose script holds this publishable key; empty when none does.
+	 *
+	 * @param string $host The shop's host, or what the merchant entered.
+	 * @param string $key  The publishable key.
+	 * @return string
+	 */
+	private static function find_domain( $host, $key ) {
+		$host = strtolower( trim( $host, " /\t" ) );
+		$bare = preg_replace( '/^www\./', '', $host );
+		foreach ( array_unique( array( $host, $bare, 'www.' . $bare ) ) as $domain ) {
+			$reply = Api::read( '/widget/v1/' . rawurlencode( $domain ) . '.js' );
+			if ( 200 === $reply->status && false !== strpos( $reply->body, '"' . $key . '"' ) ) {
+				return $domain;
+			}
+		}
+		return '';
+	}
+
+	/**
+	 * Store the switches.
+	 *
+	 * @param array $posted Texts of the form.
+	 * @param array $places Places that are on.
+	 * @return string Always empty.
+	 */
+	public static function save( array $posted, array $places ) {
+		$changes = array(
+			'places'   => array_values( array_intersect( array_keys( self::place_names() ), $places ) ),
+			'selector' => isset( $posted['selector'] ) ? $posted['selector'] : '',
+		);
+		foreach ( array_keys( self::switches() ) as $name ) {
+			$changes[ $name ] = empty( $posted[ $name ] ) ? 0 : 1;
+		}
+		Settings::change( $changes );
+		return '';
+	}
+
+	/**
+	 * Send the latest paid order again: the service answers that it has it, and stores nothing.
+	 *
+	 * @return string What is wrong; empty when the service answered.
+	 */
+	private static function test_order() {
+		$orders = wc_get_orders(
+			array(
+				'type'   => 'shop_order',
+				'status' => Orders::STATUSES,
+				'limit'  => 1,
+			)
+		);
+		if ( ! $orders ) {
+			return __( 'There is no paid order yet. Place one, then try again.', 'service-recommender' );
+		}
+		$reply = Api::call( 'POST', '/v1/orders', Orders::body( $orders[0] ) );
+		return $reply->ok() && ! empty( $reply->json['ok'] ) ? '' : $reply->remedy();
+	}
+
+	/** AJAX: do the next step of the first sync, and tell how far it is. */
+	public static function progress() {
+		check_ajax_referer( 'product_recs_progress' );
+		if ( ! current_user_can( 'manage_woocommerce' ) ) {
+			wp_send_json_error( null, 403 );
+		}
+		// The queue does the same work; this way it goes on where WP-Cron never runs.
+		if ( 'running' === Sync::state()['state'] ) {
+			Sync::step();
+		} else {
+			History::step();
+		}
+		$shown = array();
+		foreach ( array( Sync::state(), History::state() ) as $state ) {
+			$shown[] = array(
+				'state' => $state['state'],
+				'done'  => $state['done'],
+				'total' => max( $state['done'], $state['total'] ),
+			);
+		}
+		$errors = get_option( 'product_recs_errors', array() );
+		wp_send_json_success(
+			array(
+				'products' => $shown[0],
+				'orders'   => $shown[1],
+				'error'    => $errors ? $errors[0]['why'] : '',
+			)
+		);
+	}
+
+	/** Draw the screen. */
+	public static function screen() {
+		if ( ! current_user_can( 'manage_woocommerce' ) ) {
+			return;
+		}
+		wp_enqueue_script( 'product-recs-admin', plugins_url( 'assets/admin.js', FILE ), array(), VERSION, true );
+		$said = get_transient( 'product_recs_said_' . get_current_user_id() );
+		delete_transient( 'product_recs_said_' . get_current_user_id() );
+		echo '<div class="wrap"><h1>' . esc_html__( 'Recommendations', 'service-recommender' ) . '</h1>';
+		if ( $said ) {
+			$is_ok = 'ok' === $said;
+			echo '<div class="notice ' . ( $is_ok ? 'notice-success' : 'notice-error' ) . '"><p>' . esc_html( $is_ok ? __( 'Done.', 'service-recommender' ) : $said ) . '</p></div>';
+		}
+		if ( Settings::connected() ) {
+			self::draw_progress();
+		}
+		self::draw_connection();
+		if ( Settings::connected() ) {
+			self::draw_switches();
+			Health::draw();
+		}
+		echo '</div>';
+	}
+
+	/**
+	 * Print the beginning of a form.
+	 *
+	 * @param string $action Which of the actions.
+	 */
+	public static function form( $action ) {
+		echo '<form method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '">';
+		echo '<input type="hidden" name="action" value="' . esc_attr( 'product_recs_' . $action ) . '">';
+		wp_nonce_field( 'product_recs_' . $action );
+	}
+
+	/** Draw the three values and Connect. */
+	private static function draw_connection() {
+		$host   = (string) wp_parse_url( home_url(), PHP_URL_HOST );
+		$fields = array(
+			'url'    => array( __( 'Address of the service', 'service-recommender' ), 'url', Settings::get( 'url' ), 'https://recs.example.com' ),
+			'key'    => array( __( 'Publishable key', 'service-recommender' ), 'text', Settings::get( 'key' ), 'pk_...' ),
+			'secret' => array( __( 'Secret key', 'service-recommender' ), 'password', '', '' === Settings::secret() ? 'sk_...' : Settings::masked_secret() ),
+			'domain' => array( __( 'Domain of the store (only if it differs)', 'service-recommender' ), 'text', Settings::get( 'domain' ), $host ),
+		);
+		echo '<h2>' . esc_html__( 'Connection', 'service-recommender' ) . '</h2>';
+		self::form( 'connect' );
+		echo '<table class="form-table" role="presentation">';
+		foreach ( $fields as $name => $field ) {
+			echo '<tr><th scope="row"><label for="pr-' . esc_attr( $name ) . '">' . esc_html( $field[0] ) . '</label></th><td>';
+			echo '<input class="regular-text" autocomplete="off" id="pr-' . esc_attr( $name ) . '" name="' . esc_attr( $name ) . '" type="' . esc_attr( $field[1] ) . '" value="' . esc_attr( $field[2] ) . '" placeholder="' . esc_attr( $field[3] ) . '"></td></tr>';
+		}
+		echo '</table>';
+		submit_button( Settings::connected() ? __( 'Connect again', 'service-recommender' ) : __( 'Connect', 'service-recommender' ) );
+		echo '</form>';
+	}
+
+	/** Draw the progress of products and orders. */
+	private static function draw_progress() {
+		$rows = array(
+			'products' => array( __( 'Products', 'service-recommender' ), Sync::state() ),
+			'orders'   => array( __( 'Past orders', 'service-recommender' ), History::state() ),
+		);
+		echo '<div id="pr-progress" data-url="' . esc_url( admin_url( 'admin-ajax.php' ) ) . '" data-nonce="' . esc_attr( wp_create_nonce( 'product_recs_progress' ) ) . '">';
+		foreach ( $rows as $name => $row ) {
+			$state = $row[1];
+			$total = max( 1, $state['total'], $state['done'] );
+			echo '<p><label>' . esc_html( $row[0] ) . ' <progress data-name="' . esc_attr( $name ) . '" data-state="' . esc_attr( $state['state'] ) . '" max="' . esc_attr( $total ) . '" value="' . esc_attr( 'done' === $state['state'] ? $total : $state['done'] ) . '"></progress></label> <span>' . esc_html( $state['done'] . ' / ' . max( $state['total'], $state['done'] ) ) . '</span></p>';
+		}
+		echo '<p class="pr-error" role="status"></p></div>';
+		$products = wc_get_products(
+			array(
+				'limit'  => 1,
+				'status' => 'publish',
+			)
+		);
+		if ( $products ) {
+			echo '<p><a class="button" href="' . esc_url( $products[0]->get_permalink() ) . '">' . esc_html__( 'Open a product page', 'service-recommender' ) . '</a></p>';
+		}
+	}
+
+	/** Draw the places and the switches. */
+	private static function draw_switches() {
+		echo '<h2>' . esc_html__( 'On your pages', 'service-recommender' ) . '</h2>';
+		self::form( 'save' );
+		echo '<table class="form-table" role="presentation"><tr><th scope="row">' . esc_html__( 'Recommendations', 'service-recommender' ) . '</th><td>';
+		$on = Placements::places();
+		foreach ( self::place_names() as $name => $label ) {
+			echo '<label><input type="checkbox" name="places[]" value="' . esc_attr( $name ) . '"' . checked( isset( $on[ $name ] ), true, false ) . '> ' . esc_html( $label ) . '</label><br>';
+		}
+		echo '</td></tr><tr><th scope="row">' . esc_html__( 'More', 'service-recommender' ) . '</th><td>';
+		foreach ( self::switches() as $name => $label ) {
+			echo '<label><input type="checkbox" name="' . esc_attr( $name ) . '" value="1"' . checked( (bool) Settings::get( $name ), true, false ) . '> ' . esc_html( $label ) . '</label><br>';
+		}
+		echo '</td></tr><tr><th scope="row"><label for="pr-selector">' . esc_html__( 'CSS selector of the search box', 'service-recommender' ) . '</label></th><td>';
+		echo '<input class="regular-text" id="pr-selector" name="selector" value="' . esc_attr( Settings::get( 'selector' ) ) . '" placeholder="input[type=search]">';
+		echo '<p class="description">' . esc_html__( 'Leave it empty to find the box by itself.', 'service-recommender' ) . '</p></td></tr></table>';
+		submit_button( __( 'Save', 'service-recommender' ) );
+		echo '</form>';
+	}
+
+	/**
+	 * Return the places by name.
+	 *
+	 * @return array
+	 */
+	private static function place_names() {
+		return array(
+			'product'  => __( 'Product page: you may also like', 'service-recommender' ),
+			'together' => __( 'Product page: bought together', 'service-recommender' ),
+			'cart'     => __( 'Cart', 'service-recommender' ),
+			'thanks'   => __( 'Page after an order', 'service-recommender' ),
+			'shop'     => __( 'Shop and categories: popular products', 'service-recommender' ),
+			'home'     => __( 'Front page: popular products', 'service-recommender' ),
+		);
+	}
+
+	/**
+	 * Return the switches by name.
+	 *
+	 * @return array
+	 */
+	private static function switches() {
+		return array(
+			'search'  => __( 'Suggestions in the search box, and search by photo', 'service-recommender' ),
+			'look'    => __( 'Shop the look on product pages', 'service-recommender' ),
+			'consent' => __( 'Wait for consent before anything about a shopper is stored or sent', 'service-recommender' ),
+			'on_hold' => __( 'Count orders that wait for a bank transfer', 'service-recommender' ),
+			'meta'    => __( 'Remove what this plugin stored with orders when it is uninstalled', 'service-recommender' ),
+		);
+	}
+
+	/** Add the preview to the product's edit page. */
+	public static function preview_box() {
+		if ( Settings::connected() ) {
+			add_meta_box( 'product-recs', __( 'Recommendations', 'service-recommender' ), guarded( array( __CLASS__, 'preview' ) ), 'product', 'side', 'low' );
+		}
+	}
+
+	/**
+	 * Draw what the service recommends for a product; asked by the merchant's own request.
+	 *
+	 * @param \WP_Post $post The product.
+	 */
+	public static function preview( $post ) {
+		$reply = Api::read( '/v1/recommendations?num=5&item_id=' . (int) $post->ID . '&key=' . rawurlencode( Settings::get( 'key' ) ) );
+		if ( empty( $reply->json['recommendations'] ) ) {
+			echo '<p>' . esc_html( $reply->ok() ? __( 'Nothing yet.', 'service-recommender' ) : $reply->remedy() ) . '</p>';
+			return;
+		}
+		echo '<ol>';
+		foreach ( $reply->json['recommendations'] as $product ) {
+			echo '<li><a href="' . esc_url( (string) get_edit_post_link( (int) $product['id'] ) ) . '">' . esc_html( (string) $product['title'] ) . '</a></li>';
+		}
+		echo '</ol>';
+	}
+
+	/**
+	 * Return the address of the screen.
+	 *
+	 * @return string
+	 */
+	private static function url() {
+		return admin_url( 'admin.php?page=' . self::PAGE );
+	}
+
+	/**
+	 * Return scheme, host and port of an address; empty when it is none.
+	 *
+	 * @param string $entered As entered.
+	 * @return string
+	 */
+	private static function clean_url( $entered ) {
+		$entered = trim( $entered );
+		$parts   = wp_parse_url( false === strpos( $entered, '://' ) ? 'https://' . $entered : $entered );
+		if ( empty( $parts['host'] ) || ! in_array( $parts['scheme'], array( 'http', 'https' ), true ) ) {
+			return '';
+		}
+		return $parts['scheme'] . '://' . $parts['host'] . ( empty( $parts['port'] ) ? '' : ':' . $parts['port'] );
+	}
+}

@@ -1,0 +1,191 @@
+<?php
+/**
+ * API client: calls of the service, from jobs and from wp-admin, never from a shopper's page.
+ *
+ * @package ProductRecs
+ */
+
+namespace ProductRecs;
+
+defined( 'ABSPATH' ) || exit;
+
+/** A reply: `status` is 0 when the service was not reached. */
+class Reply {
+
+	/**
+	 * The HTTP status.
+	 *
+	 * @var int
+	 */
+	public $status = 0;
+
+	/**
+	 * The decoded body.
+	 *
+	 * @var array
+	 */
+	public $json = array();
+
+	/**
+	 * The body as it came.
+	 *
+	 * @var string
+	 */
+	public $body = '';
+
+	/**
+	 * Why there is no reply.
+	 *
+	 * @var string
+	 */
+	public $error = '';
+
+	/**
+	 * Return whether the call succeeded.
+	 *
+	 * @return bool
+	 */
+	public function ok() {
+		return $this->status >= 200 && $this->status < 300;
+	}
+
+	/**
+	 * Return whether the same call may succeed later.
+	 *
+	 * @return bool
+	 */
+	public function retryable() {
+		// Any other refusal may come from a proxy, a wrong address or a replaced key.
+		$is_final = in_array( $this->status, array( 400, 402, 413, 415, 422 ), true );
+		return $this->ok() ? ! $this->json : ! $is_final;
+	}
+
+	/**
+	 * Return the error code of the service.
+	 *
+	 * @return string
+	 */
+	public function code() {
+		return isset( $this->json['code'] ) ? (string) $this->json['code'] : '';
+	}
+
+	/**
+	 * Return what is wrong and what the merchant can do, in their language.
+	 *
+	 * @return string
+	 */
+	public function remedy() {
+		if ( 0 === $this->status ) {
+			/* translators: %s: a technical message. */
+			return sprintf( __( 'The service did not answer (%s). Check the address, and that the service runs and this server may reach it.', 'service-recommender' ), $this->error );
+		}
+		if ( 'secret_key_required' === $this->code() ) {
+			return __( 'A publishable key (pk_) is in the field of the secret key (sk_). Enter the secret key.', 'service-recommender' );
+		}
+		if ( 401 === $this->status ) {
+			return __( 'The service does not know this key. Copy it again; "productrecs keys rotate" makes a new secret key.', 'service-recommender' );
+		}
+		if ( 'plan_limit_catalog' === $this->code() ) {
+			return __( 'Your plan allows no more products. Products that the service knows are still updated. Choose a larger plan, then press "Sync again".', 'service-recommender' );
+		}
+		if ( 'billing_inactive' === $this->code() ) {
+			return __( 'Your trial or plan ended. Choose a plan, then press "Sync again". Orders are still counted.', 'service-recommender' );
+		}
+		if ( 404 === $this->status || ( $this->ok() && ! $this->json ) ) {
+			return __( 'There is no ProductRecs service at this address. Enter its address without a path, such as https://recs.example.com.', 'service-recommender' );
+		}
+		$detail = isset( $this->json['detail'] ) && is_string( $this->json['detail'] ) ? $this->json['detail'] : '';
+		/* translators: 1: HTTP status, 2: message of the service. */
+		return sprintf( __( 'The service answered %1$d. %2$s', 'service-recommender' ), $this->status, $detail );
+	}
+}
+
+/** Calls of the service. */
+class Api {
+
+	const TIMEOUT = 5;
+
+	/**
+	 * Call the service with the secret key.
+	 *
+	 * @param string       $method  HTTP method.
+	 * @param string       $path    Path below the service's address.
+	 * @param array|null   $body    Sent as JSON.
+	 * @param string       $raw     Sent as it is, where $body is null.
+	 * @param string|false $type    Content type of $raw.
+	 * @return Reply
+	 */
+	public static function call( $method, $path, $body = null, $raw = '', $type = false ) {
+		$headers = array(
+			'X-API-Key' => Settings::secret(),
+			'Accept'    => 'application/json',
+		);
+		if ( null !== $body ) {
+			$raw  = (string) wp_json_encode( $body, JSON_UNESCAPED_SLASHES | JSON_INVALID_UTF8_SUBSTITUTE );
+			$type = 'application/json';
+		}
+		if ( $type ) {
+			$headers['Content-Type'] = $type;
+		}
+		return self::request( $method, Settings::get( 'url' ) . $path, $headers, $raw );
+	}
+
+	/**
+	 * Return what a public address of the service answers.
+	 *
+	 * @param string $path Path below the service's address, with its query.
+	 * @return Reply
+	 */
+	public static function read( $path ) {
+		return self::request( 'GET', Settings::get( 'url' ) . $path, array(), '' );
+	}
+
+	/**
+	 * Upload a CSV of order lines.
+	 *
+	 * @param string $csv The file.
+	 * @return Reply
+	 */
+	public static function upload( $csv ) {
+		$boundary = 'productrecs' . md5( $csv );
+		$body     = "--$boundary\r\nContent-Disposition: form-data; name=\"file\"; filename=\"orders.csv\"\r\n"
+			. "Content-Type: text/csv\r\n\r\n$csv\r\n--$boundary--\r\n";
+		return self::call( 'POST', '/orders/upload', null, $body, 'multipart/form-data; boundary=' . $boundary );
+	}
+
+	/**
+	 * Send a request and read its reply.
+	 *
+	 * The safe variants of these functions refuse private addresses, where a self-hosted
+	 * service often is.
+	 *
+	 * @param string $method  HTTP method.
+	 * @param string $url     Address.
+	 * @param array  $headers Headers.
+	 * @param string $body    Body.
+	 * @return Reply
+	 */
+	private static function request( $method, $url, array $headers, $body ) {
+		$arguments = array(
+			'method'      => $method,
+			'timeout'     => self::TIMEOUT,
+			'redirection' => 0,
+			'headers'     => $headers,
+			'user-agent'  => 'service-recommender/' . VERSION,
+		);
+		if ( '' !== $body ) {
+			$arguments['body'] = $body;
+		}
+		$reply    = new Reply();
+		$response = wp_remote_request( $url, $arguments );
+		if ( is_wp_error( $response ) ) {
+			$reply->error = $response->get_error_message();
+			return $reply;
+		}
+		$reply->status = (int) wp_remote_retrieve_response_code( $response );
+		$reply->body   = (string) wp_remote_retrieve_body( $response );
+		$decoded       = json_decode( $reply->body, true );
+		$reply->json   = is_array( $decoded ) ? $decoded : array();
+		return $reply;
+	}
+}

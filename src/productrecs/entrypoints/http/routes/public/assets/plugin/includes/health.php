@@ -1,0 +1,178 @@
+<?php
+/**
+ * Health: what is connected, synced, waiting and wrong; and the privacy text.
+ *
+ * @package ProductRecs
+ */
+
+namespace ProductRecs;
+
+defined( 'ABSPATH' ) || exit;
+
+/** The health panel, WordPress's Site Health, and the privacy policy's suggestion. */
+class Health {
+
+	const OLD = 1800; // seconds that a job may wait.
+
+	/** Add the Site Health test and the privacy text. */
+	public static function hooks() {
+		add_filter(
+			'site_status_tests',
+			guarded(
+				function ( $tests ) {
+					$tests['direct']['product_recs'] = array(
+						'label' => __( 'Recommendations', 'service-recommender' ),
+						'test'  => array( __CLASS__, 'site_health' ),
+					);
+					return $tests;
+				}
+			)
+		);
+		add_action(
+			'admin_init',
+			guarded(
+				function () {
+					if ( function_exists( 'wp_add_privacy_policy_content' ) ) {
+						wp_add_privacy_policy_content( 'ProductRecs', wp_kses_post( '<p>' . self::privacy() . '</p>' ) );
+					}
+				}
+			)
+		);
+	}
+
+	/**
+	 * Return what a shop may write into its privacy policy.
+	 *
+	 * @return string
+	 */
+	private static function privacy() {
+		return __( 'To recommend products, we store a random id in your browser and send it to our own recommendation service, together with the products that you view, put into the cart and buy. When you are signed in, your customer number takes its place. No name and no e-mail address is sent. A cookie named pr_sid holds the same id for 180 days, so that your orders count.', 'service-recommender' );
+	}
+
+	/**
+	 * Return what is wrong, each with its remedy.
+	 *
+	 * @return array
+	 */
+	public static function problems() {
+		$problems = array();
+		$backlog  = Queue::backlog();
+		if ( $backlog['age'] > self::OLD ) {
+			/* translators: 1: number of jobs, 2: minutes. */
+			$problems[] = sprintf( __( '%1$d jobs wait, the first for %2$d minutes. WP-Cron does not run: call wp-cron.php every minute from a system cron.', 'service-recommender' ), $backlog['length'], (int) ( $backlog['age'] / 60 ) );
+		}
+		$status = Api::call( 'GET', '/integration/status' );
+		if ( ! $status->ok() ) {
+			$problems[] = $status->remedy();
+		}
+		return $problems;
+	}
+
+	/**
+	 * Return the result of the Site Health test.
+	 *
+	 * @return array
+	 */
+	public static function site_health() {
+		$problems = Settings::connected() ? self::problems() : array();
+		$label    = $problems ? __( 'Recommendations need attention', 'service-recommender' ) : __( 'Recommendations work', 'service-recommender' );
+		if ( ! Settings::connected() ) {
+			$label = __( 'Recommendations are not connected', 'service-recommender' );
+		}
+		return array(
+			'label'       => $label,
+			'status'      => $problems || ! Settings::connected() ? 'recommended' : 'good',
+			'badge'       => array(
+				'label' => 'ProductRecs',
+				'color' => 'blue',
+			),
+			'description' => '<p>' . esc_html( implode( ' ', $problems ) ) . '</p>',
+			'actions'     => '<a href="' . esc_url( admin_url( 'admin.php?page=' . Admin::PAGE ) ) . '">' . esc_html__( 'Settings', 'service-recommender' ) . '</a>',
+			'test'        => 'product_recs',
+		);
+	}
+
+	/**
+	 * Return the debug report: no key, no address of a person.
+	 *
+	 * @return array
+	 */
+	public static function report() {
+		$status  = Api::call( 'GET', '/integration/status' );
+		$backlog = Queue::backlog();
+		$sync    = Sync::state();
+		$told    = array_merge(
+			array(
+				'created'   => 0,
+				'unnoticed' => 0,
+				'failed'    => 0,
+			),
+			$sync['told']
+		);
+		return array(
+			__( 'Connected', 'service-recommender' )         => $status->ok() ? __( 'yes', 'service-recommender' ) : $status->remedy(),
+			__( 'Products in the shop', 'service-recommender' ) => Sync::count(),
+			__( 'Products in the service', 'service-recommender' ) => isset( $status->json['catalog_items'] ) ? $status->json['catalog_items'] : '-',
+			__( 'Last push', 'service-recommender' )         => self::when( (int) get_option( 'product_recs_last_push', 0 ) ),
+			__( 'Last full comparison', 'service-recommender' ) => self::when( $sync['ended'] ),
+			__( 'Repaired by it', 'service-recommender' )    => sprintf(
+				/* translators: 1, 2, 3 and 4: numbers of products. */
+				__( '%1$d were missing, %2$d had changed unnoticed, %3$d were gone, %4$d were refused', 'service-recommender' ),
+				$told['created'],
+				$told['unnoticed'],
+				$sync['gone'],
+				$told['failed']
+			),
+			__( 'Orders of 30 days in the service', 'service-recommender' ) => isset( $status->json['orders_30d'] ) ? $status->json['orders_30d'] : '-',
+			__( 'Last training', 'service-recommender' )     => isset( $status->json['last_trained'] ) ? implode( ' ', array_slice( array_filter( (array) $status->json['last_trained'] ), 0, 1 ) ) : '-',
+			__( 'Jobs that wait', 'service-recommender' )    => $backlog['length'] . ' (' . $backlog['age'] . ' s)',
+			'ProductRecs'                                    => VERSION,
+			'WooCommerce'                                    => defined( 'WC_VERSION' ) ? WC_VERSION : '-',
+			'WordPress'                                      => get_bloginfo( 'version' ),
+			'PHP'                                            => PHP_VERSION,
+		);
+	}
+
+	/** Draw the panel. */
+	public static function draw() {
+		echo '<h2>' . esc_html__( 'Health', 'service-recommender' ) . '</h2><table class="widefat striped"><tbody>';
+		$text = '';
+		foreach ( self::report() as $name => $value ) {
+			echo '<tr><th scope="row">' . esc_html( $name ) . '</th><td>' . esc_html( (string) $value ) . '</td></tr>';
+			$text .= $name . ': ' . $value . "\n";
+		}
+		echo '</tbody></table>';
+		foreach ( self::problems() as $problem ) {
+			echo '<div class="notice notice-warning inline"><p>' . esc_html( $problem ) . '</p></div>';
+		}
+		$errors = (array) get_option( 'product_recs_errors', array() );
+		if ( $errors ) {
+			echo '<h3>' . esc_html__( 'Last errors', 'service-recommender' ) . '</h3><ul>';
+			foreach ( $errors as $error ) {
+				$line = self::when( $error['time'] ) . ', ' . $error['what'] . ': ' . $error['why'];
+				echo '<li>' . esc_html( $line ) . '</li>';
+				$text .= $line . "\n";
+			}
+			echo '</ul>';
+		}
+		echo '<p><label for="pr-report">' . esc_html__( 'Report to copy', 'service-recommender' ) . '</label><br><textarea id="pr-report" class="large-text code" rows="4" readonly>' . esc_textarea( $text ) . '</textarea></p>';
+		foreach ( array(
+			'resync'     => __( 'Sync again', 'service-recommender' ),
+			'test_order' => __( 'Send the last order again', 'service-recommender' ),
+		) as $action => $label ) {
+			Admin::form( $action );
+			submit_button( $label, 'secondary', 'submit', false );
+			echo '</form>';
+		}
+	}
+
+	/**
+	 * Return a time for people.
+	 *
+	 * @param int $time Seconds since 1970.
+	 * @return string
+	 */
+	private static function when( $time ) {
+		return $time ? wp_date( 'Y-m-d H:i', $time ) : '-';
+	}
+}

@@ -1,0 +1,283 @@
+<?php
+/**
+ * Placements: where widgets stand, by switches, shortcode and block.
+ *
+ * @package ProductRecs
+ */
+
+namespace ProductRecs;
+
+defined( 'ABSPATH' ) || exit;
+
+/** Draws the elements of the widgets; the browser fills them. */
+class Placements {
+
+	/**
+	 * Places that have their widget already.
+	 *
+	 * @var array
+	 */
+	private static $drawn = array();
+
+	/** Listen to the templates' hooks. */
+	public static function hooks() {
+		add_shortcode( 'product_recs', guarded( array( __CLASS__, 'shortcode' ) ) );
+		add_action( 'init', guarded( array( __CLASS__, 'register_block' ) ) );
+		if ( ! Settings::connected() ) {
+			return;
+		}
+		$places = self::places();
+		if ( isset( $places['product'] ) || isset( $places['together'] ) || Settings::get( 'look' ) ) {
+			$priority = (int) apply_filters( 'product_recs_product_priority', 15 );
+			add_action( 'woocommerce_after_single_product_summary', guarded( array( __CLASS__, 'product' ) ), $priority );
+			if ( apply_filters( 'woocommerce_disable_compatibility_layer', false ) ) {
+				add_filter( 'hooked_block_types', guarded( array( __CLASS__, 'hook_block' ) ), 10, 3 );
+			}
+		}
+		if ( isset( $places['cart'] ) ) {
+			add_action( 'woocommerce_after_cart', guarded( array( __CLASS__, 'cart' ) ) );
+			// Cart blocks fire no classic hook; Block Hooks after them fail on WordPress 6.4.
+			add_filter(
+				'render_block_woocommerce/cart',
+				guarded(
+					function ( $html ) {
+						return $html . self::cart_html();
+					}
+				)
+			);
+		}
+		if ( isset( $places['thanks'] ) ) {
+			add_action( 'woocommerce_thankyou', guarded( array( __CLASS__, 'thanks' ) ) );
+		}
+		if ( isset( $places['shop'] ) ) {
+			add_action( 'woocommerce_after_shop_loop', guarded( array( __CLASS__, 'shop' ) ), 20 );
+		}
+		if ( isset( $places['home'] ) ) {
+			add_filter( 'the_content', guarded( array( __CLASS__, 'home' ) ), 20 );
+		}
+	}
+
+	/**
+	 * Return the places that are switched on, as keys.
+	 *
+	 * @return array
+	 */
+	public static function places() {
+		return array_flip( (array) Settings::get( 'places' ) );
+	}
+
+	/**
+	 * Return whether a switched-on place is on this page.
+	 *
+	 * @return bool
+	 */
+	public static function is_on_page() {
+		$places = self::places();
+		return ( isset( $places['cart'] ) && is_cart() ) || ( isset( $places['home'] ) && is_front_page() )
+			|| ( isset( $places['shop'] ) && ( is_shop() || is_product_taxonomy() ) )
+			|| ( isset( $places['thanks'] ) && is_order_received_page() );
+	}
+
+	/**
+	 * Return an element.
+	 *
+	 * @param array  $attributes Attributes without their `data-`.
+	 * @param string $element    Its name.
+	 * @return string
+	 */
+	public static function element( array $attributes, $element = 'product-recs' ) {
+		$attributes = array_merge(
+			array(
+				'key'         => Settings::get( 'key' ),
+				'customer-id' => Shopper::customer(),
+			),
+			$attributes
+		);
+		/**
+		 * Filters the attributes of a widget's element.
+		 *
+		 * @param array  $attributes Attributes without their `data-`.
+		 * @param string $element    `product-recs` or `product-look`.
+		 */
+		$attributes = (array) apply_filters( 'product_recs_widget_attributes', $attributes, $element );
+		$html       = '<' . $element;
+		foreach ( $attributes as $name => $value ) {
+			if ( '' !== (string) $value ) {
+				$html .= ' data-' . esc_attr( $name ) . '="' . esc_attr( $value ) . '"';
+			}
+		}
+		Shopper::need( 'product-look' === $element ? 'look' : 'recs' );
+		return $html . '></' . $element . '>';
+	}
+
+	/** Draw the widgets of a product's page. */
+	public static function product() {
+		$id = (string) get_the_ID();
+		if ( 'product' !== get_post_type( (int) $id ) || ! self::once( 'product' ) ) {
+			return;
+		}
+		$places = self::places();
+		if ( Settings::get( 'look' ) ) {
+			self::put( self::element( array( 'item-id' => $id ), 'product-look' ) );
+		}
+		if ( isset( $places['together'] ) ) {
+			self::put(
+				self::element(
+					array(
+						'type'    => 'fbt',
+						'item-id' => $id,
+					)
+				)
+			);
+		}
+		if ( isset( $places['product'] ) ) {
+			self::put( self::element( array( 'item-id' => $id ) ) );
+		}
+	}
+
+	/** Draw the cart's widget. */
+	public static function cart() {
+		self::put( self::cart_html() );
+	}
+
+	/**
+	 * Return the cart's widget, by the parents of what is in it.
+	 *
+	 * @return string
+	 */
+	private static function cart_html() {
+		$cart = function_exists( 'WC' ) && WC()->cart ? WC()->cart->get_cart() : array();
+		$ids  = array_slice( array_unique( array_map( 'strval', array_column( $cart, 'product_id' ) ) ), 0, 50 );
+		if ( ! $ids || is_admin() || ! self::once( 'cart' ) ) {
+			return '';
+		}
+		return self::element(
+			array(
+				'type'     => 'cart',
+				'item-ids' => implode( ',', $ids ),
+			)
+		);
+	}
+
+	/**
+	 * Draw the widget of the page that thanks for an order.
+	 *
+	 * @param int $order_id The order.
+	 */
+	public static function thanks( $order_id ) {
+		$order = wc_get_order( $order_id );
+		$ids   = array();
+		foreach ( $order ? $order->get_items() : array() as $line ) {
+			$ids[] = (string) $line->get_product_id();
+		}
+		$ids = array_slice( array_unique( array_filter( $ids ) ), 0, 50 );
+		if ( $ids && self::once( 'thanks' ) ) {
+			self::put(
+				self::element(
+					array(
+						'type'     => 'thanks',
+						'item-ids' => implode( ',', $ids ),
+					)
+				)
+			);
+		}
+	}
+
+	/** Draw the widget of the shop and of categories. */
+	public static function shop() {
+		if ( self::once( 'shop' ) ) {
+			self::put( self::element( array( 'type' => 'trending' ) ) );
+		}
+	}
+
+	/**
+	 * Return the front page's content with its widget behind it.
+	 *
+	 * @param string $content The content.
+	 * @return string
+	 */
+	public static function home( $content ) {
+		if ( ! is_front_page() || is_admin() || is_feed() || ! in_the_loop() || ! is_main_query() || has_shortcode( $content, 'product_recs' ) || ! self::once( 'home' ) ) {
+			return $content;
+		}
+		return $content . self::element( array( 'type' => 'trending' ) );
+	}
+
+	/**
+	 * Shortcode: [product_recs type="trending" num="8" title="Popular"].
+	 *
+	 * @param array|string $attributes As written.
+	 * @return string
+	 */
+	public static function shortcode( $attributes ) {
+		if ( ! Settings::connected() ) {
+			return '';
+		}
+		$given = shortcode_atts(
+			array(
+				'type'     => '',
+				'source'   => '',
+				'num'      => '',
+				'title'    => '',
+				'layout'   => '',
+				'item_id'  => '',
+				'item_ids' => '',
+			),
+			is_array( $attributes ) ? $attributes : array(),
+			'product_recs'
+		);
+		if ( '' === $given['item_id'] && is_singular( 'product' ) ) {
+			$given['item_id'] = (string) get_the_ID();
+		}
+		$told = array();
+		foreach ( $given as $name => $value ) {
+			$told[ str_replace( '_', '-', $name ) ] = is_scalar( $value ) ? (string) $value : '';
+		}
+		return self::element( $told );
+	}
+
+	/** Register the block, which the server draws. */
+	public static function register_block() {
+		wp_register_script( 'product-recs-block', plugins_url( 'blocks/recommendations/editor.js', FILE ), array( 'wp-blocks', 'wp-element', 'wp-block-editor', 'wp-components', 'wp-i18n' ), VERSION, true );
+		wp_set_script_translations( 'product-recs-block', 'service-recommender', dirname( FILE ) . '/languages' );
+		register_block_type( dirname( FILE ) . '/blocks/recommendations' );
+	}
+
+	/**
+	 * Put the block below a product where WooCommerce's compatibility hooks are switched off.
+	 *
+	 * @param array  $hooked   Blocks to insert.
+	 * @param string $position Where, relative to $anchor.
+	 * @param string $anchor   A block's name.
+	 * @return array
+	 */
+	public static function hook_block( $hooked, $position, $anchor ) {
+		if ( 'after' === $position && 'woocommerce/product-details' === $anchor ) {
+			$hooked[] = 'product-recs/recommendations';
+		}
+		return $hooked;
+	}
+
+	/**
+	 * Return whether a place still has no widget: in block themes several hooks fire for it.
+	 *
+	 * @param string $place Which.
+	 * @return bool
+	 */
+	private static function once( $place ) {
+		if ( isset( self::$drawn[ $place ] ) ) {
+			return false;
+		}
+		self::$drawn[ $place ] = true;
+		return true;
+	}
+
+	/**
+	 * Print an element. Its attributes are escaped where it is made.
+	 *
+	 * @param string $html The element.
+	 */
+	private static function put( $html ) {
+		echo $html; // phpcs:ignore WordPress.Security.EscapeOutput -- see element().
+	}
+}

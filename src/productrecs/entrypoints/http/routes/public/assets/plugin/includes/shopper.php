@@ -1,0 +1,158 @@
+<?php
+/**
+ * Shopper: the session id for orders, add-to-cart events, and the scripts of the pages.
+ *
+ * Pages hold nothing of a visitor who is not signed in, so full-page caches may keep them.
+ *
+ * @package ProductRecs
+ */
+
+namespace ProductRecs;
+
+defined( 'ABSPATH' ) || exit;
+
+/** What a page needs to know its shopper, and the server to know the page's. */
+class Shopper {
+
+	const SESSION = 'pr_sid';
+	const CART    = 'pr_cart';
+
+	/**
+	 * Products that were put into the cart and that no page has told the service yet.
+	 *
+	 * @var array|null
+	 */
+	private static $added = null;
+
+	/** Add scripts and listen to the cart. */
+	public static function hooks() {
+		add_action( 'wp_enqueue_scripts', guarded( array( __CLASS__, 'scripts' ) ) );
+		add_filter( 'script_loader_tag', guarded( array( __CLASS__, 'tag' ) ), 10, 2 );
+		// The only hook that fires once for forms, AJAX, the Store API and its batches.
+		add_action( 'woocommerce_add_to_cart', guarded( array( __CLASS__, 'added' ) ), 10, 4 );
+	}
+
+	/**
+	 * Return the session id of the widgets, which the page mirrors into a cookie with consent.
+	 *
+	 * @return string
+	 */
+	public static function session() {
+		$cookie = isset( $_COOKIE[ self::SESSION ] ) ? sanitize_text_field( wp_unslash( $_COOKIE[ self::SESSION ] ) ) : '';
+		return preg_match( '/^s_[A-Za-z0-9]{1,253}$/', $cookie ) ? $cookie : '';
+	}
+
+	/**
+	 * Leave an add-to-cart for the page to tell: in a cookie that its script reads and deletes.
+	 *
+	 * The page knows the shopper and the consent, and its events reach the service at once.
+	 *
+	 * @param string $line         The cart's line.
+	 * @param int    $product_id   The parent product.
+	 * @param mixed  $quantity     Units.
+	 * @param int    $variation_id The variation, or 0.
+	 */
+	public static function added( $line, $product_id, $quantity = 1, $variation_id = 0 ) {
+		if ( ! Settings::connected() || headers_sent() || ( Settings::get( 'consent' ) && '' === self::session() ) ) {
+			return;
+		}
+		$product = wc_get_product( $variation_id ? $variation_id : $product_id );
+		if ( ! $product ) {
+			return;
+		}
+		if ( null === self::$added ) {
+			$waiting     = isset( $_COOKIE[ self::CART ] ) ? json_decode( sanitize_text_field( wp_unslash( $_COOKIE[ self::CART ] ) ), true ) : array();
+			self::$added = is_array( $waiting ) ? array_slice( $waiting, -19 ) : array();
+		}
+		$units         = max( 1, (int) $quantity );
+		self::$added[] = array( (string) $product_id, $units, round( (float) $product->get_price() * $units, 4 ), get_woocommerce_currency() );
+		setcookie(
+			self::CART,
+			(string) wp_json_encode( array_slice( self::$added, -20 ) ),
+			array(
+				'expires'  => time() + 3600,
+				'path'     => '/',
+				'secure'   => is_ssl(),
+				'httponly' => false,
+				'samesite' => 'Lax',
+			)
+		);
+	}
+
+	/** Enqueue what this page needs. */
+	public static function scripts() {
+		if ( ! Settings::connected() ) {
+			return;
+		}
+		wp_enqueue_script( 'product-recs-bridge', plugins_url( 'assets/bridge.js', FILE ), array(), VERSION, false );
+		if ( is_product() || Placements::is_on_page() ) {
+			self::need( 'recs' );
+		}
+		if ( Settings::get( 'search' ) ) {
+			self::need( 'search' );
+		}
+	}
+
+	/**
+	 * Enqueue a script of the service; from any place of a page.
+	 *
+	 * @param string $kind `recs`, `search` or `look`.
+	 */
+	public static function need( $kind ) {
+		if ( 'search' !== $kind ) {
+			wp_enqueue_style( 'product-recs-reserve', plugins_url( 'assets/reserve.css', FILE ), array(), VERSION );
+			wp_enqueue_script( 'product-recs-release', plugins_url( 'assets/release.js', FILE ), array(), VERSION, false );
+		}
+		wp_enqueue_script( 'product-recs-' . $kind, self::script( $kind ), array(), null, false ); // phpcs:ignore WordPress.WP.EnqueuedResourceParameters -- the service's address is its version.
+	}
+
+	/**
+	 * Return the address of a script of the service.
+	 *
+	 * @param string $kind Which script.
+	 * @return string
+	 */
+	public static function script( $kind ) {
+		return Settings::get( 'url' ) . '/widget/v1/' . ( 'recs' === $kind ? '' : $kind . '-' ) . Settings::get( 'domain' ) . '.js';
+	}
+
+	/**
+	 * Return the customer's id; empty for visitors who are not signed in.
+	 *
+	 * @return string
+	 */
+	public static function customer() {
+		$id = get_current_user_id();
+		return $id ? (string) $id : '';
+	}
+
+	/**
+	 * Return the script's tag with what the script must know.
+	 *
+	 * The attribute is written here: WordPress 6.2 ignores 'strategy' => 'async'.
+	 *
+	 * @param string $tag    The tag.
+	 * @param string $handle The script's name.
+	 * @return string
+	 */
+	public static function tag( $tag, $handle ) {
+		if ( 0 !== strpos( (string) $handle, 'product-recs-' ) || 'product-recs-admin' === $handle ) {
+			return $tag;
+		}
+		$told = array();
+		if ( 'product-recs-bridge' === $handle ) {
+			$told['data-pr-script'] = self::script( 'recs' );
+			$told['data-pr-add']    = class_exists( '\WC_AJAX' ) ? \WC_AJAX::get_endpoint( 'add_to_cart' ) : '';
+		} elseif ( 'product-recs-release' !== $handle ) {
+			$told['data-customer-id'] = self::customer();
+			$told['data-consent']     = Settings::get( 'consent' ) ? 'required' : '';
+			$told['data-input']       = 'product-recs-search' === $handle ? Settings::get( 'selector' ) : '';
+		}
+		$written = ' async';
+		foreach ( array_filter( $told ) as $name => $value ) {
+			$written .= ' ' . $name . '="' . esc_attr( $value ) . '"';
+		}
+		$place = strpos( $tag, ' src=' );
+		return false === $place ? $tag : substr_replace( $tag, $written, $place, 0 );
+	}
+}

@@ -1,0 +1,433 @@
+<?php
+/**
+ * Catalog sync: every way in which a shop changes its products, and a nightly comparison.
+ *
+ * @package ProductRecs
+ */
+
+namespace ProductRecs;
+
+defined( 'ABSPATH' ) || exit;
+
+/** Collects the ids that change in a request, and pushes them in jobs. */
+class Sync {
+
+	const BATCH = 500;
+	const PAGE  = 200; // products of one step of a full sync.
+	const STATE = 'product_recs_sync';
+	const KNOWN = 'product_recs_known';
+
+	/**
+	 * Products that changed in this request.
+	 *
+	 * @var array
+	 */
+	private static $changed = array();
+
+	/** Listen to all changes. */
+	public static function hooks() {
+		$changed = guarded( array( __CLASS__, 'changed' ) );
+		foreach ( array( 'new_product', 'update_product', 'new_product_variation', 'update_product_variation', 'delete_product', 'trash_product', 'delete_product_variation', 'trash_product_variation', 'product_set_stock_status', 'variation_set_stock_status', 'product_set_visibility' ) as $hook ) {
+			add_action( 'woocommerce_' . $hook, $changed );
+		}
+		foreach ( array( 'product_set_stock', 'variation_set_stock' ) as $hook ) {
+			add_action( 'woocommerce_' . $hook, $changed );
+		}
+		// Trash, delete and untrash in wp-admin fire no hook of WooCommerce.
+		foreach ( array( 'wp_trash_post', 'trashed_post', 'before_delete_post', 'untrashed_post', 'save_post_product', 'woocommerce_save_product_variation' ) as $hook ) {
+			add_action( $hook, $changed );
+		}
+		add_action(
+			'transition_post_status',
+			guarded(
+				function ( $now, $before, $post ) {
+					if ( $now !== $before ) {
+						self::changed( $post->ID );
+					}
+				}
+			),
+			10,
+			3
+		);
+		foreach ( array( 'added_post_meta', 'updated_post_meta', 'deleted_post_meta' ) as $hook ) {
+			add_action(
+				$hook,
+				guarded(
+					function ( $meta_id, $id, $key ) {
+						if ( in_array( $key, array( '_thumbnail_id', '_price', '_regular_price', '_sale_price', '_stock', '_stock_status', '_sku' ), true ) ) {
+							self::changed( $id );
+						}
+					}
+				),
+				10,
+				3
+			);
+		}
+		add_action(
+			'set_object_terms',
+			guarded(
+				function ( $id, $terms, $term_ids, $taxonomy ) {
+					if ( in_array( $taxonomy, array( 'product_cat', 'product_visibility' ), true ) ) {
+						self::changed( $id );
+					}
+				}
+			),
+			10,
+			4
+		);
+		add_action( 'edited_product_cat', guarded( array( __CLASS__, 'category_changed' ) ) );
+		add_action(
+			'delete_product_cat',
+			guarded(
+				function ( $term, $taxonomy_id, $deleted, $ids ) {
+					array_map( array( __CLASS__, 'changed' ), (array) $ids );
+				}
+			),
+			10,
+			4
+		);
+		add_action( 'shutdown', guarded( array( __CLASS__, 'flush' ) ), 5 );
+		add_action( 'product_recs_push', guarded( array( __CLASS__, 'push_job' ) ), 10, 2 );
+		add_action( 'product_recs_full', guarded( array( __CLASS__, 'full_job' ) ), 10, 2 );
+		add_action( 'product_recs_nightly', guarded( array( __CLASS__, 'nightly' ) ) );
+	}
+
+	/**
+	 * Note that a product changed; of a variation, its parent.
+	 *
+	 * The parent is looked up now: when a variation is deleted its row is gone by the time of
+	 * WooCommerce's own hook.
+	 *
+	 * @param mixed $product A product or its id; posts of other types are ignored.
+	 */
+	public static function changed( $product ) {
+		$id   = is_object( $product ) ? ( method_exists( $product, 'get_id' ) ? $product->get_id() : 0 ) : (int) $product;
+		$type = $id ? get_post_type( $id ) : '';
+		if ( 'product_variation' === $type ) {
+			$id = (int) wp_get_post_parent_id( $id );
+		}
+		if ( $id && ( 'product' === $type || 'product_variation' === $type ) ) {
+			self::$changed[ $id ] = true;
+		}
+	}
+
+	/**
+	 * Note every product of a category whose name or parent changed.
+	 *
+	 * @param int $term_id The category.
+	 */
+	public static function category_changed( $term_id ) {
+		$ids = get_objects_in_term( array_merge( array( $term_id ), (array) get_term_children( $term_id, 'product_cat' ) ), 'product_cat' );
+		if ( is_array( $ids ) ) {
+			array_map( array( __CLASS__, 'changed' ), $ids );
+		}
+	}
+
+	/** Put the ids of this request into the queue, each once. */
+	public static function flush() {
+		$ids           = array_keys( self::$changed );
+		self::$changed = array();
+		if ( ! $ids || ! Settings::connected() ) {
+			return;
+		}
+		sort( $ids );
+		foreach ( array_chunk( $ids, self::BATCH ) as $chunk ) {
+			Queue::add( 'product_recs_push', array( $chunk ) );
+		}
+	}
+
+	/**
+	 * Job: push these products as they are now; what shoppers cannot see is deleted.
+	 *
+	 * @param array $ids     Ids of products.
+	 * @param int   $attempt Attempts made so far.
+	 */
+	public static function push_job( $ids, $attempt = 0 ) {
+		$left = self::push( array_map( 'intval', (array) $ids ) );
+		if ( $left && ! Queue::retry( 'product_recs_push', array( $left ), (int) $attempt ) ) {
+			record_error( 'products', 'gave up after a month: ' . implode( ', ', $left ) );
+		}
+	}
+
+	/**
+	 * Push products.
+	 *
+	 * @param array $ids  Ids of products.
+	 * @param array $told Gets what happened: `pushed`, `created`, `unnoticed`, `failed`.
+	 * @return array Ids to try again later.
+	 */
+	public static function push( array $ids, array &$told = array() ) {
+		$told = array_merge(
+			array(
+				'pushed'    => 0,
+				'created'   => 0,
+				'unnoticed' => 0,
+				'failed'    => 0,
+			),
+			$told
+		);
+		$items = array();
+		$gone  = array();
+		foreach ( $ids as $id ) {
+			$item = Items::of( $id );
+			if ( null === $item ) {
+				$gone[] = $id;
+			} else {
+				$items[] = $item;
+			}
+		}
+		$left = self::send( $items, $told );
+		foreach ( $gone as $id ) {
+			$reply = Api::call( 'DELETE', '/v1/items/' . rawurlencode( (string) $id ) );
+			if ( $reply->retryable() && 'item_unknown' !== $reply->code() ) {
+				$left[] = $id;
+				if ( 0 === $reply->status ) {
+					break; // Nobody answers, so the others wait as well.
+				}
+			} else {
+				delete_post_meta( $id, Items::HASH );
+			}
+		}
+		if ( isset( $reply ) && 0 === $reply->status ) {
+			$left = array_values( array_unique( array_merge( $left, $gone ) ) );
+		}
+		return $left;
+	}
+
+	/**
+	 * Send items in one push; an item that is refused does not hold up the others.
+	 *
+	 * @param array $items The items.
+	 * @param array $told  Gets what happened.
+	 * @return array Ids to try again later.
+	 */
+	private static function send( array $items, array &$told ) {
+		if ( ! $items ) {
+			return array();
+		}
+		$ids   = array_map( 'intval', array_column( $items, 'id' ) );
+		$reply = Api::call( 'POST', '/v1/items', array( 'items' => $items ) );
+		if ( $reply->ok() && $reply->json ) {
+			foreach ( $items as $item ) {
+				$hash   = Items::hash( $item );
+				$before = get_post_meta( (int) $item['id'], Items::HASH, true );
+				if ( '' !== $before && $hash !== $before ) {
+					++$told['unnoticed'];
+				}
+				if ( $hash !== $before ) {
+					update_post_meta( (int) $item['id'], Items::HASH, $hash );
+				}
+			}
+			$told['pushed']  += count( $items );
+			$told['created'] += isset( $reply->json['created'] ) ? (int) $reply->json['created'] : 0;
+			update_option( 'product_recs_last_push', time(), false );
+			return array();
+		}
+		if ( 422 === $reply->status ) {
+			return self::send_valid( $items, $reply, $told );
+		}
+		if ( 'plan_limit_catalog' === $reply->code() ) {
+			$known = array_values(
+				array_filter(
+					$items,
+					function ( $item ) {
+						return '' !== (string) get_post_meta( (int) $item['id'], Items::HASH, true );
+					}
+				)
+			);
+			record_error( 'products', $reply->remedy() );
+			$told['failed'] += count( $items ) - count( $known );
+			return count( $known ) < count( $items ) ? self::send( $known, $told ) : array();
+		}
+		record_error( 'products', $reply->remedy() );
+		if ( $reply->retryable() ) {
+			return $ids;
+		}
+		$told['failed'] += count( $items );
+		return array();
+	}
+
+	/**
+	 * Send what the service did not refuse of a push that it refused with 422.
+	 *
+	 * @param array $items The items.
+	 * @param Reply $reply The refusal.
+	 * @param array $told  Gets what happened.
+	 * @return array Ids to try again later.
+	 */
+	private static function send_valid( array $items, Reply $reply, array &$told ) {
+		$valid = $items;
+		foreach ( isset( $reply->json['detail'] ) ? (array) $reply->json['detail'] : array() as $problem ) {
+			$place = isset( $problem['loc'][2] ) && is_numeric( $problem['loc'][2] ) ? (int) $problem['loc'][2] : -1;
+			if ( isset( $valid[ $place ] ) ) {
+				record_error( 'product ' . $valid[ $place ]['id'], (string) $problem['msg'] );
+				unset( $valid[ $place ] );
+				++$told['failed'];
+			}
+		}
+		if ( count( $valid ) === count( $items ) ) {
+			record_error( 'products', $reply->remedy() );
+			$told['failed'] += count( $items );
+			return array();
+		}
+		return self::send( array_values( $valid ), $told );
+	}
+
+	/** Begin a full sync; one that runs is left behind. */
+	public static function begin() {
+		$run = (int) get_option( 'product_recs_run', 0 ) + 1;
+		update_option( 'product_recs_run', $run, false );
+		update_option(
+			self::STATE,
+			array(
+				'run'   => $run,
+				'state' => 'running',
+				'after' => 0,
+				'done'  => 0,
+				'total' => self::count(),
+				'begun' => time(),
+				'known' => array(),
+				'told'  => array(),
+			),
+			false
+		);
+		Queue::add( 'product_recs_full', array( $run ) );
+	}
+
+	/**
+	 * Job: one step of the full sync, then the next.
+	 *
+	 * @param int $run     Which full sync.
+	 * @param int $attempt Attempts of this step made so far.
+	 */
+	public static function full_job( $run, $attempt = 0 ) {
+		$before = self::state();
+		if ( 'running' !== $before['state'] || (int) $run !== $before['run'] ) {
+			return;
+		}
+		self::step();
+		$now = self::state();
+		if ( 'running' === $now['state'] && $now['run'] === (int) $run ) {
+			if ( $now['after'] === $before['after'] ) {
+				Queue::retry( 'product_recs_full', array( (int) $run ), (int) $attempt );
+			} else {
+				Queue::add( 'product_recs_full', array( (int) $run ) );
+			}
+		}
+	}
+
+	/** Push the next page of the full sync. The job and the open settings screen both call it. */
+	public static function step() {
+		$state = self::state();
+		if ( 'running' !== $state['state'] || ! self::lock() ) {
+			return;
+		}
+		try {
+			$ids = self::ids_after( $state['after'] );
+			if ( $ids ) {
+				$told = $state['told'];
+				if ( self::push( $ids, $told ) ) {
+					return; // The service does not answer: the same page comes again.
+				}
+				$state['told']  = $told;
+				$state['after'] = max( $ids );
+				$state['done'] += count( $ids );
+				$state['known'] = array_merge( $state['known'], $ids );
+			}
+			if ( count( $ids ) < self::PAGE ) {
+				self::finish( $state );
+			} else {
+				update_option( self::STATE, $state, false );
+			}
+		} finally {
+			delete_option( 'product_recs_lock' );
+		}
+	}
+
+	/** Job: compare everything with the service, repair it and report it; find orders never sent. */
+	public static function nightly() {
+		if ( ! Settings::connected() ) {
+			return;
+		}
+		self::begin();
+		Orders::enqueue_missing();
+	}
+
+	/**
+	 * Return where the full sync is.
+	 *
+	 * @return array
+	 */
+	public static function state() {
+		$state = get_option( self::STATE, array() );
+		return array_merge(
+			array(
+				'run'   => 0,
+				'state' => 'none',
+				'after' => 0,
+				'done'  => 0,
+				'total' => 0,
+				'begun' => 0,
+				'ended' => 0,
+				'known' => array(),
+				'told'  => array(),
+				'gone'  => 0,
+			),
+			is_array( $state ) ? $state : array()
+		);
+	}
+
+	/**
+	 * Return how many products are published.
+	 *
+	 * @return int
+	 */
+	public static function count() {
+		global $wpdb;
+		return (int) $wpdb->get_var( "SELECT COUNT(*) FROM {$wpdb->posts} WHERE post_type = 'product' AND post_status = 'publish'" ); // phpcs:ignore WordPress.DB.DirectDatabaseQuery -- a count by status alone.
+	}
+
+	/**
+	 * Delete at the service what was there after the last full sync and is not in the shop.
+	 *
+	 * @param array $state The full sync that ends.
+	 */
+	private static function finish( array $state ) {
+		$known = array_map( 'intval', (array) get_option( self::KNOWN, array() ) );
+		$gone  = array_values( array_diff( $known, $state['known'] ) );
+		foreach ( array_chunk( $gone, self::BATCH ) as $chunk ) {
+			Queue::add( 'product_recs_push', array( $chunk ) );
+		}
+		update_option( self::KNOWN, $state['known'], false );
+		$state['gone']  = count( $gone );
+		$state['known'] = array();
+		$state['state'] = 'done';
+		$state['ended'] = time();
+		update_option( self::STATE, $state, false );
+	}
+
+	/**
+	 * Return the next published products, by id, so that changes meanwhile skip none.
+	 *
+	 * @param int $after The last id of the page before.
+	 * @return array
+	 */
+	private static function ids_after( $after ) {
+		global $wpdb;
+		$sql = $wpdb->prepare( "SELECT ID FROM {$wpdb->posts} WHERE post_type = 'product' AND post_status = 'publish' AND ID > %d ORDER BY ID LIMIT %d", $after, self::PAGE );
+		return array_map( 'intval', $wpdb->get_col( $sql ) ); // phpcs:ignore WordPress.DB -- prepared above; WP_Query has no pages by id.
+	}
+
+	/**
+	 * Take the lock of the full sync: adding an option succeeds once.
+	 *
+	 * @return bool
+	 */
+	private static function lock() {
+		$since = (int) get_option( 'product_recs_lock', 0 );
+		if ( $since && time() - $since > 120 ) {
+			delete_option( 'product_recs_lock' ); // Its process died.
+		}
+		return add_option( 'product_recs_lock', time(), '', false );
+	}
+}

@@ -1,0 +1,71 @@
+<?php
+/**
+ * Plugin Name:          ProductRecs for WooCommerce
+ * Description:          Recommendations, search and looks from your own ProductRecs service: products, orders and widgets connect in one step.
+ * Version:              1.0.0
+ * Requires at least:    6.2
+ * Tested up to:         7.1
+ * Requires PHP:         7.4
+ * Requires Plugins:     woocommerce
+ * WC requires at least: 7.9
+ * WC tested up to:      11.0
+ * Author:               ProductRecs
+ * License:              GPL-2.0-or-later
+ * License URI:          https://www.gnu.org/licenses/gpl-2.0.html
+ * Text Domain:          service-recommender
+ * Domain Path:          /languages
+ *
+ * @package ProductRecs
+ */
+
+namespace ProductRecs;
+
+defined( 'ABSPATH' ) || exit;
+
+const VERSION = '1.0.0';
+const FILE    = __FILE__;
+
+foreach ( array( 'guard', 'settings', 'api', 'queue', 'items', 'sync', 'orders', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
+	require_once __DIR__ . '/includes/' . $product_recs_part . '.php';
+}
+unset( $product_recs_part );
+
+add_action(
+	'before_woocommerce_init',
+	function () {
+		if ( class_exists( '\Automattic\WooCommerce\Utilities\FeaturesUtil' ) ) {
+			\Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility( 'custom_order_tables', FILE, true );
+			\Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility( 'cart_checkout_blocks', FILE, true );
+		}
+	}
+);
+
+add_action( 'plugins_loaded', guarded( 'ProductRecs\start' ) );
+register_deactivation_hook( __FILE__, 'ProductRecs\stop' );
+
+/** Add every hook, once WooCommerce is there. */
+function start() {
+	if ( ! class_exists( 'WooCommerce' ) ) {
+		return;
+	}
+	add_action(
+		'init',
+		function () {
+			load_plugin_textdomain( 'service-recommender', false, dirname( plugin_basename( FILE ) ) . '/languages' );
+		}
+	);
+	Sync::hooks();
+	Orders::hooks();
+	History::hooks();
+	Shopper::hooks();
+	Placements::hooks();
+	if ( is_admin() ) {
+		Admin::hooks();
+	}
+	Health::hooks();
+}
+
+/** Deactivation: nothing stays scheduled. What is stored stays, for the next activation. */
+function stop() {
+	Queue::clear();
+}

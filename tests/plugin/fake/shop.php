@@ -1,0 +1,176 @@
+<?php
+// Fake shop: the functions of WordPress and WooCommerce that the plugin calls, in memory.
+//
+// Only what the tests need. HTTP is real, through PHP's streams, and is counted in $calls.
+
+namespace {
+	define( 'ABSPATH', __DIR__ );
+	define( 'DAY_IN_SECONDS', 86400 );
+	define( 'WEEK_IN_SECONDS', 604800 );
+	$hooks = $options = $meta = $jobs = $posts = $objects = $calls = $shutdown = array();
+	$user  = 0;
+	$next  = 100;
+
+	// Hooks.
+	function add_action( $hook, $callback, $priority = 10, $arguments = 1 ) { add_filter( $hook, $callback, $priority, $arguments ); }
+	function add_filter( $hook, $callback, $priority = 10, $arguments = 1 ) { $GLOBALS['hooks'][ $hook ][ $priority ][] = array( $callback, $arguments ); }
+	function do_action( $hook, ...$given ) { run_hook( $hook, $given ); }
+	function apply_filters( $hook, ...$given ) { return run_hook( $hook, $given ); }
+	function run_hook( $hook, $given ) {
+		$found = $GLOBALS['hooks'][ $hook ] ?? array();
+		ksort( $found );
+		foreach ( $found as $callbacks ) {
+			foreach ( $callbacks as $one ) {
+				$said = ( $one[0] )( ...array_slice( $given, 0, $one[1] ) );
+				if ( $given ) { $given[0] = $said; }
+			}
+		}
+		return $given[0] ?? null;
+	}
+	function register_deactivation_hook( $file, $callback ) { add_action( 'deactivate', $callback ); }
+	function add_shortcode( $name, $callback ) { $GLOBALS['shortcodes'][ $name ] = $callback; }
+	function shortcode_atts( $defaults, $given ) { return array_merge( $defaults, array_intersect_key( $given, $defaults ) ); }
+
+	// Options and posts.
+	function get_option( $name, $default = false ) { return $GLOBALS['options'][ $name ] ?? $default; }
+	function update_option( $name, $value ) { $GLOBALS['options'][ $name ] = $value; return true; }
+	function add_option( $name, $value ) { if ( isset( $GLOBALS['options'][ $name ] ) ) { return false; } return update_option( $name, $value ); }
+	function delete_option( $name ) { unset( $GLOBALS['options'][ $name ] ); }
+	function get_post_meta( $id, $key ) { return $GLOBALS['meta'][ $id ][ $key ] ?? ''; }
+	function update_post_meta( $id, $key, $value ) { $GLOBALS['meta'][ $id ][ $key ] = $value; }
+	function delete_post_meta( $id, $key ) { unset( $GLOBALS['meta'][ $id ][ $key ] ); }
+	function delete_post_meta_by_key( $key ) { foreach ( $GLOBALS['meta'] as $id => $all ) { unset( $GLOBALS['meta'][ $id ][ $key ] ); } $GLOBALS['meta'] = array_filter( $GLOBALS['meta'] ); }
+	function get_post_type( $id ) { return $GLOBALS['posts'][ $id ]['type'] ?? false; }
+	function wp_get_post_parent_id( $id ) { return $GLOBALS['posts'][ $id ]['parent'] ?? 0; }
+	function get_post_field( $field, $id ) { return ''; }
+	function get_ancestors() { return array(); }
+	function get_term( $id ) { return (object) array( 'name' => "Category $id" ); }
+	class Fake_Wpdb {
+		public $posts = 'wp_posts';
+		public function prepare( $sql, ...$values ) { return $values; }
+		public function get_col( $asked ) {
+			$ids = array_keys( array_filter( $GLOBALS['posts'], fn( $post ) => 'product' === $post['type'] && 'publish' === $post['status'] ) );
+			sort( $ids );
+			return array_slice( array_filter( $ids, fn( $id ) => $id > $asked[0] ), 0, $asked[1] );
+		}
+		public function get_var() { return count( $this->get_col( array( 0, PHP_INT_MAX ) ) ); }
+	}
+	$wpdb = new Fake_Wpdb();
+
+	// Texts, addresses and the page.
+	function __( $text ) { return $text; }
+	function esc_html__( $text ) { return esc_html( $text ); }
+	function esc_html( $text ) { return htmlspecialchars( (string) $text, ENT_QUOTES ); }
+	function esc_attr( $text ) { return esc_html( $text ); }
+	function esc_url( $text ) { return esc_html( $text ); }
+	function sanitize_text_field( $text ) { return trim( strip_tags( $text ) ); }
+	function wp_unslash( $value ) { return $value; }
+	function wp_strip_all_tags( $text ) { return strip_tags( $text ); }
+	function strip_shortcodes( $text ) { return $text; }
+	function wp_json_encode( ...$given ) { return json_encode( ...$given ); }
+	function wp_parse_url( ...$given ) { return parse_url( ...$given ); }
+	function home_url() { return 'http://' . $GLOBALS['host'] . '/'; }
+	function plugins_url( $path ) { return '/plugins/' . $path; }
+	function plugin_basename( $file ) { return basename( $file ); }
+	function wp_timezone() { return new DateTimeZone( 'UTC' ); }
+	function is_admin() { return false; }
+	function is_ssl() { return false; }
+	function is_feed() { return false; }
+	function is_product() { return true; }
+	function is_cart() { return false; }
+	function is_front_page() { return false; }
+	function is_shop() { return false; }
+	function is_product_taxonomy() { return false; }
+	function is_order_received_page() { return false; }
+	function is_singular() { return true; }
+	function get_the_ID() { return $GLOBALS['page']; }
+	function get_current_user_id() { return $GLOBALS['user']; }
+	function wp_enqueue_script( $handle, $src ) { $GLOBALS['scripts'][ $handle ] = $src; }
+	function wp_enqueue_style() {}
+	function get_woocommerce_currency() { return 'EUR'; }
+
+	// HTTP.
+	class WP_Error { public function __construct( public $why ) {} public function get_error_message() { return $this->why; } }
+	function is_wp_error( $value ) { return $value instanceof WP_Error; }
+	function wp_remote_request( $url, $told ) {
+		$GLOBALS['calls'][] = array( $told['method'], parse_url( $url, PHP_URL_PATH ), $told['body'] ?? '' );
+		$headers            = array();
+		foreach ( $told['headers'] as $name => $value ) { $headers[] = "$name: $value"; }
+		$asked = array( 'method' => $told['method'], 'header' => $headers, 'content' => $told['body'] ?? '', 'timeout' => min( 2, $told['timeout'] ), 'ignore_errors' => true, 'protocol_version' => 1.1 );
+		$asked['header'][] = 'Connection: close';
+		$body  = @file_get_contents( $url, false, stream_context_create( array( 'http' => $asked ) ) );
+		if ( false === $body || empty( $http_response_header ) ) { return new WP_Error( 'no reply' ); }
+		return array( 'code' => (int) explode( ' ', $http_response_header[0] )[1], 'body' => $body );
+	}
+	function wp_remote_retrieve_response_code( $reply ) { return $reply['code']; }
+	function wp_remote_retrieve_body( $reply ) { return $reply['body']; }
+
+	// Action Scheduler: its ids are the order in which jobs run.
+	function as_schedule_single_action( $time, $hook, $arguments = array() ) { $GLOBALS['jobs'][] = array( $hook, $arguments, $time ); }
+	function as_schedule_recurring_action( $time, $every, $hook, $arguments = array() ) { as_schedule_single_action( $time, $hook, $arguments ); }
+	if ( empty( $without_scheduler ) ) {
+		function as_enqueue_async_action( $hook, $arguments = array() ) { as_schedule_single_action( time(), $hook, $arguments ); }
+	}
+	function as_has_scheduled_action( $hook, $arguments ) { return (bool) as_get_scheduled_actions( array( 'hook' => $hook, 'args' => $arguments ) ); }
+	function as_get_scheduled_actions( $asked ) { return array_filter( $GLOBALS['jobs'], fn( $job ) => $job[0] === $asked['hook'] && $job[1] === $asked['args'] ); }
+	function as_unschedule_all_actions( $hook ) { wp_unschedule_hook( $hook ); }
+	function wp_schedule_single_event( $time, $hook, $arguments ) { as_schedule_single_action( $time, $hook, $arguments ); }
+	function wp_schedule_event( $time, $every, $hook ) { as_schedule_single_action( $time, $hook ); }
+	function wp_next_scheduled( $hook, $arguments = array() ) { return as_has_scheduled_action( $hook, $arguments ); }
+	function wp_unschedule_hook( $hook ) { $GLOBALS['jobs'] = array_filter( $GLOBALS['jobs'], fn( $job ) => $job[0] !== $hook ); }
+
+	// WooCommerce.
+	class WooCommerce { }
+	class Fake_Object {
+		public $meta = array();
+		public function __construct( public $facts ) {}
+		public function __call( $name, $given ) { return $this->facts[ preg_replace( '/^get_/', '', $name ) ] ?? ''; }
+		public function get_id() { return $this->facts['id']; }
+		public function get_meta( $key ) { return $this->meta[ $key ] ?? ''; }
+		public function update_meta_data( $key, $value ) { $this->meta[ $key ] = $value; }
+		public function save_meta_data() { if ( ! empty( $this->facts['broken'] ) ) { throw new TypeError( 'a broken plugin' ); } }
+		public function is_type( $type ) { return ( $this->facts['type'] ?? 'simple' ) === $type; }
+		public function has_status( $statuses ) { return in_array( $this->facts['status'], (array) $statuses, true ); }
+		public function get_category_ids() { return $this->facts['category_ids'] ?? array(); }
+		public function get_items() { return $this->facts['items'] ?? array(); }
+		public function get_refunds() { return array(); }
+		public function get_type() { return $this->facts['type'] ?? 'shop_order'; }
+		public function get_qty_refunded_for_item() { return 0; }
+		public function get_date_created() { return $this->facts['created'] ?? null; }
+	}
+	function wc_get_product( $id ) { return isset( $GLOBALS['posts'][ $id ] ) ? ( $GLOBALS['objects'][ $id ] ?? false ) : false; }
+	function wc_get_order( $id ) { return $GLOBALS['objects'][ $id ] ?? false; }
+	function wc_get_orders( $asked ) {
+		$found = array_values( array_filter( $GLOBALS['objects'], fn( $one ) => isset( $one->facts['items'] ) && $one->has_status( $asked['status'] ) ) );
+		$page  = array_slice( $found, ( ( $asked['page'] ?? 1 ) - 1 ) * $asked['limit'], $asked['limit'] );
+		return empty( $asked['paginate'] ) ? $page : (object) array( 'total' => count( $found ) );
+	}
+	function wc_get_price_to_display( $product ) { return $product->get_price(); }
+
+	// What tests say.
+	function product( $id, $facts = array() ) {
+		$GLOBALS['posts'][ $id ]   = array( 'type' => 'product', 'status' => 'publish', 'parent' => 0 );
+		$GLOBALS['objects'][ $id ] = new Fake_Object( $facts + array( 'id' => $id, 'name' => "Tent $id", 'price' => '10', 'status' => 'publish', 'stock_status' => 'instock', 'permalink' => "http://shop.example/p/$id" ) );
+	}
+	function line( $id, $quantity = 1, $total = 10.0 ) { return new Fake_Object( array( 'id' => 0, 'product_id' => $id, 'quantity' => $quantity, 'total' => $total ) ); }
+	function order( $id, $lines, $facts = array() ) {
+		$GLOBALS['objects'][ $id ] = new Fake_Object( $facts + array( 'id' => $id, 'status' => 'processing', 'currency' => 'EUR', 'items' => $lines, 'customer_id' => 0 ) );
+		return $GLOBALS['objects'][ $id ];
+	}
+	function end_request() { do_action( 'shutdown' ); }
+	function run_jobs( $most = 30 ) {
+		while ( $most-- && ( $due = array_filter( $GLOBALS['jobs'], fn( $job ) => $job[2] <= time() ) ) ) {
+			$first = array_key_first( $due );
+			unset( $GLOBALS['jobs'][ $first ] );
+			do_action( $due[ $first ][0], ...$due[ $first ][1] );
+		}
+	}
+	function later() { foreach ( $GLOBALS['jobs'] as $at => $job ) { if ( 'product_recs_nightly' !== $job[0] ) { $GLOBALS['jobs'][ $at ][2] = 0; } } }
+	function calls( $method, $path ) { return array_values( array_filter( $GLOBALS['calls'], fn( $call ) => $call[0] === $method && 0 === strpos( $call[1], $path ) ) ); }
+	function drawn( $hook ) { ob_start(); do_action( $hook ); return ob_get_clean(); }
+	function connected( $url, $key, $secret, $settings = array() ) {
+		update_option( 'product_recs_secret', $secret );
+		update_option( 'product_recs_settings', $settings + array( 'url' => $url, 'key' => $key, 'domain' => 'shop.example', 'connected' => 1 ) );
+	}
+	function open_plugin() { require_once $GLOBALS['plugin'] . '/service-recommender.php'; do_action( 'plugins_loaded' ); }
+}

@@ -1,0 +1,61 @@
+"""Fake shop: runs the plugin's PHP in a small stand-in for WordPress and WooCommerce."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.support.project import ROOT
+
+if TYPE_CHECKING:
+    from tests.support.service import Merchant
+
+PLUGIN: Final = ROOT / "plugin"
+FAKE: Final = Path(__file__).parent / "fake" / "shop.php"
+SECONDS: Final = 60
+
+
+def php() -> str:
+    """Return the interpreter; skip the test, loudly, where there is none."""
+    found = shutil.which("php")
+    if found is None:
+        pytest.skip("PHP is not installed: apt-get install php-cli")
+    return found
+
+
+def run_php(script: str) -> str:
+    """Run a script and return what it printed; its warnings are failures."""
+    done = subprocess.run(
+        [php(), "-d", "display_errors=stderr", "-d", "error_reporting=-1"],
+        input=f"<?php {script}",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def in_shop(
+    script: str, address: str, merchant: Merchant | None = None, **told: str
+) -> Any:
+    """Run a script in a connected shop; return what its expression `$told` was, from JSON.
+
+    `before` runs before the plugin is loaded, `settings` is PHP for the shop's settings.
+    """
+    keys = ("pk_x", "sk_x")
+    if merchant is not None:
+        keys = (merchant.account.publishable, merchant.account.secret)
+    printed = run_php(
+        f"{told.get('before', '')} $host = 'shop.example'; $plugin = '{PLUGIN}';"
+        f"require '{FAKE}'; connected('{address}', '{keys[0]}', '{keys[1]}', "
+        f"{told.get('settings', 'array()')}); open_plugin(); {script} echo json_encode($told);"
+    )
+    return json.loads(printed)

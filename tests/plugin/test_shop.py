@@ -1,0 +1,292 @@
+"""Does the plugin do to the real service what a shop expects, and nothing to the shop?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.plugin.shop import in_shop, run_php
+from tests.support.service import HOST, Service, eventually, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHECKOUTS = {
+    "classic": "do_action('woocommerce_checkout_order_processed', 7, array(), wc_get_order(7));",
+    "store api": "do_action('woocommerce_store_api_checkout_order_processed', wc_get_order(7));",
+}
+PAID = "do_action('woocommerce_order_status_processing', 7);"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with Service(tmp_path_factory.mktemp("plugin").resolve()) as running:
+        yield running
+
+
+def address(service: Service) -> str:
+    return f"http://{HOST}:{service.port}"
+
+
+def nowhere() -> str:
+    return f"http://{HOST}:{free_port()}"
+
+
+def test_a_shop_connects_with_three_values(service: Service) -> None:
+    merchant = service.register("www.shop.example")
+    script = f"""
+        update_option('product_recs_settings', array()); update_option('product_recs_secret', '');
+        require_once $plugin . '/includes/admin.php';
+        product(1); product(2); order(5, array(line(1, 2, 20.0), line(2)));
+        $said = ProductRecs\\Admin::connect(array('url' => '{address(service)}/wp-admin',
+            'key' => '{merchant.account.publishable}', 'secret' => '{merchant.account.secret}'));
+        run_jobs();
+        $told = array($said, ProductRecs\\Settings::get('domain'),
+            ProductRecs\\Sync::state()['state'], ProductRecs\\History::state()['state']);"""
+
+    told = in_shop(script, nowhere())
+
+    assert told == ["", "www.shop.example", "done", "done"]
+    status = service.client().ask("GET", "/integration/status", None, merchant.server).json
+    assert (status["catalog_items"], status["platform"]) == (2, "woocommerce")
+    eventually(lambda: _orders(service, merchant.server) == 1)
+
+
+def _orders(service: Service, headers: dict[str, str]) -> int:
+    status = service.client().ask("GET", "/integration/status", None, headers).json
+    return int(status["orders_30d"])
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "secret", "word"),
+    [
+        ("", "own", "own", "address"),
+        ("own", "sk_wrong", "own", "pk_"),
+        ("own", "own", "sk_wrong", "does not know this key"),
+        ("own", "pk_wrong", "own", "does not belong"),
+        ("nowhere", "own", "own", "did not answer"),
+    ],
+)
+def test_a_refused_connection_says_its_remedy(
+    service: Service, url: str, key: str, secret: str, word: str
+) -> None:
+    account = service.register().account
+    url = {"own": address(service), "nowhere": nowhere()}.get(url, url)
+    key = account.publishable if key == "own" else key
+    secret = account.secret if secret == "own" else secret
+
+    said = in_shop(
+        f"""require_once $plugin . '/includes/admin.php';
+        $told = ProductRecs\\Admin::connect(array('url' => '{url}', 'key' => '{key}',
+            'secret' => '{secret}', 'domain' => '{account.domain}'));""",
+        nowhere(),
+    )
+
+    assert word in said
+
+
+def test_a_product_edited_five_times_is_pushed_once(service: Service) -> None:
+    merchant = service.register()
+    script = """
+        product(1, array('price' => '12.5', 'category_ids' => array(3)));
+        for ($i = 0; $i < 5; $i++) { do_action('woocommerce_update_product', 1); }
+        end_request(); $in_hook = count($calls); $waiting = count($jobs);
+        do_action('woocommerce_update_product', 1); end_request(); $again = count($jobs);
+        run_jobs();
+        $told = array($in_hook, $waiting, $again, count(calls('POST', '/v1/items')));"""
+
+    assert in_shop(script, address(service), merchant) == [0, 1, 1, 1]
+    assert merchant.search("Tent").status == 200
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "do_action('wp_trash_post', 1); $objects[1]->facts['status'] = 'trash';",
+        "do_action('before_delete_post', 1); unset($posts[1], $objects[1]);",
+        "do_action('transition_post_status', 'private', 'publish', (object) array('ID' => 1)); $objects[1]->facts['status'] = 'private';",
+        "$objects[1]->facts['catalog_visibility'] = 'hidden'; do_action('woocommerce_product_set_visibility', 1);",
+    ],
+    ids=["trash", "delete", "private", "hidden"],
+)
+def test_a_product_that_shoppers_cannot_see_is_deleted(
+    service: Service, change: str
+) -> None:
+    merchant = service.register()
+    script = f"""product(1); product(2); do_action('woocommerce_update_product', 1); end_request();
+        run_jobs(); {change} end_request(); run_jobs();
+        $told = array(count(calls('DELETE', '/v1/items/1')), count($jobs));"""
+
+    assert in_shop(script, address(service), merchant) == [1, 0]
+    assert merchant.delete("1").status == 404
+
+
+def test_a_deleted_variation_pushes_its_parent(service: Service) -> None:
+    script = """product(1); $posts[9] = array('type' => 'product_variation', 'parent' => 1, 'status' => 'publish');
+        do_action('before_delete_post', 9); unset($posts[9]); do_action('woocommerce_delete_product_variation', 9);
+        end_request(); $told = array_values($jobs)[0][1];"""
+
+    assert in_shop(script, address(service)) == [[1]]
+
+
+def test_the_nightly_comparison_repairs_what_no_hook_told(service: Service) -> None:
+    merchant = service.register()
+    script = """product(1); product(2); product(3); ProductRecs\\Sync::begin(); run_jobs();
+        $objects[1]->facts['price'] = '99'; unset($posts[2], $objects[2]); product(4);
+        do_action('product_recs_nightly'); run_jobs();
+        $state = ProductRecs\\Sync::state();
+        $told = array($state['told']['unnoticed'], $state['told']['created'], $state['gone']);"""
+
+    assert in_shop(script, address(service), merchant) == [1, 1, 1]
+    assert merchant.delete("2").status == 404
+    assert merchant.delete("3").status == 200
+
+
+@pytest.mark.parametrize("kind", CHECKOUTS)
+def test_an_order_is_sent_once_after_payment(service: Service, kind: str) -> None:
+    merchant = service.register()
+    script = f"""$_COOKIE['pr_sid'] = 's_abc123';
+        $order = order(7, array(line(1, 2, 20.0), line(2)), array('status' => 'pending'));
+        {CHECKOUTS[kind]} {PAID} $unpaid = count($jobs);
+        $_COOKIE = array(); $order->facts['status'] = 'processing'; {PAID} {PAID}
+        $in_hooks = count($calls); run_jobs(); {PAID} run_jobs();
+        $sent = calls('POST', '/v1/orders');
+        $told = array($unpaid, $in_hooks, count($sent), json_decode($sent[0][2], true));"""
+
+    unpaid, in_hooks, sent, body = in_shop(script, address(service), merchant)
+
+    assert (unpaid, in_hooks, sent) == (0, 0, 1)
+    assert body["session_id"] == "s_abc123"
+    assert body["items"][0] == {"item_id": "1", "quantity": 2, "price": 10, "total": 20}
+    assert merchant.order("7", "1").json["duplicate"] is True
+
+
+@pytest.mark.parametrize("kind", CHECKOUTS)
+def test_an_error_in_a_checkout_hook_never_reaches_the_checkout(kind: str) -> None:
+    script = f"""$_COOKIE['pr_sid'] = 's_abc123'; order(7, array(line(1)), array('broken' => true));
+        {CHECKOUTS[kind]} $told = $options['product_recs_errors'][0]['why'];"""
+
+    assert "a broken plugin" in in_shop(script, nowhere())
+
+
+@pytest.mark.parametrize("reply", ["down", "nonsense"])
+def test_an_order_is_delivered_after_an_outage(service: Service, reply: str) -> None:
+    merchant = service.register()
+    # A page that is no reply of the service, as a proxy in between sends.
+    broken = f"{address(service)}/llms.txt?" if reply == "nonsense" else nowhere()
+    script = f"""order(7, array(line(1))); {PAID} run_jobs(); $waiting = count($jobs);
+        ProductRecs\\Settings::change(array('url' => '{address(service)}')); later(); run_jobs();
+        $told = array($waiting, count($jobs), $objects[7]->get_meta('_pr_synced') > 0);"""
+
+    assert in_shop(script, broken, merchant) == [1, 0, True]
+    assert merchant.order("7", "1").json["duplicate"] is True
+
+
+def test_of_a_long_order_the_hundred_largest_lines_are_sent(service: Service) -> None:
+    merchant = service.register()
+    script = f"""$lines = array(); for ($i = 1; $i <= 120; $i++) {{ $lines[] = line($i, 1, $i); }}
+        order(7, $lines); {PAID} run_jobs();
+        $sent = json_decode(calls('POST', '/v1/orders')[0][2], true)['items'];
+        $told = array(count($sent), min(array_column($sent, 'total')));"""
+
+    assert in_shop(script, address(service), merchant) == [100, 21]
+
+
+def test_a_refund_is_told_as_negative_quantities(service: Service) -> None:
+    merchant = service.register()
+    script = f"""order(7, array(line(1, 2, 20.0))); {PAID} run_jobs();
+        order(8, array(line(1, -1, -10.0)), array('type' => 'shop_order_refund', 'parent_id' => 7));
+        do_action('woocommerce_order_refunded', 7, 8); run_jobs();
+        $told = calls('POST', '/orders/upload')[0][2];"""
+
+    assert "7-back-8,1,," in in_shop(script, address(service), merchant)
+
+
+@pytest.mark.parametrize(
+    ("before", "settings", "expected"),
+    [
+        ("$user = 5;", "array()", ["s_abc123", "5"]),
+        (
+            "$user = 5; do_action('woocommerce_created_customer', 5);",
+            "array()",
+            ["s_abc123", None],
+        ),
+        ("$user = 5; $_COOKIE = array();", "array()", [None, "5"]),
+        ("$user = 5; $_COOKIE = array();", "array('consent' => 1)", [None, None]),
+        ("$_COOKIE['pr_sid'] = 's_x; evil';", "array()", [None, None]),
+    ],
+    ids=["customer", "account made here", "no cookie", "no consent", "forged cookie"],
+)
+def test_the_order_carries_the_identity_of_the_widgets(
+    before: str, settings: str, expected: list[str | None]
+) -> None:
+    script = f"""$_COOKIE['pr_sid'] = 's_abc123'; {before}
+        $order = order(7, array(line(1)), array('customer_id' => 5)); {CHECKOUTS["classic"]}
+        $body = ProductRecs\\Orders::body($order); $told = array($body['session_id'], $body['user_id']);"""
+
+    assert in_shop(script, nowhere(), settings=settings) == expected
+
+
+def test_without_action_scheduler_jobs_go_to_wp_cron(service: Service) -> None:
+    merchant = service.register()
+    script = f"""order(7, array(line(1))); {PAID} {PAID} $waiting = count($jobs); run_jobs();
+        $told = array($waiting, count(calls('POST', '/v1/orders')));"""
+
+    told = in_shop(script, address(service), merchant, before="$without_scheduler = true;")
+
+    assert told == [1, 1]
+
+
+def test_anonymous_pages_are_identical_and_customers_are_named() -> None:
+    script = """product(1); $page = 1; $places = array();
+        $_COOKIE['pr_sid'] = 's_one'; $one = drawn('woocommerce_after_single_product_summary');
+        $told = array($one, ProductRecs\\Placements::shortcode(array()), drawn('woocommerce_after_single_product_summary'));
+        $_COOKIE['pr_sid'] = 's_two'; $told[] = ProductRecs\\Placements::shortcode(array());
+        $user = 5; $told[] = ProductRecs\\Placements::shortcode(array());"""
+
+    placed, first, twice, second, customer = in_shop(script, nowhere())
+
+    assert placed == '<product-recs data-key="pk_x" data-item-id="1"></product-recs>'
+    assert twice == ""
+    assert first == second
+    assert "s_" not in first
+    assert 'data-customer-id="5"' in customer
+
+
+def test_an_add_to_cart_names_the_parent_and_its_value() -> None:
+    script = """product(1); product(9, array('price' => '12.5')); $posts[9] = array('type' => 'product_variation', 'parent' => 1);
+        ob_start(); do_action('woocommerce_add_to_cart', 'line', 1, 2, 9); do_action('woocommerce_add_to_cart', 'line', 1, 1, 0);
+        $told = (new ReflectionClass('ProductRecs\\Shopper'))->getStaticPropertyValue('added'); ob_end_clean();"""
+
+    assert in_shop(script, nowhere()) == [["1", 2, 25.0, "EUR"], ["1", 1, 10.0, "EUR"]]
+
+
+def test_scripts_are_loaded_without_blocking() -> None:
+    script = """$user = 5; $tag = '<script src="x" id="product-recs-recs-js"></script>';
+        $told = apply_filters('script_loader_tag', $tag, 'product-recs-recs');"""
+
+    tag = in_shop(script, nowhere(), settings="array('consent' => 1)")
+
+    assert tag.startswith(
+        '<script async data-customer-id="5" data-consent="required" src="x"'
+    )
+
+
+def test_uninstalling_leaves_nothing(service: Service) -> None:
+    merchant = service.register()
+    script = """product(1); ProductRecs\\Sync::begin(); run_jobs(); ProductRecs\\Queue::schedule_nightly();
+        ProductRecs\\Sync::begin(); ProductRecs\\record_error('a', 'b');
+        $before = array(count($options) > 3, count($jobs) > 0, count($meta) > 0);
+        do_action('deactivate'); $stopped = count($jobs);
+        define('WP_UNINSTALL_PLUGIN', 1); require $plugin . '/uninstall.php';
+        $told = array($before, $stopped, count($options), count($meta));"""
+
+    told = in_shop(script, address(service), merchant)
+
+    assert told == [[True, True, True], 0, 0, 0]
+
+
+def test_the_fake_shop_sees_errors() -> None:
+    with pytest.raises(AssertionError):
+        run_php("undefined_function();")
