@@ -29,8 +29,7 @@ export function pictureOf(product: Product, kind = "image"): HTMLElement {
 
 /** Returns a product's price in words; empty where it has none, or it is not shown. */
 export function priceOf({ price }: Product, look: Look): string {
-  const isShown = look.show_price && price !== null;
-  return isShown ? money(price, look) : "";
+  return look.show_price && price !== null ? money(price, look) : "";
 }
 
 /** Returns a link to a product's page that holds all that is shown of it. */

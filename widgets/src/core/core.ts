@@ -55,7 +55,7 @@ export class Core {
   /** Returns a customer's id; an e-mail address is none and is passed over. */
   customer(given = ""): string {
     if (!MAIL.test(given)) return given;
-    this.warn("an e-mail address is no customer id");
+    this.warn("e-mail is no customer id");
     return "";
   }
 
@@ -64,11 +64,11 @@ export class Core {
     const address = withQuery(`${this.facts.base}/v1/widget-config`, { type, lang, key });
     let found = this.looks_.get(address);
     if (!found) {
-      found = read(address, new AbortController().signal).then(({ body }) => lookOf(body));
+      found = read(address).then(({ body }) => lookOf(body));
       found.catch((error) => {
         this.looks_.delete(address); // the next one may ask again
         if (/401/.test(error)) {
-          this.warn(`unknown key "${key}": leave data-key out, or run productrecs embed`);
+          this.warn(`unknown key "${key}": leave data-key out`);
         }
       });
       this.looks_.set(address, found);

@@ -14,7 +14,7 @@ export function draw<Name extends keyof HTMLElementTagNameMap>(
   const element = document.createElement(name);
   const attributes = typeof told === "string" ? { class: told, part: told } : told;
   for (const [attribute, value] of Object.entries(attributes)) {
-    if (value !== null && value !== false) element.setAttribute(attribute, value);
+    if (value || value === "") element.setAttribute(attribute, value);
   }
   element.append(...children.filter((one): one is Node | string => !!one));
   return element;

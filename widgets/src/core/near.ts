@@ -11,7 +11,6 @@ import { watchSight } from "./sight";
 import { turn } from "./turns";
 
 const NEAR = "400px";
-const PATIENCE_MS = 2_200; // until it is drawn, or its place is released
 
 /** What an element is for: whose key, which type of widget, and which product's page. */
 export interface Place {
@@ -31,9 +30,9 @@ export function isAnchor(id: string, item: string): boolean {
 }
 
 export abstract class NearElement extends HTMLElement {
-  private near_?: IntersectionObserver | undefined;
-  private stop_?: AbortController | undefined;
-  private unwatch_?: (() => void) | undefined;
+  private near_?: IntersectionObserver;
+  private stop_?: AbortController;
+  private unwatch_?: () => void;
 
   protected abstract get core_(): Core;
   protected abstract place_(): Place;
@@ -82,7 +81,7 @@ export abstract class NearElement extends HTMLElement {
     this.hidden = false;
     const go = (): void => {
       this.near_?.disconnect();
-      const limit = patience(PATIENCE_MS);
+      const limit = patience();
       signal.addEventListener("abort", () => limit.abort());
       turn(limit.signal)
         .then((ends) => {
@@ -105,7 +104,6 @@ export abstract class NearElement extends HTMLElement {
     this.stop_?.abort();
     this.unwatch_?.();
     this.core_.page.leave(this);
-    this.near_ = this.stop_ = this.unwatch_ = undefined;
   }
 
   /** The look of the type, with what the element says itself. */

@@ -163,17 +163,16 @@ export class Outbox {
 
   private kept_(): SentEvent[] {
     try {
-      const found: unknown = JSON.parse(recall(this.name_) ?? "[]");
       // The service knows an id again for a week; after that it would count twice.
       const isYoung = (one: any): boolean => Date.now() - one.at < OLDEST_MS;
-      return Array.isArray(found) ? found.filter(isYoung) : [];
+      return JSON.parse(recall(this.name_)!).filter(isYoung);
     } catch {
-      return [];
+      return []; // nothing kept, or nothing of ours
     }
   }
 }
 
-const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+const bytesOf = (text: string): number => new Blob([text]).size;
 
 function beacon(address: string, body: string): boolean {
   try {

@@ -3,8 +3,6 @@
 import { patience } from "./patience";
 import { turn } from "./turns";
 
-const PATIENCE_MS = 2_200;
-
 /** What came back: JSON, whatever it is, and the headers that a page may read. */
 export interface Reply {
   readonly body: any;
@@ -22,14 +20,14 @@ const asked = new Map<string, Asked>();
 /**
  * Returns what the service says at an address.
  *
- * Rejects when there is none within 2.2 seconds, when the service refuses, and when
+ * Rejects when there is none within 2.6 seconds, when the service refuses, and when
  * `signal` says that nobody wants it any more. Each who asked is answered in a task of its own.
  */
-export function read(address: string, signal: AbortSignal): Promise<Reply> {
+export function read(address: string, signal?: AbortSignal): Promise<Reply> {
   const found = asked.get(address) ?? ask(address);
   found.listeners_ += 1;
   return new Promise((resolve, reject) => {
-    signal.addEventListener("abort", () => {
+    signal?.addEventListener("abort", () => {
       found.listeners_ -= 1;
       if (!found.listeners_) found.stop_.abort();
       reject(signal.reason);
@@ -39,7 +37,7 @@ export function read(address: string, signal: AbortSignal): Promise<Reply> {
 }
 
 function ask(address: string): Asked {
-  const stop = patience(PATIENCE_MS);
+  const stop = patience();
   const reply = fetch(address, { credentials: "omit", signal: stop.signal })
     .then(replyOf)
     .finally(() => asked.delete(address));

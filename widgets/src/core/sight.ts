@@ -15,14 +15,13 @@ export function watchSight(
 ): () => void {
   const unseen = new Set(cards);
   const since = new Map<Element, number>();
-  let found: Element[] = [];
+  const found: Element[] = [];
   let timer = 0;
 
   const tell = (): void => {
     clearTimeout(timer);
     timer = 0;
-    if (found.length) seen(found);
-    found = [];
+    if (found.length) seen(found.splice(0));
   };
   const restart = (card: Element, inSight: boolean): void => {
     clearTimeout(since.get(card));

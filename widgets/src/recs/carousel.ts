@@ -20,7 +20,7 @@ export function arrows(list: HTMLElement, words: Words): Arrows {
     const made = draw("button", attributes, icon(path));
     made.addEventListener("click", () => {
       if (made.ariaDisabled === "true") return;
-      const side = getComputedStyle(list).direction === "rtl" ? -way : way;
+      const side = list.matches(":dir(rtl)") ? -way : way;
       list.scrollBy({ left: side * list.clientWidth });
     });
     return made;

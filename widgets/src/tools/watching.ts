@@ -85,7 +85,7 @@ export class Watch {
       asked.isWrong = true;
       asked.said =
         (error as Error)?.name === "AbortError"
-          ? "given up: no answer within 2.2 s, or the page wanted something else meanwhile"
+          ? "given up: no answer within 2.6 s, or the page wanted something else meanwhile"
           : "no answer: the network, an extension or the page's connect-src";
       throw error;
     } finally {
