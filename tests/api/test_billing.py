@@ -14,7 +14,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dispatch import dispatcher
+from productrecs.entrypoints.http.dispatch import admission, dispatcher
 from productrecs.entrypoints.http.pipeline.authentication import Credential
 from productrecs.entrypoints.services import build_services
 from productrecs.features.looks.look import LookContent
@@ -434,16 +434,13 @@ def test_pages_of_allowed_origins_can_read_what_is_told(shop: Shop, state: str) 
 def test_control_a_gate_that_forgets_the_plan_is_noticed(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def always(*_: object) -> bool:
-        return True
-
     calls = shop.calls()
     shop.change(suspended_at=NOON)
-    monkeypatch.setattr(dispatcher, "requires_active_plan", lambda *_: False)
+    monkeypatch.setattr(admission, "requires_active_plan", lambda *_: False)
     with pytest.raises(AssertionError):
         check_every_route(shop, calls, "suspended")
     monkeypatch.undo()
-    monkeypatch.setattr(dispatcher.Dispatcher, "_is_within_plan", always)
+    monkeypatch.setattr(admission.Admission, "check_quota", lambda *_: None)
     with pytest.raises(AssertionError):
         check_every_route(shop, calls, "suspended")
 
@@ -454,7 +451,7 @@ def test_control_a_gate_that_refuses_all_writes_is_noticed(
     calls = shop.calls()
     shop.change(suspended_at=NOON)
     monkeypatch.setattr(
-        dispatcher, "requires_active_plan", lambda _, wanted: wanted != Credential.NONE
+        admission, "requires_active_plan", lambda _, wanted: wanted != Credential.NONE
     )
 
     with pytest.raises(AssertionError):

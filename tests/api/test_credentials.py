@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.entrypoints.http.dispatch import dispatcher
+from productrecs.entrypoints.http.dispatch import admission
 from productrecs.entrypoints.http.pipeline.authentication import (
     Caller,
     Credential,
@@ -330,7 +330,7 @@ def test_control_a_door_with_a_hole_does_not_pass_the_matrix(
     services: Services, monkeypatch: pytest.MonkeyPatch, broken: Callable[..., Caller]
 ) -> None:
     merchant = Service(services.settings.data).register()
-    monkeypatch.setattr(dispatcher, "authenticate", broken)
+    monkeypatch.setattr(admission, "authenticate", broken)
 
     with Inside(of_our_own(services)) as inside:
         assert mismatches(merchant.through(inside), CREDENTIALS) != []

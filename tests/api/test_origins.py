@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http.dispatch import dispatcher
+from productrecs.entrypoints.http.dispatch import admission
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.domains_and_origins import OriginError
@@ -337,7 +337,7 @@ def test_control_careless_headers_do_not_pass_the_table(
     with service.database() as database:
         store = find_store(database, merchant.account.domain)
         change_origins(database, store, add=LISTED)
-    monkeypatch.setattr(dispatcher, "cors_headers", broken)
+    monkeypatch.setattr(admission, "cors_headers", broken)
 
     with Inside(of_our_own(build_services(Settings(data=data_folder)))) as inside:
         there = merchant.through(inside)

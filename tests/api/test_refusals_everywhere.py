@@ -13,7 +13,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dispatch import dispatcher, exchange
+from productrecs.entrypoints.http.dispatch import admission, dispatcher, exchange
 from productrecs.entrypoints.http.pipeline.cors import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.transport.error_body import ErrorBody
 from productrecs.entrypoints.services import build_services
@@ -239,7 +239,7 @@ def test_control_refusals_that_a_page_cannot_read_or_any_page_can_are_found(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, broken: object
 ) -> None:
     merchant = shop(inside, is_open=False, is_suspended=True)
-    monkeypatch.setattr(dispatcher, "cors_headers", broken)
+    monkeypatch.setattr(admission, "cors_headers", broken)
 
     assert len(all_wrong(inside, merchant, is_open=False, is_suspended=True)) > 7
 

@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dispatch import dispatcher
+from productrecs.entrypoints.http.dispatch import admission
 from productrecs.entrypoints.http.pipeline.authentication import (
     Caller,
     Credential,
@@ -357,7 +357,7 @@ def test_control_a_service_that_takes_one_store_for_another_leaks(
             assert store is not None
             return Caller(store, wanted)
 
-        monkeypatch.setattr(dispatcher, "authenticate", takes_all_for_a)
+        monkeypatch.setattr(admission, "authenticate", takes_all_for_a)
         replies = ask_everything(b.through(inside), A(a, "none"))
 
     assert len(leaks(replies)) > 20

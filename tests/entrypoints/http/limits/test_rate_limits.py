@@ -95,33 +95,25 @@ def test_processes_count_together() -> None:
 
 
 def test_a_reply_says_how_its_callers_stand() -> None:
-    watch = Watch()
-    rates = RateLimits(2, 1, array("d", bytes(8 * 1_024)), watch)
+    rates = RateLimits(2, 1, array("d", bytes(8 * 1_024)), Watch())
+    levels = [rates.ask_address("9.9.9.9"), rates.ask_key("a")]
+    again = [rates.ask_address("9.9.9.9"), rates.ask_key("a")]  # nothing is counted yet
+    for level in levels:
+        assert level is not None
+        level.limit.count(level)
+    after = [rates.ask_address("9.9.9.9"), rates.ask_key("a")]
 
-    first = told(rates.take_address("9.9.9.9"))
-    second = told(rates.take_key("a"))
-    both = rates.take_both("9.9.9.9", "a")
+    lines = [[told(one.header_lines()) for one in both if one] for both in (again, after)]
 
-    assert first == {
-        "ratelimit-policy": '"address";q=10;w=10',
-        "ratelimit": '"address";r=9;t=1',
-    }
-    assert second == {"ratelimit-policy": '"key";q=20;w=10', "ratelimit": '"key";r=19;t=1'}
-    assert [line.decode() for _, line in both][1::2] == [
+    assert lines[0] == [
+        {"ratelimit-policy": '"address";q=10;w=10', "ratelimit": '"address";r=9;t=1'},
+        {"ratelimit-policy": '"key";q=20;w=10', "ratelimit": '"key";r=19;t=1'},
+    ]
+    assert [one["ratelimit"] for one in lines[1]] == [
         '"address";r=8;t=2',
         '"key";r=18;t=1',
     ]
-
-
-def test_a_call_that_one_of_both_refuses_is_counted_by_none() -> None:
-    rates = RateLimits(1, 2, array("d", bytes(8 * 1_024)), Watch())
-    for _ in range(10):
-        rates.take_key("a")
-
-    with pytest.raises(TooManyRequestsError):
-        rates.take_both("9.9.9.9", "a")
-
-    assert told(rates.take_address("9.9.9.9"))["ratelimit"] == '"address";r=19;t=1'
+    assert rates.ask_address("10.1.2.3") is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Dispatcher: the outermost ASGI application, which every request meets first.
 
-It handles request id, CORS, key, rate limit, load shedding and plan. Frequent well-formed
+It handles request id, CORS and admission. Frequent well-formed
 requests are answered here; anything unusual goes on to the same path declared in FastAPI,
 which is the reference: it gives the exact 422 and the documentation. Both call the same
 functions.
@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival, admit
 from productrecs.entrypoints.http.dispatch.exchange import (
     HttpExchange,
     Message,
@@ -21,39 +22,22 @@ from productrecs.entrypoints.http.dispatch.exchange import (
     Send,
 )
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
-from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, OverloadedError
-from productrecs.entrypoints.http.limits.rate_limits import (
-    TooManyRequestsError,
-    client_address_of,
-)
+from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
+from productrecs.entrypoints.http.limits.rate_limits import peer_of
 from productrecs.entrypoints.http.limits.request_queue import RequestQueue
-from productrecs.entrypoints.http.limits.usage_metering import billing_headers
 from productrecs.entrypoints.http.pipeline.authentication import (
     FORECAST_PATH,
     ITEM_PATH,
     PAGE_FOLDERS,
     ROUTES,
     UPLOAD_PATH,
-    Caller,
-    Credential,
     Route,
     SecretKeyInUrlError,
-    authenticate,
-    check_operator,
     keys_of,
-    requires_active_plan,
 )
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
-from productrecs.entrypoints.http.pipeline.cors import (
-    PREFLIGHT_HEADERS,
-    REFUSED_ORIGIN_HEADERS,
-    cors_headers,
-)
-from productrecs.entrypoints.http.pipeline.error_responses import (
-    ROUTER_CODES,
-    error_code_of,
-    retry_after_of,
-)
+from productrecs.entrypoints.http.pipeline.cors import PREFLIGHT_HEADERS
+from productrecs.entrypoints.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.entrypoints.http.pipeline.readiness import Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
@@ -146,7 +130,7 @@ class Dispatcher:
         except ClientGoneError:
             return
         except ProductRecsError as error:
-            await exchange.refuse(error_code_of(error), str(error), retry_after_of(error))
+            await exchange.refuse_error(error)
         except Exception:
             _log.exception("request failed", extra=exchange.facts(_SERVER_ERROR))
             await exchange.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
@@ -164,92 +148,73 @@ class Dispatcher:
             await exchange.refuse(ErrorCode(503, "not_ready"), "still starting")
             return
         if method == "OPTIONS" and route is not None and route.widget:
-            exchange.cors = PREFLIGHT_HEADERS
+            exchange.admission = Admission(cors=PREFLIGHT_HEADERS)
             await exchange.reply(200, b"")
             return
         if route is None:
             await exchange.refuse(ROUTER_CODES[404], "there is nothing at this address")
             return
-        credential = route.methods.get(method)
-        if credential is None:
+        if method not in route.methods:
             exchange.allow = ", ".join(route.methods)
             await exchange.refuse(ROUTER_CODES[405], f"{path} answers {exchange.allow}")
             return
-        _check_rate(exchange, route, context)
-        if credential is Credential.OPERATOR:
-            check_operator(exchange.headers, context.services.settings.metrics_token)
-        elif credential is not Credential.NONE and not await self._admit(
-            exchange, route, credential, context
-        ):
+        admission = await self._admit(exchange, route, context)
+        if admission.refusal is not None:
+            await exchange.refuse_error(admission.refusal)
+            return
+        if admission.is_cut_off:
             await exchange.reply(200, route.empty)
             return
         # A share for each key: requests of pages take no memory from a merchant's server.
-        claimant = exchange.caller.rate_limit_key if exchange.caller else ""
+        claimant = admission.caller.rate_limit_key if admission.caller else ""
         with context.budget.claim(claimant) as claim:
             if not await self._answer_frequent(exchange, receive, context, claim):
                 scope["productrecs"] = RequestContext(
-                    context, exchange.caller, exchange.request_id, self._fitness, claim
+                    context, admission.caller, exchange.request_id, self._fitness, claim
                 )
                 await self._declared(scope, receive, exchange.forward)
 
     async def _admit(
-        self, exchange: HttpExchange, route: Route, credential: Credential, context: Context
-    ) -> bool:
-        """Admit a caller by key and plan; return whether the plan allows content."""
-        caller = exchange.caller = await self._authenticate(exchange, credential, context)
-        origin = exchange.headers.get(b"origin")
-        exchange.cors = cors_headers(caller.store, origin)
-        if origin is not None:
-            _record_misuse(origin, exchange, caller, context)
-        _check_rate(exchange, route, context)
-        if requires_active_plan(exchange.scope["method"], credential):
-            caller.store.subscription.check_active(context.clock())
-        if not route.empty:
-            return True
-        if self.pressure.is_overloaded and self.pressure.should_reject(
-            caller.store.store_id
-        ):
-            raise OverloadedError
-        return await self._is_within_plan(exchange, caller.store, context)
-
-    async def _authenticate(
-        self, exchange: HttpExchange, credential: Credential, context: Context
-    ) -> Caller:
-        keys = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers)
+        self, exchange: HttpExchange, route: Route, context: Context
+    ) -> Admission:
+        """Return the decision about a request; its rates are counted, misuse recorded."""
+        arrival = Arrival(
+            route,
+            exchange.scope["method"],
+            exchange.scope["query_string"],
+            exchange.query,
+            exchange.headers,
+            peer_of(exchange.scope),
+        )
         version = context.accounts.version
-        try:
-            return authenticate(keys, credential, context.accounts)
-        except SecretKeyInUrlError:
-            _record_leaked_key(keys.query, exchange, context)
-            raise
-        except ProductRecsError:
+        admission = self._decide(exchange, arrival, context)
+        if admission.is_key_unknown:
             # The store may be new: refresh the accounts once before refusing. Another
             # thread may have refreshed them just now.
             await context.refresh_accounts()
-            if context.accounts.version == version:
-                raise
-            return authenticate(keys, credential, context.accounts)
+            if context.accounts.version != version:
+                admission = self._decide(exchange, arrival, context)
+        _record_misuse(exchange, context)
+        caller = admission.caller
+        if caller is None or not route.empty or admission.refusal is not None:
+            return admission
+        if admission.meter is None and not admission.is_cut_off:
+            meter = await context.metering.open(caller.store, context.read)
+            admission.check_quota(meter, caller.store, context.clock())
+        return admission
 
-    async def _is_within_plan(
-        self, exchange: HttpExchange, store: Store, context: Context
-    ) -> bool:
-        """Return whether a metered call gets content; then it is counted."""
-        meter = context.metering.get(store.store_id)
-        if meter is None:
-            meter = await context.metering.open(store, context.read)
-        notice = meter.ask(store.subscription, context.clock())
-        if notice is not None:
-            exchange.limits = (*exchange.limits, *billing_headers(notice))
-            if notice.is_cut_off:
-                return False
-        exchange.meter = meter
-        return True
+    def _decide(
+        self, exchange: HttpExchange, arrival: Arrival, context: Context
+    ) -> Admission:
+        admission = exchange.admission = admit(context, self.pressure, arrival)
+        admission.count_rates()
+        return admission
 
     async def _answer_frequent(
         self, exchange: HttpExchange, receive: Receive, context: Context, claim: Claim
     ) -> bool:
         """Answer a frequent, well-formed request; return whether it was answered."""
-        caller, scope = exchange.caller, exchange.scope
+        caller, scope = exchange.admission.caller, exchange.scope
         body: bytes | None = None
         extra: Iterable[Header] = ()
         if caller is not None and (scope["method"], scope["path"]) == (
@@ -290,39 +255,19 @@ class Dispatcher:
         return random_retry_after(self._rng)
 
 
-def _check_rate(exchange: HttpExchange, route: Route, context: Context) -> None:
-    """Count a request against the limit of its key, or of its address before that."""
-    if context.rates is None or not route.paced:
-        return
-    try:
-        if exchange.caller is None:
-            headers = context.rates.take_address(
-                client_address_of(exchange.scope, exchange.headers)
-            )
-        else:
-            headers = context.rates.take_key(exchange.caller.rate_limit_key)
-    except TooManyRequestsError as error:
-        exchange.limits = (*exchange.limits, *error.told)
-        raise
-    exchange.limits = (*exchange.limits, *headers)
+def _record_misuse(exchange: HttpExchange, context: Context) -> None:
+    """Record a secret key in a URL or a page, or a page that is not on the list."""
+    admission, origin = exchange.admission, exchange.headers.get(b"origin")
+    if isinstance(admission.refusal, SecretKeyInUrlError):
+        _record_leaked_key(exchange, context)
+    elif admission.misuse is not None and admission.caller is not None:
+        store_id = admission.caller.store.store_id
+        context.key_misuse_log.note(store_id, admission.misuse, origin)
 
 
-def _record_misuse(
-    origin: bytes, exchange: HttpExchange, caller: Caller, context: Context
-) -> None:
-    """Record a secret key in a page, or a page whose origin is not on the list."""
-    if caller.credential is Credential.SECRET:
-        context.key_misuse_log.note(caller.store.store_id, MisuseKind.LEAKED_SECRET, origin)
-    elif exchange.cors is REFUSED_ORIGIN_HEADERS:
-        context.key_misuse_log.note(
-            caller.store.store_id, MisuseKind.FOREIGN_ORIGIN, origin
-        )
-
-
-def _record_leaked_key(
-    secret: str | None, exchange: HttpExchange, context: Context
-) -> None:
+def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
     """Record that a secret key was in a URL, if a store has it."""
+    secret = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers).query
     store = context.accounts.by_secret_key(secret or "")
     if store is not None:
         origin = exchange.headers.get(b"origin")

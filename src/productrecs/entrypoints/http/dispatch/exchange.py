@@ -12,15 +12,20 @@ from collections.abc import (
     Iterable,
     Mapping,
     MutableMapping,
-    Sequence,
 )
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dispatch.admission import Admission
 from productrecs.entrypoints.http.dispatch.api_version import VERSION_HEADER as VERSION
 from productrecs.entrypoints.http.pipeline.conditional_response import conditional_response
 from productrecs.entrypoints.http.pipeline.cors import ANY_ORIGIN_HEADERS
+from productrecs.entrypoints.http.pipeline.error_responses import (
+    error_code_of,
+    retry_after_of,
+)
 from productrecs.entrypoints.http.pipeline.urls import parse_plain_query, raw_path_of
 from productrecs.entrypoints.http.transport.asgi_cycle import send_in_single_write
 from productrecs.entrypoints.http.transport.error_body import (
@@ -33,8 +38,7 @@ from productrecs.entrypoints.http.transport.error_body import (
 from productrecs.entrypoints.http.transport.header_cache import Header, valid_request_id
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.authentication import Caller, Route
-    from productrecs.tenancy.billing.call_meter import Meter
+    from productrecs.entrypoints.http.pipeline.authentication import Route
 
 _log = logging.getLogger(__name__)
 
@@ -101,12 +105,9 @@ class HttpExchange:
         "_request_id",
         "_send",
         "_server",
+        "admission",
         "allow",
-        "caller",
-        "cors",
         "headers",
-        "limits",
-        "meter",
         "query",
         "route",
         "scope",
@@ -125,10 +126,7 @@ class HttpExchange:
         self.headers = headers
         self.query = parse_plain_query(scope["query_string"])
         self._request_id = valid_request_id(headers) or gate.new_request_id()
-        self.caller: Caller | None = None
-        self.cors: Sequence[Header] = ANY_ORIGIN_HEADERS
-        self.limits: Sequence[Header] = ()  # headers about plan and rate
-        self.meter: Meter | None = None  # counts the reply if it succeeds
+        self.admission = Admission()  # until it is decided
         self.allow = ""
         self.route: Route | None = None
         self.started = False
@@ -147,7 +145,9 @@ class HttpExchange:
             "method": self.scope["method"],
             "path": self.scope["path"] if self.route else "(unknown)",
             "status": status,
-            "store": self.caller.store.store_id if self.caller else None,
+            "store": self.admission.caller.store.store_id
+            if self.admission.caller
+            else None,
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
         }
 
@@ -164,8 +164,8 @@ class HttpExchange:
             return
         self.started = True
         self.status = status
-        if self.meter is not None and status < _MULTIPLE_CHOICES:
-            self.meter.count()
+        if self.admission.meter is not None and status < _MULTIPLE_CHOICES:
+            self.admission.meter.count()
         if self.route is not None and self.route.sends_timing:
             extra = (*extra, *self._timing())
         if (
@@ -182,8 +182,8 @@ class HttpExchange:
             (b"x-request-id", self._request_id),
             VERSION,
             cache,
-            *self.cors,
-            *self.limits,
+            *self.admission.cors,
+            *self.admission.limits,
             *extra,
         ]
         if self._server.is_draining:
@@ -215,7 +215,11 @@ class HttpExchange:
     def _answered_in_single_write(self, body: bytes, extra: Iterable[Header]) -> bool:
         if self._server.is_draining:
             return False
-        own = (*self.cors, *self.limits, *extra) if self.limits or extra else self.cors
+        own = (
+            (*self.admission.cors, *self.admission.limits, *extra)
+            if self.admission.limits or extra
+            else self.admission.cors
+        )
         return send_in_single_write(self.scope, raw_response(body, self._request_id, own))
 
     async def refuse(self, why: ErrorCode, detail: str, after: int | None = None) -> None:
@@ -237,17 +241,21 @@ class HttpExchange:
         form = build_error_body(why, detail, asked)
         await self.reply(why.status, form.body, extra, form.content_type)
 
+    async def refuse_error(self, error: ProductRecsError) -> None:
+        """Answer with the status and code of an expected error."""
+        await self.refuse(error_code_of(error), str(error), retry_after_of(error))
+
     async def forward(self, message: Message) -> None:
         """Send the reply of a declared route, with the headers that every reply has."""
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
             added = [(b"x-request-id", self._request_id), VERSION]
-            added += (*self.cors, *self.limits)
+            added += (*self.admission.cors, *self.admission.limits)
             if self.route is not None and self.route.sends_timing:
                 added += self._timing()
-            if self.meter is not None and self.status < _MULTIPLE_CHOICES:
-                self.meter.count()
+            if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:
+                self.admission.meter.count()
             if not any(name == b"cache-control" for name, _ in message["headers"]):
                 added.append(_NO_STORE)  # only pages set another
             if self._server.is_draining:

@@ -51,10 +51,11 @@ class BucketLevel(NamedTuple):
     cell: int
     caller_hash: float
     empty_at: float  # by the clock of the limit
+    asked_at: float  # by the same clock
 
-    def header_lines(self, now: float) -> tuple[HeaderLine, HeaderLine]:
+    def header_lines(self) -> tuple[HeaderLine, HeaderLine]:
         """Return the RateLimit headers (draft-ietf-httpapi-ratelimit-headers)."""
-        limit, wait = self.limit, max(0.0, self.empty_at - now)
+        limit, wait = self.limit, max(0.0, self.empty_at - self.asked_at)
         left = max(0, math.floor(limit.at_once - wait * limit.per_second))
         name, policy = limit.name, (limit.at_once, limit.at_once / limit.per_second)
         return (
@@ -103,10 +104,10 @@ class RateLimit:
                 f"more than {self.at_once:,} calls arrived at once from this "
                 f"{self.name.decode()}; it may send {self.per_second:g} a second"
             )
-            full = BucketLevel(self, cell, whose, held)
+            full = BucketLevel(self, cell, whose, held, now)
             after = max(1, math.ceil(wait))
-            raise TooManyRequestsError(message, after, full.header_lines(now))
-        return BucketLevel(self, cell, whose, empty_at)
+            raise TooManyRequestsError(message, after, full.header_lines())
+        return BucketLevel(self, cell, whose, empty_at, now)
 
     def count(self, standing: BucketLevel) -> None:
         """Count the call."""
@@ -159,40 +160,24 @@ class RateLimits:
             return None
         return cls(settings.rate_per_key, settings.rate_per_address, cells)
 
-    def take_address(self, address: str) -> Sequence[HeaderLine]:
-        """Count a call of an address; return the headers of its reply.
+    def ask_address(self, address: str) -> BucketLevel | None:
+        """Return the level of an address; None where it is not limited.
 
         Raises:
             TooManyRequestsError: when the address has to wait first.
         """
-        return self._take((self._of_address, network_of(address)))
+        network = None if self._of_address is None else network_of(address)
+        if self._of_address is None or network is None:
+            return None
+        return self._of_address.ask(network)
 
-    def take_key(self, key: str) -> Sequence[HeaderLine]:
-        """Count a call by a key; return the headers of its reply.
+    def ask_key(self, key: str) -> BucketLevel | None:
+        """Return the level of a key; None where keys are not limited.
 
         Raises:
             TooManyRequestsError: when callers with the key have to wait first.
         """
-        return self._take((self._of_key, key))
-
-    def take_both(self, address: str, key: str) -> Sequence[HeaderLine]:
-        """Count a call of an address by a key, or none where either has to wait.
-
-        Raises:
-            TooManyRequestsError: when one of them has to wait first.
-        """
-        return self._take((self._of_address, network_of(address)), (self._of_key, key))
-
-    def _take(self, *asked: tuple[RateLimit | None, str | None]) -> Sequence[HeaderLine]:
-        standings = [
-            limit.ask(caller)
-            for limit, caller in asked
-            if limit is not None and caller is not None
-        ]
-        for standing in standings:
-            standing.limit.count(standing)
-        now = self._seconds()
-        return [line for standing in standings for line in standing.header_lines(now)]
+        return None if self._of_key is None else self._of_key.ask(key)
 
     def _limit(self, name: bytes, per_second: int, cells: "Cells") -> RateLimit | None:
         if not per_second:
@@ -227,10 +212,10 @@ def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
     return named[:_MAX_ADDRESS_CHARS] or peer
 
 
-def client_address_of(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> str:
-    """Return the client address of an ASGI scope."""
+def peer_of(scope: Mapping[str, Any]) -> str:
+    """Return the address of the other end of an ASGI scope's connection; "" for none."""
     client = scope.get("client")
-    return address_of_client(client[0] if client else "", headers)
+    return client[0] if client else ""
 
 
 @lru_cache(maxsize=4_096)

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.entrypoints.http.limits.rate_limits import RateLimit, client_address_of
+from productrecs.entrypoints.http.limits.rate_limits import (
+    RateLimit,
+    address_of_client,
+    peer_of,
+)
 from productrecs.entrypoints.http.openapi.responses import error_responses
 from productrecs.entrypoints.http.pipeline.cors import check_origin
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
@@ -98,7 +102,8 @@ async def mcp(request: Request) -> Response:
     """
     base = base_url_of(request)
     check_origin(request.headers.get("origin"), base)
-    _LIMIT.take(client_address_of(request.scope, dict(request.scope["headers"])))
+    headers = dict(request.scope["headers"])
+    _LIMIT.take(address_of_client(peer_of(request.scope), headers))
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
     body = await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)

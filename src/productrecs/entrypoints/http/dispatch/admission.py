@@ -1,0 +1,159 @@
+"""Admission: decides whether a request is served, for the fast path and the dispatcher.
+
+The checks have one order: the rate of the client's address, the key, the page's origin, the
+rate of the key, an active plan, load shedding, the quota. The first that fails refuses the
+request. `admit` counts nothing and writes nothing, so that the fast path may leave an
+admitted request to the dispatcher.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, OverloadedError
+from productrecs.entrypoints.http.limits.rate_limits import (
+    BucketLevel,
+    TooManyRequestsError,
+    address_of_client,
+)
+from productrecs.entrypoints.http.limits.usage_metering import billing_headers
+from productrecs.entrypoints.http.pipeline.authentication import (
+    NONE,
+    OPERATOR,
+    SECRET,
+    Caller,
+    Credential,
+    InvalidKeyError,
+    Route,
+    authenticate,
+    check_operator,
+    keys_of,
+    requires_active_plan,
+)
+from productrecs.entrypoints.http.pipeline.context import Context
+from productrecs.entrypoints.http.pipeline.cors import (
+    ANY_ORIGIN_HEADERS,
+    REFUSED_ORIGIN_HEADERS,
+    cors_headers,
+)
+from productrecs.entrypoints.http.transport.header_cache import Header
+from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.call_meter import Meter
+
+
+@dataclass(slots=True)
+class Admission:
+    """The decision about one request, and what its reply has because of it."""
+
+    cors: Sequence[Header] = ANY_ORIGIN_HEADERS
+    limits: Sequence[Header] = ()  # headers about rate and quota
+    levels: Sequence[BucketLevel] = ()  # of the rate limits that the request passed
+    caller: Caller | None = None
+    refusal: ProductRecsError | None = None
+    misuse: MisuseKind | None = None
+    is_cut_off: bool = False  # the reply has no content: the plan is used up or over
+    meter: Meter | None = None  # counts the reply if it succeeds
+
+    @property
+    def is_key_unknown(self) -> bool:
+        """Whether no store has the key; one that registered just now may."""
+        return isinstance(self.refusal, InvalidKeyError)
+
+    def ask_rate(self, level: BucketLevel | None) -> None:
+        """Note a rate limit that the request passed; None is no limit."""
+        if level is not None:
+            self.levels = (*self.levels, level)
+            self.limits = (*self.limits, *level.header_lines())
+
+    def count_rates(self) -> None:
+        """Count the request against the rate limits that it passed."""
+        for level in self.levels:
+            level.limit.count(level)
+
+    def check_quota(self, meter: Meter, store: Store, now_ms: int) -> None:
+        """Check the quota of the store's plan; the reply is metered if it has content."""
+        notice = meter.ask(store.subscription, now_ms)
+        if notice is not None:
+            self.limits = (*self.limits, *billing_headers(notice))
+            if notice.is_cut_off:
+                self.is_cut_off = True
+                return
+        self.meter = meter
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A request, as far as admission depends on it."""
+
+    route: Route
+    method: str  # one that the route has
+    query_string: bytes
+    query: Mapping[str, str] | None  # None where it is unusual
+    headers: Mapping[bytes, bytes]  # names are in lower case
+    peer: str  # the address of the other end of the connection
+
+
+def admit(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admission:
+    """Return the decision about a request, its refusal included; raises nothing expected.
+
+    The meter of a metered request is None where the process has none of the store yet: then
+    `check_quota` is left to do.
+    """
+    admission = Admission()
+    try:
+        _decide(admission, context, pressure, arrival)
+    except TooManyRequestsError as error:
+        admission.limits = (*admission.limits, *error.told)
+        admission.refusal = error.with_traceback(None)
+    except ProductRecsError as error:
+        # Without its traceback, which refers to this frame: a cycle for each refusal.
+        admission.refusal = error.with_traceback(None)
+    return admission
+
+
+def _decide(
+    admission: Admission, context: Context, pressure: LoadShedder, arrival: Arrival
+) -> None:
+    route = arrival.route
+    if context.rates is not None and route.paced:
+        peer = address_of_client(arrival.peer, arrival.headers)
+        admission.ask_rate(context.rates.ask_address(peer))
+    credential = route.methods[arrival.method]
+    if credential is OPERATOR:
+        check_operator(arrival.headers, context.services.settings.metrics_token)
+    elif credential is not NONE:
+        store = _admit_caller(admission, context, arrival, credential)
+        if not route.empty:
+            return
+        if pressure.may_reject and pressure.should_reject(store.store_id):
+            raise OverloadedError
+        meter = context.metering.get(store.store_id)
+        if meter is not None:
+            admission.check_quota(meter, store, context.clock())
+
+
+def _admit_caller(
+    admission: Admission, context: Context, arrival: Arrival, credential: Credential
+) -> Store:
+    """Check key, origin, rate and plan; return the caller's store."""
+    keys = keys_of(arrival.query_string, arrival.query, arrival.headers)
+    caller = admission.caller = authenticate(keys, credential, context.accounts)
+    store, origin = caller.store, arrival.headers.get(b"origin")
+    admission.cors = cors_headers(store, origin)
+    if origin is not None:
+        admission.misuse = _misuse_of(caller, admission)
+    if context.rates is not None and arrival.route.paced:
+        admission.ask_rate(context.rates.ask_key(caller.rate_limit_key))
+    if requires_active_plan(arrival.method, credential):
+        store.subscription.check_active(context.clock())
+    return store
+
+
+def _misuse_of(caller: Caller, admission: Admission) -> MisuseKind | None:
+    """Return the misuse that an origin shows: a secret key in a page, or a foreign page."""
+    if caller.credential is SECRET:
+        return MisuseKind.LEAKED_SECRET
+    if admission.cors is REFUSED_ORIGIN_HEADERS:
+        return MisuseKind.FOREIGN_ORIGIN
+    return None
