@@ -8,13 +8,11 @@ from typing import Final
 
 from demo_store.looks import LOOKS, DemoLook, box_of
 from demo_store.storefront.picture_files import PictureFiles
-from productrecs.engines.visual.image_descriptor import PICTURE_SIDE, describe
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange
-from productrecs.records.pictures.decode_picture import decode_to_pixels
 from productrecs.records.pictures.follow_catalog import follow_catalog
 from productrecs.records.pictures.picture import (
     DuePicture,
@@ -30,7 +28,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
 )
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.visual.build_visual import build_visual
-from productrecs.training.visual.picture_embedding import BuiltInEmbedding
+from productrecs.training.visual.picture_embedding import choose_embedding
 
 _ALL: Final = 10_000
 _WORDS: Final = {
@@ -47,10 +45,14 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
         pass
     with database.reading() as connection:
         due = PictureRepository(connection, store.store_id).due(now_ms, _ALL)
-    seen = [outcome for one in due if (outcome := _seen(one, pictures)) is not None]
+    model = services.picture_model()
+    embedding = choose_embedding(model)
+    with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:
+        found = [_seen(one, pictures, decoder, embedding.name) for one in due]
+    seen = [outcome for outcome in found if outcome is not None]
     with database.transaction() as transaction:
         PictureRepository(transaction, store.store_id).store(seen, now_ms)
-    build_visual(database, services.pictures, store.store_id, BuiltInEmbedding())
+    build_visual(database, services.pictures, store.store_id, embedding)
 
 
 def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> None:
@@ -71,18 +73,19 @@ def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> N
         widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
 
 
-def _seen(one: DuePicture, pictures: PictureFiles) -> FetchOutcome | None:
+def _seen(
+    one: DuePicture, pictures: PictureFiles, decoder: SandboxedDecoder, embedder: str
+) -> FetchOutcome | None:
     drawn = pictures.get((one.url.rpartition("/")[2],))
     if drawn is None:
         return None
-    embedding = BuiltInEmbedding()
     return FetchOutcome(
         one.number,
         one.url,
         PictureState.INDEXED,
         _NEVER_MS,
-        descriptor=pack_descriptor(describe(decode_to_pixels(drawn, PICTURE_SIDE))),
-        embedder=embedding.name,
+        descriptor=pack_descriptor(decoder.describe(drawn)),
+        embedder=embedder,
         digest=file_digest(drawn),
     )
 

@@ -49,6 +49,7 @@ class Settings:
     image_hosts: frozenset[str] = frozenset()
     image_detector: Path | None = None
     image_model: Path | None = None
+    has_packaged_encoder: bool = False  # used where it is installed and no model is named
     search_model: Path | None = None
 
     @property
@@ -146,7 +147,8 @@ KNOBS: Final = (
         "PRODUCTRECS_IMAGE_MODEL",
         "",
         "an ONNX file that turns pictures into vectors, with its .json beside it; empty "
-        "uses the built-in descriptors",
+        "uses the encoder of productrecs[vision] where that is installed, none uses the "
+        "built-in descriptors",
     ),
     Knob(
         "PRODUCTRECS_IMAGE_DETECTOR",
@@ -169,6 +171,9 @@ KNOBS: Final = (
 )
 
 
+NO_MODEL: Final = "none"
+"""In place of a picture model's path: no model, not even the packaged one."""
+
 _FILE: Final = "_FILE"
 _LEAST_TOKEN: Final = 20
 
@@ -184,6 +189,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
     if log_format not in {"auto", "json", "text"}:
         message = f"PRODUCTRECS_LOG_FORMAT is {log_format!r}; use json, text or auto"
         raise SettingsError(message)
+    image_model = environment.get("PRODUCTRECS_IMAGE_MODEL")
     return Settings(
         data=data or Path(environment.get("PRODUCTRECS_DATA") or defaults.data),
         database_url=_secret(environment, "DATABASE_URL"),
@@ -209,7 +215,8 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
             environment, "PRODUCTRECS_METRICS_STORES", defaults.metrics_stores
         ),
         plans=_plans(environment.get("PRODUCTRECS_PLANS")),
-        image_model=_path(environment.get("PRODUCTRECS_IMAGE_MODEL")),
+        image_model=None if image_model == NO_MODEL else _path(image_model),
+        has_packaged_encoder=not image_model,
         search_model=_path(environment.get("PRODUCTRECS_SEARCH_MODEL")),
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),

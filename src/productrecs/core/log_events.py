@@ -75,6 +75,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "plan ended": "A store's plan has ended; its pages get nothing.",
         # models and indexes
         "model rejected": "It failed its check; the previous one serves.",
+        "picture encoder rejected": "It cannot be used; pictures are described without it.",
         "visual model rejected": "It failed its check; the previous one serves.",
         "text model evaluated": "The text model was tried on a catalog.",
         "text model unavailable": "Search runs without the text model.",

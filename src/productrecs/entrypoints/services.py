@@ -1,15 +1,29 @@
 """The composition root: settings in, services out. Nothing else constructs."""
 
+import logging
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from productrecs.core.clock import Clock, system_ms
+from productrecs.records.pictures.onnx_model_file import (
+    EMBEDDER,
+    ModelFile,
+    ModelFileError,
+    read_model_file,
+)
+from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.file_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
 from productrecs.storage.store_log import ItemNumbers
+
+ENCODER_FOLDER: Final = "picture-encoder"
+"""In the data folder: the packaged encoder's model file, made anew where it is missing."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,26 @@ class Services:
     def pictures(self) -> Path:
         """The folder of visual models, one folder a store."""
         return self.settings.data / "pictures"
+
+    def picture_model(self) -> ModelFile | None:
+        """Return the operator's picture model, else the packaged one; None without both.
+
+        A packaged one that cannot be used is left out: pictures are described without it.
+
+        Raises:
+            ModelFileError: when the operator's cannot be used.
+        """
+        path = self.settings.image_model
+        if path is not None:
+            return read_model_file(path, EMBEDDER)
+        if not self.settings.has_packaged_encoder:
+            return None
+        try:
+            path = packaged_encoder(self.settings.data / ENCODER_FOLDER)
+            return None if path is None else read_model_file(path, EMBEDDER)
+        except ModelFileError:
+            _log.exception("picture encoder rejected")
+            return None
 
     @property
     def uploads(self) -> Path:

@@ -21,7 +21,7 @@ _BASIS: Final = 96  # axes of each half that kinds are told apart by
 _SAMPLE: Final = 3_000
 _CHUNK: Final = 1_000
 _ROUNDS: Final = 5
-_GROUP: Final = 5  # pictures a category needs to teach anything
+MIN_GROUP: Final = 5  # pictures a category needs to teach anything
 _SOFTENED: Final = 0.5  # how much of the spread of an axis is taken out
 _RIDGE: Final = 0.3  # of the mean spread within a kind, added to every axis
 _SHARE: Final = (1.0, 0.6, 0.65)  # of colour, shape and kind in a vector
@@ -111,8 +111,8 @@ class EmbeddingSpace:
         both = _both(colour, shape)
         kind = (both - self.kind_mean) @ self.kind
         parts = (colour[:, :COLOUR], shape[:, :SHAPE], kind)
-        told = [_unit(part) * share for part, share in zip(parts, _SHARE, strict=True)]
-        return _unit(np.concatenate(told, axis=1))
+        told = [unit_rows(part) * share for part, share in zip(parts, _SHARE, strict=True)]
+        return unit_rows(np.concatenate(told, axis=1))
 
 
 def fit_embedding_space(
@@ -124,25 +124,25 @@ def fit_embedding_space(
     leave pictures out; without them nothing is learned of kinds. Deterministic: the same
     pictures in the same order give the same space.
     """
-    rows = _sampled(len(descriptors))
+    rows = sampled_rows(len(descriptors))
     sample = descriptors[rows].astype(np.float32)
     if len(rows) < MIN_PICTURES:
         return _by_lot(sample)
     mean = sample.mean(axis=0)
     weights = _block_weights(sample)
     centred = (sample - mean) * weights
-    colour = _axes(centred[:, _IS_COLOUR])
-    shape = _axes(centred[:, ~_IS_COLOUR])
+    colour = principal_axes(centred[:, _IS_COLOUR], _BASIS, _SOFTENED)
+    shape = principal_axes(centred[:, ~_IS_COLOUR], _BASIS, _SOFTENED)
     both = _both(centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape)
     places = np.full(len(descriptors), -1, dtype=np.intp)
     places[rows] = np.arange(len(rows))
     kept = [found[found >= 0] for found in (places[group] for group in groups)]
-    spreads = scatter_matrices(both, [group for group in kept if len(group) >= _GROUP])
-    kind = discriminant_axes(spreads)
+    spreads = scatter_matrices(both, [group for group in kept if len(group) >= MIN_GROUP])
+    kind = discriminant_axes(spreads, 2 * _BASIS)
     return EmbeddingSpace(mean, weights, colour, shape, both.mean(axis=0), kind)
 
 
-def _sampled(count: int) -> npt.NDArray[np.intp]:
+def sampled_rows(count: int) -> npt.NDArray[np.intp]:
     """Return the rows to learn from: all, or as many evenly spread."""
     if count <= _SAMPLE:
         return np.arange(count)
@@ -161,22 +161,23 @@ def _block_weights(sample: Floats) -> Floats:
     return weights
 
 
-def _axes(centred: Floats) -> Floats:
-    """Return the axes along which pictures differ most, softly whitened, [d, _BASIS].
+def principal_axes(centred: Floats, count: int, whitened: float) -> Floats:
+    """Return the axes along which rows differ most, [d, count].
 
-    By subspace iteration from a start that is always the same.
+    Of the spread along an axis the share `whitened` is taken out, 1 being all. By subspace
+    iteration from a start that is always the same; axes beyond the number of rows are 0.
     """
     length = centred.shape[1]
-    span = min(_BASIS, len(centred) - 1)
-    basis = _lot(length, span)
+    span = min(count, len(centred) - 1, length)
+    basis = random_axes(length, span)
     for _ in range(_ROUNDS):
         basis, _ = np.linalg.qr(centred.T @ (centred @ basis))
     told = centred @ basis
     spread, turn = np.linalg.eigh(told.T @ told / len(centred))
     order = np.argsort(-spread)
     spread, turn = np.maximum(spread[order], 0.0), turn[:, order]
-    softened = (spread + 0.1 * spread.mean() + 1e-12) ** (_SOFTENED / 2)
-    axes = np.zeros((length, _BASIS), dtype=np.float32)
+    softened = (spread + 0.1 * spread.mean() + 1e-12) ** (whitened / 2)
+    axes = np.zeros((length, count), dtype=np.float32)
     axes[:, :span] = basis @ turn / softened
     return axes
 
@@ -207,13 +208,12 @@ def scatter_matrices(
     return ScatterMatrices(within / count, between / count, min(KIND, len(groups) - 1))
 
 
-def discriminant_axes(spreads: ScatterMatrices | None) -> Floats:
-    """Return the axes that tell apart best, [d, KIND] (Fisher's discriminant)."""
-    axes = np.zeros((2 * _BASIS, KIND), dtype=np.float32)
+def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
+    """Return the axes that tell apart best, [size, KIND] (Fisher's discriminant)."""
+    axes = np.zeros((size, KIND), dtype=np.float32)
     if spreads is None:
         return axes
     within, between, count = spreads
-    size = len(within)
     # Much is added to the spread within: a few hundred pictures say little of each axis.
     within = within + np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
     from scipy import linalg  # noqa: PLC0415 - a quarter second that only who learns needs
@@ -236,14 +236,14 @@ def _by_lot(sample: Floats) -> EmbeddingSpace:
     return EmbeddingSpace(
         mean,
         weights,
-        _lot(int(_IS_COLOUR.sum()), _BASIS),
-        _lot(int((~_IS_COLOUR).sum()), _BASIS),
+        random_axes(int(_IS_COLOUR.sum()), _BASIS),
+        random_axes(int((~_IS_COLOUR).sum()), _BASIS),
         np.zeros(2 * _BASIS, dtype=np.float32),
         np.zeros((2 * _BASIS, KIND), dtype=np.float32),
     )
 
 
-def _lot(length: int, count: int) -> Floats:
+def random_axes(length: int, count: int) -> Floats:
     """Return axes drawn by lot, always the same, [length, count]."""
     drawn = np.random.Generator(np.random.PCG64(20_261_121))
     axes: Floats = drawn.standard_normal((length, count), dtype=np.float32)
@@ -251,10 +251,11 @@ def _lot(length: int, count: int) -> Floats:
 
 
 def _both(colour: Floats, shape: Floats) -> Floats:
-    return np.concatenate([_unit(colour), _unit(shape)], axis=1)
+    return np.concatenate([unit_rows(colour), unit_rows(shape)], axis=1)
 
 
-def _unit(vectors: Floats) -> Floats:
+def unit_rows(vectors: Floats) -> Floats:
+    """Return the rows at length 1."""
     lengths: Floats = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     return vectors / np.maximum(lengths, 1e-9)
 

@@ -81,13 +81,15 @@ def describe(pixels: Pixels) -> Descriptor:
     return _packed(_parts(lab, find_foreground(lab)))
 
 
-def views_in(lab: Floats, front: Foreground) -> list[Descriptor]:
+def views_in(
+    lab: Floats, front: Foreground, window: tuple[slice, slice], share: float
+) -> list[Descriptor]:
     """Return descriptors of a photo to be averaged: it, and what is in its front.
 
-    Of its Lab in white light. What is small counts three times as much as the room around
-    it. A product's own picture before a wall is described as `describe` does.
+    Of its Lab in white light; `window` and `share` are those of `window_in`. What is small
+    counts three times as much as the room around it. A product's own picture before a wall
+    is described as `describe` does.
     """
-    window, share = window_in(lab, front)
     whole = _packed(_parts(lab, front))
     part = np.ascontiguousarray(lab[window])
     if part.shape == lab.shape:

@@ -61,14 +61,14 @@ def fit_supervised_space(
     late = _new_among(pairs[len(early) :], early)
     hits = {"categories": _hits(space, descriptors, late, early)}
     for teacher in ("visits", "both"):
-        kind = discriminant_axes(_spreads(teacher, by_groups, told, early))
+        kind = discriminant_axes(_spreads(teacher, by_groups, told, early), told.shape[1])
         taught = replace(space, kind=kind)
         hits[teacher] = _hits(taught, descriptors, late, early)
     best = max(("visits", "both"), key=lambda name: (hits[name].sum(), name))
     found = {name: float(one.mean()) if len(one) else 0.0 for name, one in hits.items()}
     if not _is_better(hits[best], hits["categories"]):
         return space, SupervisionChoice("categories", found)
-    kind = discriminant_axes(_spreads(best, by_groups, told, pairs))
+    kind = discriminant_axes(_spreads(best, by_groups, told, pairs), told.shape[1])
     return replace(space, kind=kind), SupervisionChoice(best, found)
 
 

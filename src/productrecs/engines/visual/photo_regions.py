@@ -1,11 +1,16 @@
 """Photo regions: descriptors of a photo and of the regions in it that may hold products."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from productrecs.engines.visual.array_types import Descriptor, Floats, Pixels
 from productrecs.engines.visual.foreground import find_foreground
-from productrecs.engines.visual.image_descriptor import LEAST_SIDE, parts_in, views_in
+from productrecs.engines.visual.image_descriptor import (
+    LEAST_SIDE,
+    parts_in,
+    views_in,
+    window_in,
+)
 from productrecs.engines.visual.image_transforms import to_lab
 from productrecs.engines.visual.region_proposals import propose_regions_in
 from productrecs.engines.visual.salient_objects import white_balanced
@@ -14,7 +19,16 @@ MAX_REGIONS: Final = 4
 """Beside the front, which is looked at anyway. More find a little more, and take long."""
 
 
-def describe_regions(pixels: Pixels) -> tuple[list[Descriptor], list[Descriptor]]:
+class RegionDescriptors(NamedTuple):
+    """What is seen of a photo, and where; windows are rows and columns."""
+
+    views: list[Descriptor]  # to be averaged: it, then what stands in its front
+    places: list[Descriptor]
+    front: tuple[slice, slice]
+    windows: list[tuple[slice, slice]]  # of `places`
+
+
+def describe_regions(pixels: Pixels) -> RegionDescriptors:
     """Return descriptors of an upright photo, to be averaged, and of places in it.
 
     The photo's own are those of `views_in`, as if a pale wall were white. The likeliest
@@ -27,8 +41,10 @@ def describe_regions(pixels: Pixels) -> tuple[list[Descriptor], list[Descriptor]
     lab = to_lab(white_balanced(pixels))
     front = find_foreground(lab)
     boxes = propose_regions_in(lab, front)[1 : 1 + MAX_REGIONS].tolist()
-    views = views_in(lab, front)
-    return views, parts_in(lab, [box_window(lab, box) for box in boxes])
+    windows = [box_window(lab, box) for box in boxes]
+    window, share = window_in(lab, front)
+    views = views_in(lab, front, window, share)
+    return RegionDescriptors(views, parts_in(lab, windows), window, windows)
 
 
 def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:

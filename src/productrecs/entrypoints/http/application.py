@@ -243,7 +243,7 @@ class _Process:
             search_pool=SearchPool(),
             searches=SearchLog(database, accounts, services.clock),
             photo_pool=PhotoPool(
-                services.settings.image_detector, services.settings.image_model
+                services.settings.image_detector, services.picture_model()
             ),
             dependencies=Dependencies(database, services.settings.data),
             key_misuse_log=KeyMisuseLog(database, services.clock),

@@ -30,7 +30,6 @@ from productrecs.records.pictures.fetch_picture import (
 )
 from productrecs.records.pictures.follow_catalog import follow_catalog
 from productrecs.records.pictures.host_rate_limit import HostRateLimiter
-from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.picture import (
     DuePicture,
     FetchOutcome,
@@ -87,10 +86,9 @@ class PictureJobs:
     def __init__(self, services: Services) -> None:
         """Fetch for the stores of `services`."""
         self._services = services
-        path = services.settings.image_model
-        model = None if path is None else read_model_file(path, EMBEDDER)
+        model = services.picture_model()
         self._embedding = choose_embedding(model)
-        self._viewer = SandboxedDecoder(embedder=path)
+        self._viewer = SandboxedDecoder(embedder=None if model is None else model.path)
         self._pace = HostRateLimiter()
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._rest_until: dict[StoreId, float] = {}

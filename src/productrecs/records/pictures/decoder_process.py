@@ -53,6 +53,10 @@ class ObjectDetector(Protocol):
 class PictureEmbedder(Protocol):
     """A model that turns a picture into numbers."""
 
+    @property
+    def is_fused(self) -> bool:
+        """Whether our own descriptors go with its numbers."""
+
     def embed(self, pixels: Pixels) -> npt.NDArray[np.float32]:
         """Return the picture's numbers."""
 
@@ -101,13 +105,19 @@ def _views(data: bytes, *, own: bool = False) -> bytes:
     """Return how many descriptors there are of a photo and of places in it, and all.
 
     First that of a product's picture, as if it were one; then of it and its front. For
-    places an operator's model would take too long.
+    places an operator's model would take too long, unless it is fused with ours.
     """
     pixels, places = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
-    if own or not _EMBEDDERS:
+    if own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrunk(pixels)).tobytes()
-        seen, around = describe_regions(pixels)
+        seen, around, front, windows = describe_regions(pixels)
         views, places = [one.tobytes() for one in seen], [one.tobytes() for one in around]
+        if not own and _EMBEDDERS:
+            whole, shown = _features(pixels), _features(pixels[front])
+            picture += whole
+            views = [views[0] + whole, *(one + shown for one in views[1:])]
+            features = [_features(pixels[window]) for window in windows]
+            places = [one + more for one, more in zip(places, features, strict=True)]
     else:
         lab = to_lab(pixels)
         window, _ = window_in(lab, find_foreground(lab))
@@ -129,10 +139,16 @@ def _rewritten(data: bytes) -> bytes:
 
 
 def _told(pixels: Pixels) -> bytes:
-    """Return the descriptor of a picture: ours, or the numbers of the operator's model."""
-    if _EMBEDDERS:
-        return _EMBEDDERS[0].embed(pixels).astype("<f4").tobytes()
-    return describe(pixels).tobytes()
+    """Return the descriptor of a picture: ours, the numbers of the model, or both."""
+    if not _EMBEDDERS:
+        return describe(pixels).tobytes()
+    if _EMBEDDERS[0].is_fused:
+        return describe(_shrunk(pixels)).tobytes() + _features(pixels)
+    return _features(pixels)
+
+
+def _features(pixels: Pixels) -> bytes:
+    return _EMBEDDERS[0].embed(np.ascontiguousarray(pixels)).astype("<f4").tobytes()
 
 
 def _side() -> int:
@@ -148,10 +164,14 @@ def _regions(data: bytes, *, own: bool = False) -> bytes:
     else:
         found = [(tuple(box), -1.0, "") for box in propose_regions(pixels).tolist()]
     windows = [box_window(pixels, box) for box, _, _ in found]
-    if _EMBEDDERS and not own:
+    is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
+    if _EMBEDDERS and not own and not is_fused:
         seen = [_told(_shrunk(pixels[window])) for window in windows]
     else:
         seen = [one.tobytes() for one in describe_parts(pixels, windows)]
+        if is_fused and not own:
+            features = [_features(pixels[window]) for window in windows]
+            seen = [one + more for one, more in zip(seen, features, strict=True)]
     parts = []
     for (box, score, label), told in zip(found, seen, strict=True):
         name = label.encode()

@@ -26,6 +26,11 @@ class OnnxEmbedder:
         )
         self._input = self._session.get_inputs()[0].name
 
+    @property
+    def is_fused(self) -> bool:
+        """Whether our own descriptors go with its numbers."""
+        return self._model.is_fused
+
     def embed(self, pixels: Pixels) -> npt.NDArray[np.float32]:
         """Return the picture's numbers: its middle square, prepared as the file says."""
         tensor = preprocess(pixels, self._model)

@@ -35,6 +35,7 @@ class ModelFile:
     overlap: float = 0.45
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of an embedder: red, green, blue
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    is_fused: bool = False  # an embedder whose vectors our own descriptors complete
 
     @property
     def name(self) -> str:
@@ -98,6 +99,7 @@ def _told(
         overlap=float(sidecar_fields.get("overlap", 0.45)),
         mean=_three(sidecar_fields.get("mean", (0, 0, 0))),
         std=_three(sidecar_fields.get("std", (1, 1, 1))),
+        is_fused=sidecar_fields.get("fused") is True,
     )
 
 

@@ -90,7 +90,7 @@ class PhotoMatcher:
         found = [Ranked(same, np.ones(len(same), np.float32))]
         if (vectors := self._compared(seen)) is not None:
             whole, *others = model.similar_to_vectors(vectors, limit, visible)
-            if self._is_own:  # by an operator's model other things may be as like it
+            if self._embedding.shows_copies:  # else other things may be as like it
                 copies = whole.scores >= _COPY
                 found.append(Ranked(whole.items[copies], whole.scores[copies]))
             found.append(merge_best(others, limit))

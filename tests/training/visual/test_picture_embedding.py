@@ -1,0 +1,130 @@
+"""Does a fused embedding weigh an encoder and our own descriptor alike, and learn?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.training.visual.picture_embedding import (
+    BuiltInEmbedding,
+    EmbeddingExamples,
+    FusedEmbedding,
+    choose_embedding,
+)
+from tests.records.pictures.test_onnx_embedder import mean_colour
+from tests.support.pictures import COLOURS, SHAPES, drawn, encoded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+NO_PAIRS = np.zeros((0, 2), np.intp)
+
+
+def fused(path: Path) -> Path:
+    """Write a model of mean colours that asks to be fused with our own descriptor."""
+    written = mean_colour(path)
+    sidecar = written.with_suffix(".json")
+    sidecar.write_text(json.dumps(json.loads(sidecar.read_text()) | {"fused": True}))
+    return written
+
+
+def test_a_sandboxed_decoder_gives_our_descriptor_and_the_features(tmp_path: Path) -> None:
+    path = fused(tmp_path / "colours.onnx")
+    with SandboxedDecoder(embedder=path) as viewer, SandboxedDecoder() as own:
+        data = encoded(drawn("red", "ball"))
+        whole, alone = viewer.describe(data), own.describe(data)
+        seen, ours = viewer.look(data), own.look(data)
+        plain = viewer.look(data, own=True)
+        regions = viewer.regions(data)
+
+    assert len(whole) == LENGTH + 4 * 48
+    assert np.array_equal(whole[:LENGTH], alone)
+    for both, one in zip(seen, ours, strict=True):
+        assert both.shape == (len(one), len(whole))
+        assert np.array_equal(both[:, :LENGTH], one)
+    assert all(np.array_equal(*pair) for pair in zip(plain, ours, strict=True))
+    assert {len(one.descriptor) for one in regions} == {len(whole)}
+
+
+def test_a_model_says_whether_it_is_fused(tmp_path: Path) -> None:
+    model = read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
+    embedding = choose_embedding(model)
+
+    assert isinstance(embedding, FusedEmbedding)
+    assert embedding.name == f"{model.name}+{FORMAT}"
+    assert isinstance(choose_embedding(None), BuiltInEmbedding)
+
+
+def examples(count: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.intp]]:
+    """Return descriptors of which the features tell two kinds apart, and the kinds."""
+    lot = np.random.default_rng(5)
+    kinds = np.arange(count) % 2
+    own = lot.integers(0, 255, (count, LENGTH)).astype(np.uint8)
+    features = lot.normal(0, 1, (count, 80)).astype("<f4")
+    features[:, 0] += 3.0 * kinds  # one direction among eighty
+    return np.concatenate([own, features.view(np.uint8)], axis=1), kinds
+
+
+def nearest_share(vectors: npt.NDArray[np.floating], kinds: npt.NDArray[np.intp]) -> float:
+    """Return the share of the nearest five that are of the same kind."""
+    likes = vectors @ vectors.T - 2 * np.eye(len(vectors))
+    nearest = np.argsort(-likes, axis=1)[:, :5]
+    return float((kinds[nearest] == kinds[:, None]).mean())
+
+
+def test_categories_teach_the_encoders_half(tmp_path: Path) -> None:
+    embedding = choose_embedding(
+        read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
+    )
+    descriptors, kinds = examples(400)
+    groups = [np.flatnonzero(kinds == one) for one in (0, 1)]
+
+    shares = {}
+    for name, known in (("taught", groups), ("untaught", [])):
+        space, _ = embedding.learn(EmbeddingExamples(descriptors, known, NO_PAIRS))
+        vectors = embedding.place(descriptors, embedding.known(space))
+        assert vectors.shape == (400, embedding.dimensions(space))
+        assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+        shares[name] = nearest_share(vectors, kinds)
+
+    assert shares["taught"] > shares["untaught"] + 0.02
+
+
+def test_a_likeness_is_the_mean_of_both_halves(tmp_path: Path) -> None:
+    embedding = choose_embedding(
+        read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
+    )
+    descriptors, _ = examples(100)
+    space, _ = embedding.learn(EmbeddingExamples(descriptors, [], NO_PAIRS))
+    mixed = descriptors[:2].copy()
+    mixed[1, :LENGTH] = mixed[0, :LENGTH]  # the same for us, another for the encoder
+
+    one, other = embedding.place(mixed, space)
+
+    apart = embedding.place(descriptors[:2], space)
+    assert 0.2 < one @ other < 0.8
+    assert one @ other > apart[0] @ apart[1]
+
+
+def test_few_pictures_have_vectors_too(tmp_path: Path) -> None:
+    embedding = choose_embedding(
+        read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
+    )
+    with SandboxedDecoder(embedder=tmp_path / "colours.onnx") as viewer:
+        shown = [(colour, shape) for colour in COLOURS for shape in SHAPES[:2]]
+        descriptors = np.stack([viewer.describe(encoded(drawn(*one))) for one in shown])
+        asked = viewer.describe(encoded(drawn("green", "ball", seed=4)))
+
+    space, _ = embedding.learn(EmbeddingExamples(descriptors, [], NO_PAIRS))
+    likes = embedding.place(descriptors, space) @ embedding.place(asked[None], space)[0]
+
+    assert shown[int(likes.argmax())][0] == "green"
+    empty = embedding.learn(EmbeddingExamples(descriptors[:0], [], NO_PAIRS))[0]
+    assert embedding.dimensions(empty) == embedding.dimensions(space)
