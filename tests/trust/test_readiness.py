@@ -135,10 +135,9 @@ def test_a_database_without_its_log_on_a_read_only_disk_names_the_remedy(
     disk: Path,
 ) -> None:
     folder = disk / "data"
-    with Service(folder, command="api").prepare() as service:
-        service.register()
+    Service(folder).prepare()
     for ending in ("-wal", "-shm"):  # releases before this one removed both
-        (folder / f"productrecs.db{ending}").unlink()
+        (folder / f"productrecs.db{ending}").unlink(missing_ok=True)
     _mount(disk, "remount,ro")
 
     ended = CliRunner().invoke(productrecs, ["doctor", "--data", str(folder)])
