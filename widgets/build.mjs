@@ -12,6 +12,9 @@ import { minify } from "terser";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/routes/public/assets/widgets");
+const DASHBOARD = join(HERE, "../src/productrecs/entrypoints/http/dashboard/static");
+// Scripts of the dashboard's pages: src/dashboard/NAME.ts, but for main.ts, which all load.
+const ISLANDS = { dashboard: "main" };
 const WIDGETS = ["recs", "search", "look", "all", "tools"];
 
 // Styles stand in files of their own and travel as text without needless blanks.
@@ -84,7 +87,16 @@ const [what, where] = process.argv.slice(2);
 if (what === "--tests") {
   await tests();
 } else {
-  const out = what === "--out" && where ? where : PACKAGE;
+  const isElsewhere = what === "--out" && where;
+  const out = isElsewhere ? where : PACKAGE;
+  await build({
+    ...common,
+    entryPoints: Object.fromEntries(
+      Object.entries(ISLANDS).map(([name, source]) => [name, `src/dashboard/${source}.ts`])),
+    outdir: isElsewhere ? join(where, "dashboard") : DASHBOARD,
+    format: "iife",
+    minify: true,
+  });
   await Promise.all(WIDGETS.map(async (name) => {
     await script(out, name);
     await compressed(out, name);

@@ -31,6 +31,7 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.ids import random_text
 from productrecs.core.visitor_hash import visitor_hash
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.command_context import open_services
@@ -60,12 +61,14 @@ from productrecs.records.searches.search_counter import ObservedSearch
 from productrecs.settings import Settings
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey
+from productrecs.tenancy.accounts.login.sessions import new_reset_token, reset_password
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     UnknownStoreError,
     delete_store,
     find_store,
+    owner_of,
     register_store,
     rotate_secret,
 )
@@ -86,6 +89,10 @@ TEST: Final = HoldoutTest("lists", 20.0)
 SAMPLE: Final = BUNDLES[0].pieces[0][0]
 """A product that is always on sale, and often bought with others."""
 
+LOGIN: Final = "demo@example.com"
+"""The e-mail of the demo store's owner."""
+_PASSWORD_LENGTH: Final = 12
+
 _KIND: Final = "demo"
 _EDITION: Final = 8
 """Of what the store holds: one made by an earlier edition of the program is made anew."""
@@ -98,6 +105,7 @@ class DemoShop:
 
     store: Store
     secret: SecretKey
+    password: str
 
 
 @click.command
@@ -107,7 +115,7 @@ def demo(
 ) -> None:
     """Serve a demo shop with a year of history; it is made on the first run.
 
-    Its storefront is at /demo.
+    Its storefront is at /demo, its dashboard at /dashboard; the login is printed.
 
     Stop it with Ctrl-C. The next run has the same store, with a new secret key.
 
@@ -152,7 +160,8 @@ def prepare_store(services: Services) -> DemoShop:
     if mark is None or mark < _EDITION:
         delete_store(services.database, store)
         return _made(services)
-    return DemoShop(store, rotate_secret(services.database, store))
+    secret = rotate_secret(services.database, store)
+    return DemoShop(store, secret, _new_login(services, store))
 
 
 def print_access(shop: DemoShop, address: str) -> None:
@@ -160,6 +169,8 @@ def print_access(shop: DemoShop, address: str) -> None:
     query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
     click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
     click.echo(f"the shop         {address}/demo")
+    click.echo(f"the dashboard    {address}/dashboard")
+    click.echo(f"log in as        {LOGIN}, password {shop.password}")
     click.echo(f"publishable key  {shop.store.publishable_key}")
     click.echo(f"secret key       {shop.secret}")
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
@@ -179,7 +190,17 @@ def _made(services: Services) -> DemoShop:
         advance(1)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
-    return DemoShop(store, secret)
+    return DemoShop(store, secret, _new_login(services, store))
+
+
+def _new_login(services: Services, store: Store) -> str:
+    """Return a new password of the dashboard's owner; the demo may face the internet."""
+    password = random_text(_PASSWORD_LENGTH)
+    owner = owner_of(services.database, store, LOGIN)
+    now_ms = services.clock()
+    token = new_reset_token(services.database, owner, now_ms)
+    reset_password(services.database, token, password, now_ms)
+    return password
 
 
 def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> None:

@@ -51,6 +51,7 @@ class Settings:
     image_model: Path | None = None
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
     search_model: Path | None = None
+    registration: str | None = None
 
     @property
     def database_file(self) -> Path:
@@ -166,7 +167,13 @@ KNOBS: Final = (
     Knob(
         "PRODUCTRECS_LOG_FORMAT",
         "auto",
-        ("json, text, or auto: text in a terminal, else json"),
+        "json, text, or auto: text in a terminal, else json",
+    ),
+    Knob(
+        "PRODUCTRECS_REGISTRATION",
+        "",
+        "who may register a store in the dashboard: open, invitation or closed; when empty, "
+        "open on this machine's own address and closed elsewhere",
     ),
 )
 
@@ -220,6 +227,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         search_model=_path(environment.get("PRODUCTRECS_SEARCH_MODEL")),
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
+        registration=_registration(environment.get("PRODUCTRECS_REGISTRATION")),
     )
 
 
@@ -290,6 +298,17 @@ def _plans(path: str | None) -> Plans:
     except (PlansError, UnicodeDecodeError) as error:
         message = f"PRODUCTRECS_PLANS is {path!r}: {error}"
         raise SettingsError(message) from error
+
+
+def _registration(text: str | None) -> str | None:
+    if not text:
+        return None
+    if text not in {"open", "invitation", "closed"}:
+        message = (
+            f"PRODUCTRECS_REGISTRATION is {text!r}; it may be open, invitation or closed"
+        )
+        raise SettingsError(message)
+    return text
 
 
 def _path(text: str | None) -> Path | None:

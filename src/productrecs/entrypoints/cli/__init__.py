@@ -18,6 +18,7 @@ UMASK: Final = 0o077
 # command -> module:attribute; loaded when called, so that `serve` loads nothing else.
 # The demo store is a package of its own: this is the one place that names it.
 COMMANDS: Final = {
+    "account": ".stores.account:account",
     "api": ".processes.api:api",
     "backup": ".maintenance.backup:backup",
     "demo": "demo_store.command:demo",

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import sys
+import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ from starlette.types import Lifespan
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
 from productrecs.entrypoints.http.caches.store_cache import StoreCache
+from productrecs.entrypoints.http.dashboard.application import add_dashboard
 from productrecs.entrypoints.http.dispatch.api_version import INTERFACE_VERSION
 from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
 from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimiter
@@ -96,6 +98,7 @@ from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
 from productrecs.training.engine_registry import ENGINES
 
 _log = logging.getLogger(__name__)
@@ -104,6 +107,9 @@ _LOOK_SECONDS: Final = 1.0
 _LONG_UNFIT: Final = 5
 """After so many looks without being ready a process says why, once."""
 _SWITCH_SECONDS: Final = 0.0005
+_DASHBOARD_THREADS: Final = 2  # more would take the processor from shoppers
+_LOGIN_BURST: Final = 10
+_LOGIN_SECONDS: Final = 90.0  # after ten failures one login in so many seconds
 
 
 def create_application(
@@ -183,6 +189,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         index.router,
     ):
         application.include_router(router)
+    add_dashboard(application)
     application.add_exception_handler(RequestValidationError, _unfit)
     application.add_exception_handler(ProductRecsError, _expected)
     application.add_exception_handler(HTTPException, _unrouted)
@@ -247,6 +254,8 @@ class _Process:
             ),
             dependencies=Dependencies(database, services.settings.data),
             key_misuse_log=KeyMisuseLog(database, services.clock),
+            dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
+            login_limits=AttemptLimits(_LOGIN_BURST, _LOGIN_SECONDS, time.monotonic),
             rates=self._rates,
         )
         context.shops.start()
@@ -341,6 +350,7 @@ async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:
 def _close(context: Context) -> None:
     """Wait for the bodies, the searches and the photos in hand."""
     context.parser_pool.shutdown()
+    context.dashboard_pool.shutdown()
     context.search_pool.close()
     context.photo_pool.close()
 

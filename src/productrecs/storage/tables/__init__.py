@@ -24,6 +24,11 @@ from productrecs.storage.tables.attribution import (
 from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
+from productrecs.storage.tables.dashboard import (
+    dashboard_resets,
+    dashboard_sessions,
+    dashboard_users,
+)
 from productrecs.storage.tables.demand import (
     forecast_drafts,
     forecast_runs,
@@ -50,6 +55,9 @@ __all__ = [
     "attribution_marks",
     "counters",
     "credit_days",
+    "dashboard_resets",
+    "dashboard_sessions",
+    "dashboard_users",
     "erased_names",
     "erasures",
     "event_hours",

@@ -10,7 +10,7 @@ stores = sa.Table(
     store_id_column(),
     sa.Column("domain", sa.String(255), nullable=False, unique=True),
     sa.Column("email", sa.String(320)),
-    sa.Column("password_hash", sa.String(255)),
+    sa.Column("password_hash", sa.String(255)),  # moved to dashboard_users; not written
     sa.Column("plan", sa.String(32), nullable=False),
     sa.Column("publishable_key", sa.String(64), nullable=False, unique=True),
     sa.Column("secret_hash", sa.String(64), unique=True),  # SHA-256 in hex, never the key

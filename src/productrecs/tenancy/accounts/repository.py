@@ -104,7 +104,7 @@ class AccountRepository:
             raise StoreDeletedError(_GONE)
         return Subscription(*row)
 
-    def add(self, store: Store, password_hash: str | None) -> None:
+    def add(self, store: Store) -> None:
         """Store a new store and its head.
 
         Raises:
@@ -114,7 +114,6 @@ class AccountRepository:
             "store_id": store.store_id,
             "domain": store.domain,
             "email": store.email,
-            "password_hash": password_hash,
             **_columns(store.subscription),
             "publishable_key": store.publishable_key,
             "secret_hash": store.secret_hash,

@@ -79,7 +79,7 @@ def make_sandbox(
         created_at=now_ms,
     )
     with database.transaction() as transaction:
-        AccountRepository(transaction).add(made, None)
+        AccountRepository(transaction).add(made)
     return made, secret
 
 
@@ -96,7 +96,7 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
         repository.remove(sandbox.store_id)
-        repository.add(emptied, None)
+        repository.add(emptied)
     return emptied
 
 

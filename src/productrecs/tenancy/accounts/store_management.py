@@ -1,14 +1,12 @@
 """Store management: registers, changes and deletes stores."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
-
-import argon2
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.ids import new_store_id
+from productrecs.core.ids import StoreId, new_store_id
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.api_keys import (
     SecretKey,
@@ -23,21 +21,25 @@ from productrecs.tenancy.accounts.domains_and_origins import (
 )
 from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
 from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
+from productrecs.tenancy.accounts.login.dashboard_user import (
+    DashboardUser,
+    Role,
+    normalise_email,
+)
+from productrecs.tenancy.accounts.login.passwords import hash_password
+from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
 from productrecs.tenancy.billing.plans import TRIAL, Plan
 from productrecs.tenancy.billing.subscription import Subscription, first_subscription
 
-MIN_PASSWORD_LENGTH: Final = 8
+OWNER_ID: Final = "owner"
+"""The user who registered the store."""
 
 
 class UnknownStoreError(ProductRecsError):
     """No store has the domain."""
-
-
-class WeakPasswordError(ProductRecsError):
-    """The password is too short to protect an account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,15 @@ def register_store(
         DomainTakenError: it has a store already.
         SettingError: a setting cannot have that value.
         WeakPasswordError: a password under eight characters.
+        EmailError: with a password, an e-mail address that is none.
     """
     secret = new_secret_key()
-    store, password_hash = _drafted(wanted, secret, clock), _password_hash(wanted.password)
+    store = _drafted(wanted, secret, clock)
+    owner = _owner(store.store_id, wanted)
     with database.transaction() as transaction:
-        AccountRepository(transaction).add(store, password_hash)
+        AccountRepository(transaction).add(store)
+        if owner is not None:
+            UserRepository(transaction, store.store_id).add(owner, store.created_at)
     return store, secret
 
 
@@ -88,15 +94,35 @@ def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
     )
 
 
-def _password_hash(password: str | None) -> str | None:
-    if password is None:
+def _owner(store_id: StoreId, wanted: Registration) -> DashboardUser | None:
+    """Return the login of who registers with a password; it needs no address."""
+    if wanted.password is None:
         return None
-    if len(password) < MIN_PASSWORD_LENGTH:
-        message = f"a password needs at least {MIN_PASSWORD_LENGTH} characters"
-        raise WeakPasswordError(message)
-    return argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1).hash(
-        password
-    )
+    email = None if wanted.email is None else normalise_email(wanted.email)
+    password_hash = hash_password(wanted.password)
+    return DashboardUser(store_id, OWNER_ID, email, Role.OWNER, password_hash)
+
+
+def owner_of(database: Database, store: Store, email: str | None = None) -> DashboardUser:
+    """Return the owner's login, made now where there is none: with no password yet.
+
+    Raises:
+        EmailError: when `email`, which a new login or one without an address takes, is
+            not an address.
+    """
+    wanted = None if email is None else normalise_email(email)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, store.store_id)
+        AccountRepository(transaction).hold(store.store_id)
+        found = next((one for one in users.all() if one.user_id == OWNER_ID), None)
+        if found is None:
+            known = wanted or (store.email.strip().lower() if store.email else None)
+            found = DashboardUser(store.store_id, OWNER_ID, known, Role.OWNER, None)
+            users.add(found, store.created_at)
+        elif found.email is None and wanted is not None:
+            users.set_email(OWNER_ID, wanted)
+            found = replace(found, email=wanted)
+    return found
 
 
 def find_store(database: Database, domain: str) -> Store:

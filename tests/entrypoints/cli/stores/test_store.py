@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.entrypoints.services import Services
-from productrecs.storage.tables import events, items, purchase_lines, stores
+from productrecs.storage.tables import dashboard_users, events, items, purchase_lines
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
@@ -77,7 +77,7 @@ def test_a_password_comes_from_input_and_is_kept_as_a_hash(
     shell(*words, stdin="correct horse\n")
 
     with services.database.reading() as connection:
-        kept = connection.execute(sa.select(stores.c.password_hash)).scalar_one()
+        kept = connection.execute(sa.select(dashboard_users.c.password_hash)).scalar_one()
     assert argon2.PasswordHasher().verify(kept, "correct horse")
 
 

@@ -25,6 +25,7 @@ from productrecs.entrypoints.http.transport.error_body import (
 # What only a command line, a start or a background job meets: never a request.
 ELSEWHERE = (
     "productrecs.entrypoints.cli.",
+    "productrecs.entrypoints.http.dashboard.",  # its own error page tells them
     "productrecs.entrypoints.worker.",
     "productrecs.settings",
     "productrecs.features.looks.look",  # the command line changes them

@@ -26,6 +26,8 @@ from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
 from productrecs.entrypoints.http.limits.rate_limits import peer_of
 from productrecs.entrypoints.http.limits.request_queue import RequestQueue
 from productrecs.entrypoints.http.pipeline.authentication import (
+    DASHBOARD,
+    DASHBOARD_PATH,
     FORECAST_PATH,
     ITEM_PATH,
     PAGE_FOLDERS,
@@ -285,7 +287,10 @@ def _route(path: str) -> Route | None:
         return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
     if path in {ITEM_PATH, FORECAST_PATH}:
         return None
-    return ROUTES.get(path) or _page_folder(path.rpartition("/")[0])
+    found = ROUTES.get(path) or _page_folder(path.rpartition("/")[0])
+    if found is None and f"{path}/".startswith(f"{DASHBOARD_PATH}/"):
+        return DASHBOARD
+    return found
 
 
 def _page_folder(folder: str) -> Route | None:

@@ -159,6 +159,9 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/": Route({"GET": Credential.NONE}),
     }
 )
+# Every page of the dashboard, which authenticates by session: `http/dashboard`.
+DASHBOARD_PATH: Final = "/dashboard"
+DASHBOARD: Final = Route({"GET": Credential.NONE, "POST": Credential.NONE})
 # The folders of the documentation and of the widgets' scripts, each with its route; one
 # that ends in a slash has folders of its own, such as a store's.
 PAGE_FOLDERS: Final[Mapping[str, Route]] = MappingProxyType(

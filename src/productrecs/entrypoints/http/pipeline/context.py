@@ -28,6 +28,7 @@ from productrecs.storage.dialects import RawReader
 from productrecs.storage.group_commit import BatchHandler, GroupCommit
 from productrecs.storage.storage_health import StorageHealth
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
 
 READ_SECONDS: Final = 0.5
 Result = TypeVar("Result")
@@ -58,6 +59,8 @@ class Context:
     photo_pool: PhotoPool
     dependencies: Dependencies
     key_misuse_log: KeyMisuseLog
+    dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
+    login_limits: AttemptLimits
     rates: RateLimits | None  # None where the installation limits no rate
 
     async def refresh_accounts(self) -> None:

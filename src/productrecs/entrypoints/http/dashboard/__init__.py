@@ -1,0 +1,22 @@
+"""Dashboard: the pages in which a merchant connects, changes and measures a store.
+
+Server-rendered with Jinja2; htmx and a small script make some forms quicker, and every form
+works without them. A page is one module in `pages`, one template, and one line in
+`registry.py`:
+
+    def show(visit: Visit) -> Reply:
+        return visit.render("example.html", rows=rows_of(visit.database, visit.store))
+
+    def save(visit: Visit) -> Reply:
+        change_settings(visit.database, visit.store, {"rec_num": visit.form["rec_num"]})
+        return visit.redirect("/dashboard/example", "Saved. Lists follow within a second.")
+
+    PAGES: Final = (
+        Page("/dashboard/example", "Example", show, save, group=Group.ANALYSE),
+    )
+
+Handlers run in threads, so they may block: they call features and use cases directly.
+`application.py` has checked the session, the role and the CSRF token before. A handler acts
+on `visit.store` only; an id that is not this store's raises `NotFoundError`. An expected
+error becomes a page that says what to do; a form's own error is shown beside the field.
+"""

@@ -1,0 +1,113 @@
+"""Alerts: what a merchant should look at now, each with the page that mends it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.report import report_query
+from productrecs.entrypoints.http.dashboard.page import Visit
+from productrecs.entrypoints.reports import make_report
+from productrecs.features.insights.diagnosis.issue_detection import find_data_issues
+from productrecs.storage.job_counts import count_jobs
+from productrecs.storage.job_queue import JobState
+from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
+from productrecs.tenancy.accounts.plan_usage import read_plan_usage
+from productrecs.tenancy.billing.quota_notice import BillingStatus
+
+_RECENT_MS = 7 * DAY_MS
+_NEAR_END_MS = 3 * DAY_MS
+_STOCK_ALERTS = ("out_of_stock", "runs_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One thing to look at: what is wrong, and where it is mended."""
+
+    level: str  # bad, warn or note
+    text: str
+    action: str  # the link's words
+    path: str
+
+
+def find_alerts(visit: Visit) -> list[Alert]:
+    """Return the store's alerts, the worst first; empty when all is well."""
+    found = [*_plan(visit), *_keys(visit), *_jobs(visit), *_issues(visit), *_stock(visit)]
+    return sorted(found, key=lambda one: ("bad", "warn", "note").index(one.level))
+
+
+def _plan(visit: Visit) -> Iterator[Alert]:
+    store, fmt = visit.store, visit.formats
+    usage = read_plan_usage(
+        visit.database, store, visit.services.settings.plans, visit.now_ms
+    )
+    path, notice = "/dashboard/account", usage.notice
+    if notice is not None and notice.status is BillingStatus.SUSPENDED:
+        text = "Your plan has ended or was suspended. Lists and searches are empty."
+        yield Alert("bad", text, "See plan", path)
+    elif notice is not None and notice.used is not None:
+        used, limit = fmt.number(notice.used), fmt.number(notice.limit)
+        if notice.is_cut_off:
+            text = (
+                f"All {limit} calls of this month are used. Lists are empty until the "
+                "month ends."
+            )
+            yield Alert("bad", text, "See plan", path)
+        else:
+            text = f"{used} of the {limit} calls of this month are used."
+            yield Alert("warn", text, "See plan", path)
+    ends_at = store.subscription.ends_at
+    if ends_at is not None and 0 < ends_at - visit.now_ms < _NEAR_END_MS:
+        text = f"Your plan {store.subscription.plan} ends on {fmt.time(ends_at)}."
+        yield Alert("warn", text, "See plan", path)
+
+
+def _keys(visit: Visit) -> Iterator[Alert]:
+    store = visit.store
+    with visit.database.reading() as connection:
+        seen = KeyMisuseRepository(connection, store.store_id).all()
+    leaks = [one for one in seen if one.sign is MisuseKind.LEAKED_SECRET]
+    if leaks:
+        place = f"in a page of {leaks[0].value}" if leaks[0].value else "in an address"
+        text = f"Your secret key was sent {place}, so others may know it. Replace it."
+        yield Alert("bad", text, "Replace the key", "/dashboard/account#keys")
+    foreign = {
+        one.value
+        for one in seen
+        if one.sign is MisuseKind.FOREIGN_ORIGIN
+        and one.seen_at >= visit.now_ms - _RECENT_MS
+    } - {*store.origins, ""}
+    if store.origins and foreign:
+        text = f"Pages of {min(foreign)} ask for recommendations and are not on your list."
+        yield Alert("warn", text, "Review origins", "/dashboard/account#origins")
+
+
+def _jobs(visit: Visit) -> Iterator[Alert]:
+    with visit.database.reading() as connection:
+        failed = count_jobs(connection, visit.store.store_id)[JobState.DEAD]
+    if failed:
+        what = "job has" if failed == 1 else "jobs have"
+        text = f"{failed} background {what} failed, such as an import or a training."
+        yield Alert("warn", text, "Read what to do", "/guides/troubleshooting")
+
+
+def _issues(visit: Visit) -> Iterator[Alert]:
+    for issue in find_data_issues(visit.database, visit.store, visit.now_ms):
+        text = f"{issue.message[:1].upper()}{issue.message[1:]}. {issue.remedy[:1].upper()}"
+        text += f"{issue.remedy[1:]}."
+        level = "bad" if issue.is_serious else "note"
+        yield Alert(level, text, "Read how", "/guides/reports")
+
+
+def _stock(visit: Visit) -> Iterator[Alert]:
+    if not visit.store.settings.demand_forecast:
+        return
+    asked = report_query(visit.now_ms, visit.store.settings.zone)
+    made = make_report(visit.services, visit.store, "demand", asked)
+    at = {column.name: number for number, column in enumerate(made.columns)}
+    urgent = [row for row in made.rows if row[at["alert"]] in _STOCK_ALERTS]
+    if urgent:
+        first = str(urgent[0][at["title"]] or urgent[0][at["item_id"]])
+        more = f" and {len(urgent) - 1} more" if len(urgent) > 1 else ""
+        text = f"{first}{more} will be sold out before new stock can arrive."
+        yield Alert("warn", text, "See what to order", "/guides/demand")

@@ -1,0 +1,275 @@
+"""Dashboard application: session, role and CSRF checks, then a handler in a thread."""
+
+import asyncio
+import logging
+import secrets
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.cookies import (
+    FLASH,
+    SESSION,
+    VISITOR,
+    read_cookie,
+    set_cookie,
+)
+from productrecs.entrypoints.http.dashboard.page import (
+    LOGIN_PATH,
+    Form,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+    is_csrf_token,
+)
+from productrecs.entrypoints.http.dashboard.registry import BY_PATH
+from productrecs.entrypoints.http.dashboard.rendering import render_error, render_page
+from productrecs.entrypoints.http.limits.rate_limits import client_address_of
+from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
+from productrecs.entrypoints.http.pipeline.error_responses import error_code_of
+from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.routes.public.gzip_encoding import (
+    accepts_gzip,
+    gzip_body,
+)
+from productrecs.entrypoints.http.routes.public.html_response import (
+    IMMUTABLE,
+    cacheable_response,
+)
+from productrecs.entrypoints.http.transport.request_body import read_body
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.sessions import Session, resume_session
+from productrecs.tenancy.accounts.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+
+_log = logging.getLogger(__name__)
+
+FORM_LIMIT: Final = 512 << 10
+_MAX_FIELDS: Final = 5_000
+_WORTH_PACKING: Final = 1_000
+_STATIC: Final = f"{DASHBOARD_PATH}/static/"
+_MEDIA_TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_SAFE_HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    # `no-referrer` would make browsers send `Origin: null` with our own forms.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+class ForeignFormError(ProductRecsError):
+    """A form came from another site, or from a page that is too old."""
+
+
+class RoleError(ProductRecsError):
+    """The user's role does not allow this."""
+
+
+_REFUSED: Final = {ForeignFormError: 403, RoleError: 403, NotFoundError: 404}
+
+
+def add_dashboard(application: FastAPI) -> None:
+    """Add the dashboard's addresses; they are in no API description."""
+    for path in (DASHBOARD_PATH, f"{DASHBOARD_PATH}/{{rest:path}}"):
+        application.add_route(path, _answer, ["GET", "POST"], include_in_schema=False)
+
+
+async def _answer(request: Request) -> Response:
+    path = request.url.path
+    if path.startswith(_STATIC):
+        return _static_file(request, path.removeprefix(_STATIC))
+    exchange: RequestContext = request.scope["productrecs"]
+    page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
+    pairs: list[tuple[str, str]] = []
+    if request.method == "POST" and page is not None and not page.reads_body:
+        headers = request.scope["headers"]
+        body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
+        pairs = _fields(body.decode("utf-8", "replace"))
+    query = Form(_fields(request.scope["query_string"].decode("latin-1")))
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(
+        exchange.context.dashboard_pool, _respond, request, page, query, Form(pairs)
+    )
+
+
+def _respond(request: Request, page: Page | None, query: Form, form: Form) -> Response:
+    """Check who asks, let the page answer, and put its reply on the wire."""
+    exchange: RequestContext = request.scope["productrecs"]
+    base_url = base_url_of(request)
+    visit = _visit_of(exchange.context, request, page, query, form, base_url)
+    try:
+        return _response(request, visit, _handle(visit, page))
+    except (ProductRecsError, RequestValidationError) as error:
+        reply = render_error(visit, _status_of(error), str(error))
+    except Exception:
+        _log.exception("request failed", extra={"path": request.url.path})
+        message = "Something went wrong here. It was logged; try again in a moment."
+        reply = render_error(visit, 500, message)
+    return _response(request, visit, reply)
+
+
+def _visit_of(
+    context: "Context",
+    request: Request,
+    page: Page | None,
+    query: Form,
+    form: Form,
+    base_url: str,
+) -> Visit:
+    session, store = _session_of(context, request.cookies, base_url)
+    token = session.token if session else ""
+    secret = token or read_cookie(request.cookies, VISITOR, base_url)
+    return Visit(
+        context=context,
+        request=request,
+        page=page or Page(request.url.path, "Not found", is_public=True),
+        base_url=base_url,
+        client=client_address_of(request.scope, dict(request.scope["headers"])),
+        query=query,
+        form=form,
+        session=session,
+        known_store=store,
+        csrf_secret=secret or secrets.token_urlsafe(24),
+    )
+
+
+def _session_of(
+    context: "Context", cookies: "Mapping[str, str]", base_url: str
+) -> tuple[Session | None, Store | None]:
+    token = read_cookie(cookies, SESSION, base_url)
+    session = resume_session(context.services.database, token, context.clock())
+    if session is None:
+        return None, None
+    store = context.accounts.by_id(session.user.store_id)
+    if store is None:  # perhaps it is a moment old
+        context.accounts.refresh()
+        store = context.accounts.by_id(session.user.store_id)
+    return (session, store) if store is not None else (None, None)
+
+
+def _handle(visit: Visit, page: Page | None) -> Reply:
+    if page is None:
+        raise NotFoundError
+    if visit.session is None and not page.is_public:
+        return _to_login(visit)
+    handler = page.change if visit.request.method == "POST" else page.show
+    if handler is None:
+        raise NotFoundError
+    if not page.is_public and visit.user.role < page.may_see:
+        raise RoleError(_needs(page.may_see))
+    if visit.request.method == "POST":
+        _check_form(visit, page)
+    return handler(visit)
+
+
+def _check_form(visit: Visit, page: Page) -> None:
+    """Pass, if a change comes from our own page, and from who may make it.
+
+    Raises:
+        ForeignFormError: when it comes from elsewhere.
+        RoleError: when the user may only look.
+    """
+    headers, request = visit.request.headers, visit.request
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    is_ours = site in {None, "same-origin", "none"}
+    if origin is not None:
+        is_ours = is_ours and urlsplit(origin).netloc == headers.get("host", "")
+    token = visit.form["csrf"] or headers.get("x-csrf-token", "")
+    if page.reads_body:
+        token = token or visit.query["csrf"]
+    cookie = VISITOR if visit.session is None else SESSION
+    sent = read_cookie(request.cookies, cookie, visit.base_url)
+    if not is_ours or not is_csrf_token(sent, token):
+        message = "This form is too old or came from another site. Open the page again."
+        raise ForeignFormError(message)
+    if not page.is_public and visit.user.role < page.may_change:
+        raise RoleError(_needs(page.may_change))
+
+
+def _needs(role: Role) -> str:
+    return f"Your role does not allow this. Ask the store's owner to make you {role.label}."
+
+
+def _to_login(visit: Visit) -> Reply:
+    path = visit.request.url.path
+    there = f"{LOGIN_PATH}?next={quote(path)}" if path != DASHBOARD_PATH else LOGIN_PATH
+    if visit.is_partial:
+        return Reply(status=204, headers={"hx-redirect": there})
+    return visit.redirect(there)
+
+
+def _status_of(error: Exception) -> int:
+    if not isinstance(error, ProductRecsError):
+        return 400
+    return _REFUSED.get(type(error)) or _client_status(error_code_of(error).status)
+
+
+def _client_status(status: int) -> int:
+    """Return 400 for an expected error that the API's table does not name."""
+    return 400 if status == 500 else status  # noqa: PLR2004 - HTTP
+
+
+def _response(request: Request, visit: Visit, reply: Reply) -> Response:
+    body, flash = reply.body, read_cookie(request.cookies, FLASH, visit.base_url)
+    headers = {**_SAFE_HEADERS, **reply.headers}
+    cookies = dict(reply.cookies)
+    if reply.template is not None:
+        body = render_page(visit, reply, unquote(flash)).encode()
+        headers.setdefault("content-security-policy", _policy(visit.page))
+        if not visit.page.is_framed:
+            headers["x-frame-options"] = "DENY"
+        if flash and not visit.is_partial:
+            cookies.setdefault(FLASH, None)
+        if visit.session is None and SESSION not in cookies:
+            cookies.setdefault(VISITOR, visit.csrf_secret)
+    if len(body) >= _WORTH_PACKING and accepts_gzip(request):
+        body = gzip_body(body)
+        headers["content-encoding"] = "gzip"
+    headers["vary"] = "Cookie, Accept-Encoding"
+    response = Response(body, reply.status, headers, reply.media_type)
+    for name, value in cookies.items():
+        response.headers.append("set-cookie", set_cookie(name, value, visit.base_url))
+    return response
+
+
+def _policy(page: Page) -> str:
+    """Return the content security policy: nothing inline, nothing from other hosts.
+
+    Pages that show products take their pictures from where the shop has them.
+    """
+    pictures = " http: https:" if page.shows_pictures else ""
+    framing = "'self'" if page.is_framed else "'none'"
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        f"img-src 'self' data: blob:{pictures}; font-src 'self'; frame-src 'self'; "
+        f"form-action 'self'; base-uri 'none'; frame-ancestors {framing}"
+    )
+
+
+def _fields(text: str) -> list[tuple[str, str]]:
+    """Return the pairs of a form; those over the limit are left out."""
+    try:
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        return []
+
+
+def _static_file(request: Request, name: str) -> Response:
+    kind = _MEDIA_TYPES.get(name.rpartition(".")[2])
+    file = resources.files(__package__) / "static" / name
+    if kind is None or "/" in name or not file.is_file():
+        return Response(status_code=404)
+    return cacheable_response(request, file.read_bytes(), kind, cache=IMMUTABLE)

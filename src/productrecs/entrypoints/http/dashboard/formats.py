@@ -1,0 +1,119 @@
+"""Formats: money, numbers, dates and times as the store's language writes them."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, tzinfo
+from typing import Final, Self
+
+from productrecs.features.widgets.price_format import price_pattern
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+NOTHING: Final = "–"  # noqa: RUF001 - what a table shows where there is no value
+_SAMPLE_WHOLE: Final = ("1", "234")
+_MINUTE_SECONDS: Final = 60
+_HOUR_SECONDS: Final = 3_600
+_DAY_SECONDS: Final = 86_400
+_MANY_DAYS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """The separators of a language, a currency's place, and a time zone."""
+
+    grouping: str
+    point: str
+    currency_pattern: str  # with {} for the number
+    places: int
+    currency: str
+    zone: tzinfo
+
+    @classmethod
+    def plain(cls) -> Self:
+        """Return the formats of pages without a store."""
+        return cls(",", ".", "{}", 2, "", UTC)
+
+    @classmethod
+    def of(cls, settings: StoreSettings) -> Self:
+        """Return the formats of a store."""
+        pattern = price_pattern(settings.language, settings.currency)
+        pattern = pattern or price_pattern("en", settings.currency)
+        grouping, point, places, around = _read_pattern(pattern, settings.currency)
+        return cls(grouping, point, around, places, settings.currency, settings.zone)
+
+    def number(self, value: float | None, places: int = 0) -> str:
+        """Return a number with its thousands grouped."""
+        if value is None:
+            return NOTHING
+        text = f"{value:,.{places}f}"
+        swapped = text.replace(",", "\0").replace(".", self.point)
+        return swapped.replace("\0", self.grouping).replace("-", "\N{MINUS SIGN}")
+
+    def money(self, value: float | None, currency: str = "") -> str:
+        """Return an amount in the store's currency, or in another one."""
+        if value is None:
+            return NOTHING
+        if currency and currency != self.currency:
+            return f"{self.number(value, 2)} {currency}"
+        return self.currency_pattern.format(self.number(value, self.places))
+
+    def share(self, value: float | None, places: int = 1) -> str:
+        """Return a part from 0 to 1 as a percentage."""
+        if value is None:
+            return NOTHING
+        return f"{self.number(value * 100, places)}\N{NO-BREAK SPACE}%"
+
+    def day(self, value: str | date | None) -> str:
+        """Return a day such as `23 Nov 2026`."""
+        if not value:
+            return NOTHING
+        day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
+        return f"{day.day} {day:%b %Y}"
+
+    def time(self, moment_ms: int | None) -> str:
+        """Return a moment in the store's time zone, such as `23 Nov 2026, 14:05`."""
+        if moment_ms is None:
+            return NOTHING
+        moment = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(self.zone)
+        return f"{self.day(moment.date())}, {moment:%H:%M}"
+
+    def ago(self, moment_ms: int | None, now_ms: int) -> str:
+        """Return how long ago a moment was, in words; the day when it is long ago."""
+        if moment_ms is None:
+            return "never"
+        seconds = max(0, now_ms - moment_ms) // 1000
+        if seconds < _MINUTE_SECONDS:
+            return "just now"
+        if seconds < _HOUR_SECONDS:
+            return f"{seconds // _MINUTE_SECONDS} min ago"
+        if seconds < _DAY_SECONDS:
+            return f"{seconds // _HOUR_SECONDS} h ago"
+        days = seconds // _DAY_SECONDS
+        if days < _MANY_DAYS:
+            return f"{days} {'day' if days == 1 else 'days'} ago"
+        moment = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(self.zone)
+        return self.day(moment.date())
+
+    def value(self, value: object, unit: str) -> str:
+        """Return a report's value by the unit of its definition."""
+        if value is None or value == "":
+            return NOTHING
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if not isinstance(value, int | float):
+            return self.day(str(value)) if unit == "day" else str(value)
+        if unit in {"money", "share"}:
+            return self.money(value) if unit == "money" else self.share(value)
+        return self.number(value, 0 if unit == "count" or value == int(value) else 1)
+
+
+def _read_pattern(pattern: str | None, currency: str) -> tuple[str, str, int, str]:
+    """Return grouping, decimal point, decimal places, and the pattern with {}."""
+    if pattern is None:
+        return ",", ".", 2, f"{{}}\N{NO-BREAK SPACE}{currency.replace('{', '')}"
+    begin = pattern.index(_SAMPLE_WHOLE[0])
+    group_at = pattern.index(_SAMPLE_WHOLE[1])
+    grouping = pattern[begin + 1 : group_at]
+    rest = pattern[group_at + 3 :]
+    zeros = rest.count("0")
+    point = rest[: rest.index("0")] if zeros else "."
+    end = group_at + 3 + (len(point) + zeros if zeros else 0)
+    return grouping or ",", point, zeros, f"{pattern[:begin]}{{}}{pattern[end:]}"

@@ -1,0 +1,193 @@
+"""Page: the route, the roles and the handlers of one dashboard page; one visit to it."""
+
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Final, TypeAlias
+from urllib.parse import quote
+
+from fastapi import Request
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.formats import Formats
+from productrecs.entrypoints.http.pipeline.context import Context
+from productrecs.entrypoints.services import Services
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.accounts.login.sessions import Session
+from productrecs.tenancy.accounts.store import Store
+
+LOGIN_PATH: Final = "/dashboard/login"
+HOME_PATH: Final = "/dashboard"
+
+
+class NotFoundError(ProductRecsError):
+    """There is no such page, or nothing with this id in this store."""
+
+    def __init__(self, message: str = "There is nothing at this address.") -> None:
+        """Say what is missing."""
+        super().__init__(message)
+
+
+class Group(StrEnum):
+    """The groups of the navigation, in its order."""
+
+    OVERVIEW = ""
+    CATALOG = "Catalog"
+    ANALYSE = "Analyse"
+    CONNECT = "Connect"
+    SETTINGS = "Settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a handler answers; `page` is drawn in the layout, `body` is sent as it is."""
+
+    status: int = 200
+    template: str | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+    body: bytes = b""
+    media_type: str = "text/html; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cookies: Mapping[str, str | None] = field(default_factory=dict)  # None: delete
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One address of the dashboard: who may see it, who may change, and what answers."""
+
+    path: str
+    title: str
+    show: "Handler | None" = None
+    change: "Handler | None" = None
+    group: Group | None = None  # None: not in the navigation
+    may_see: Role = Role.VIEWER
+    may_change: Role = Role.EDITOR
+    is_public: bool = False  # without a session
+    reads_body: bool = False  # the handler reads the body itself; the token is `?csrf=`
+    shows_pictures: bool = False  # of products, from the shop's own host
+    is_framed: bool = False  # by the dashboard itself, for a preview
+
+
+class Form:
+    """The fields of a form or a query: text by name, "" where it was not sent."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Hold the pairs as they were sent."""
+        self._pairs = pairs
+
+    def __getitem__(self, name: str) -> str:
+        """Return the first value, without the blanks around it."""
+        return next((value.strip() for key, value in self._pairs if key == name), "")
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether the field was sent, as a ticked box is."""
+        return any(key == name for key, _ in self._pairs)
+
+    def every(self, name: str) -> list[str]:
+        """Return all values of a field."""
+        return [value for key, value in self._pairs if key == name]
+
+    def as_typed(self, name: str) -> str:
+        """Return the first value with its blanks: a password's."""
+        return next((value for key, value in self._pairs if key == name), "")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request for a page: the session's store, what was sent, and ways to answer."""
+
+    context: Context
+    request: Request
+    page: Page
+    base_url: str  # of the service, as the browser reaches it
+    client: str  # its address
+    query: Form
+    form: Form
+    session: Session | None
+    known_store: Store | None
+    csrf_secret: str
+
+    @property
+    def services(self) -> Services:
+        """What every way in shares."""
+        return self.context.services
+
+    @property
+    def database(self) -> Database:
+        """The database."""
+        return self.context.services.database
+
+    @property
+    def now_ms(self) -> int:
+        """The business clock's time."""
+        return self.context.clock()
+
+    @property
+    def store(self) -> Store:
+        """The session's store: the only one that a page may read or change."""
+        if self.known_store is None:
+            message = "a public page has no store"
+            raise RuntimeError(message)
+        return self.known_store
+
+    @property
+    def user(self) -> DashboardUser:
+        """Who is logged in."""
+        if self.session is None:
+            message = "a public page has no user"
+            raise RuntimeError(message)
+        return self.session.user
+
+    @property
+    def may_change(self) -> bool:
+        """Whether the user may use this page's forms."""
+        return self.session is not None and self.user.role >= self.page.may_change
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether htmx asks for a part of the page."""
+        return self.request.headers.get("hx-request") == "true"
+
+    @cached_property
+    def formats(self) -> Formats:
+        """How the store writes money, numbers and dates."""
+        store = self.known_store
+        return Formats.plain() if store is None else Formats.of(store.settings)
+
+    def csrf_token(self) -> str:
+        """Return a token for a form; each is different, so compression leaks none."""
+        salt = secrets.token_hex(8)
+        return f"{salt}{csrf_digest(self.csrf_secret, salt)}"
+
+    def render(self, template: str, *, status: int = 200, **values: object) -> Reply:
+        """Return a page of `templates`."""
+        return Reply(status=status, template=template, values=values)
+
+    def redirect(self, path: str, message: str = "") -> Reply:
+        """Return a redirect to a page that shows `message` once."""
+        cookies = {"flash": quote(message[:500])} if message else {}
+        return Reply(status=303, headers={"location": path}, cookies=cookies)
+
+    def refresh_accounts(self) -> None:
+        """Let this process see a changed store at once; others do within a second."""
+        self.context.accounts.refresh()
+
+
+Handler: TypeAlias = Callable[[Visit], Reply]
+
+
+def csrf_digest(secret: str, salt: str) -> str:
+    """Return the part of a CSRF token that proves the session."""
+    return hashlib.sha256(f"csrf {secret} {salt}".encode()).hexdigest()[:32]
+
+
+def is_csrf_token(secret: str, token: str) -> bool:
+    """Return whether a token belongs to a session (or to a visitor without one)."""
+    if not secret or not token.isascii():
+        return False
+    expected = csrf_digest(secret, token[:16])
+    return secrets.compare_digest(expected, token[16:])

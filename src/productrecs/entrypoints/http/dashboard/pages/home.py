@@ -1,0 +1,107 @@
+"""Home page: sales after recommendations, clicks, searches, events, and alerts."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.core.report import Report, ReportValue, report_query
+from productrecs.entrypoints.http.dashboard.alerts import find_alerts
+from productrecs.entrypoints.http.dashboard.charts import Bar, bars
+from productrecs.entrypoints.http.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
+from productrecs.entrypoints.reports import make_report
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number with its name, its comparison and its definition."""
+
+    name: str
+    value: str
+    note: str
+    meaning: str
+    change: float | None = None  # against the period before, as a share
+
+
+def show_home(visit: Visit) -> Reply:
+    """Show the last 30 days at a glance."""
+    asked = report_query(visit.now_ms, visit.store.settings.zone)
+    by_day = report_query(visit.now_ms, visit.store.settings.zone, by="day")
+    impact = _figures(make_report(visit.services, visit.store, "attribution", asked))
+    search = _figures(make_report(visit.services, visit.store, "search", asked))
+    health = _figures(make_report(visit.services, visit.store, "health", asked))
+    days = make_report(visit.services, visit.store, "attribution", by_day)
+    return visit.render(
+        "home.html",
+        tiles=_tiles(visit, impact, search, health),
+        alerts=find_alerts(visit),
+        sales=_sales_by_day(visit, days),
+        is_empty=not health["events_24h"] and not impact["shown"],
+    )
+
+
+def _figures(report: Report) -> dict[str, ReportValue]:
+    return {one.definition.name: one.value for one in report.figures}
+
+
+def _number(value: ReportValue) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _change(now: ReportValue, before: ReportValue) -> float | None:
+    new, old = _number(now), _number(before)
+    return None if new is None or not old else (new - old) / old
+
+
+def _tiles(
+    visit: Visit,
+    impact: dict[str, ReportValue],
+    search: dict[str, ReportValue],
+    health: dict[str, ReportValue],
+) -> list[Tile]:
+    fmt = visit.formats
+    return [
+        Tile(
+            "Sales after recommendations",
+            fmt.money(_number(impact["revenue"])),
+            f"{fmt.share(_number(impact['revenue_share']))} of all sales: "
+            f"{fmt.money(_number(impact['revenue_clicked']))} after a click, "
+            f"{fmt.money(_number(impact['revenue_seen']))} only seen",
+            "Sales of products that the same shopper clicked on, or was shown, in a list "
+            "at most 30 days before. Not proof of cause: the holdout test is.",
+            _change(impact["revenue"], impact["revenue_before"]),
+        ),
+        Tile(
+            "Click rate",
+            fmt.share(_number(impact["click_rate"]), 2),
+            f"{fmt.number(_number(impact['clicked']))} clicks on "
+            f"{fmt.number(_number(impact['shown']))} products shown",
+            "Clicks on recommended products divided by recommended products shown.",
+            _change(impact["click_rate"], impact["click_rate_before"]),
+        ),
+        Tile(
+            "Searches",
+            fmt.number(_number(search["searches"])),
+            f"{fmt.share(_number(search['no_result_rate']))} found nothing",
+            "What shoppers searched for and stayed with for three seconds.",
+        ),
+        Tile(
+            "Events in 24 hours",
+            fmt.number(_number(health["events_24h"])),
+            f"{fmt.number(_number(health['events_week_ago']))} a week ago",
+            "Page views, carts, clicks and impressions that your pages sent.",
+            _number(health["change"]),
+        ),
+    ]
+
+
+def _sales_by_day(visit: Visit, report: Report) -> list[Bar]:
+    names = [column.name for column in report.columns]
+    day_at, revenue_at, currency_at = map(names.index, ("day", "revenue", "currency"))
+    found = {
+        str(row[day_at]): float(row[revenue_at] or 0)
+        for row in report.rows
+        if row[currency_at] == visit.store.settings.currency
+    }
+    return bars(found, visit.formats)
+
+
+PAGES: Final = (Page(HOME_PATH, "Home", show_home, group=Group.OVERVIEW),)

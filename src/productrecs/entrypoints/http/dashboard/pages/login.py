@@ -1,0 +1,133 @@
+"""Login page: e-mail (or the store's domain) and password; and log out."""
+
+from typing import Final
+from urllib.parse import quote
+
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.dashboard.cookies import SESSION, VISITOR
+from productrecs.entrypoints.http.dashboard.page import (
+    HOME_PATH,
+    LOGIN_PATH,
+    Page,
+    Reply,
+    Visit,
+)
+from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
+from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser
+from productrecs.tenancy.accounts.login.sessions import (
+    begin_session,
+    end_session,
+    find_logins,
+)
+from productrecs.tenancy.accounts.repository import AccountRepository
+
+_WRONG: Final = "The e-mail (or domain) and the password do not belong together."
+
+
+def show_login(visit: Visit) -> Reply:
+    """Show the form; who is logged in already goes on."""
+    if visit.session is not None:
+        return visit.redirect(_next(visit.query["next"]))
+    return _form(visit, next_path=visit.query["next"])
+
+
+def log_in(visit: Visit) -> Reply:
+    """Begin a session, if the password is right."""
+    name, password = visit.form["name"].lower()[:320], visit.form.as_typed("password")
+    counted = (f"account {name}", f"address {visit.client}")
+    limits = visit.context.login_limits
+    try:
+        limits.check(*counted)
+    except TooManyAttemptsError as error:
+        return _form(visit, status=429, error=str(error).capitalize() + ".", name=name)
+    email = name if "@" in name else None
+    store_id = None if email else _store_named(visit, name)
+    found = find_logins(visit.database, email, store_id, password)
+    if not found:
+        limits.failed(*counted)
+        return _form(visit, status=422, error=_WRONG, name=name)
+    limits.succeeded(counted[0])
+    if len(found) > 1:
+        return _choose(visit, found, name)
+    return enter(visit, found[0], _next(visit.form["next"]), password=password)
+
+
+def log_out(visit: Visit) -> Reply:
+    """End the session."""
+    if visit.session is not None:
+        end_session(visit.database, visit.session)
+    reply = visit.redirect(LOGIN_PATH, "You are logged out.")
+    return Reply(
+        status=reply.status,
+        headers=reply.headers,
+        cookies={**reply.cookies, SESSION: None},
+    )
+
+
+def enter(
+    visit: Visit,
+    user: DashboardUser,
+    path: str = HOME_PATH,
+    message: str = "",
+    password: str | None = None,
+) -> Reply:
+    """Return a redirect with the cookie of a new session; an earlier one ends."""
+    if visit.session is not None:
+        end_session(visit.database, visit.session)
+    session = begin_session(visit.database, user, visit.now_ms, password)
+    reply = visit.redirect(path, message)
+    cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}
+    return Reply(status=reply.status, headers=reply.headers, cookies=cookies)
+
+
+def _choose(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
+    """Name the stores that the address and the password both open."""
+    stores = [visit.context.accounts.by_id(one.store_id) for one in found]
+    domains = sorted(store.domain for store in stores if store is not None)
+    message = (
+        f"{name} owns several stores. Log in with the domain of one instead of the "
+        f"e-mail: {', '.join(domains)}."
+    )
+    return _form(visit, status=422, error=message, name=domains[0] if domains else "")
+
+
+def _store_named(visit: Visit, name: str) -> StoreId | None:
+    try:
+        domain = normalise_domain(name)
+    except DomainError:
+        return None
+    with visit.database.reading() as connection:
+        store = AccountRepository(connection).find(domain)
+    return None if store is None else store.store_id
+
+
+def _form(
+    visit: Visit, *, status: int = 200, error: str = "", name: str = "", next_path: str = ""
+) -> Reply:
+    is_open_to_others = visit.base_url.startswith("http://") and not _is_local(visit)
+    return visit.render(
+        "login.html",
+        status=status,
+        error=error,
+        name=name,
+        next_path=next_path or visit.form["next"],
+        is_unencrypted=is_open_to_others,
+    )
+
+
+def _is_local(visit: Visit) -> bool:
+    host = visit.request.url.hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def _next(path: str) -> str:
+    """Return where to go on: a page of the dashboard, never another site."""
+    is_ours = path.startswith(f"{HOME_PATH}/") and "\\" not in path and path.isprintable()
+    return quote(path, safe="/?=&%") if is_ours else HOME_PATH
+
+
+PAGES: Final = (
+    Page(LOGIN_PATH, "Log in", show_login, log_in, is_public=True),
+    Page("/dashboard/logout", "Log out", None, log_out, is_public=True),
+)

@@ -1,0 +1,103 @@
+"""Registration page: a domain, an e-mail and a password make a store on the trial."""
+
+import re
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.login import enter
+from productrecs.tenancy.accounts.domains_and_origins import DomainError
+from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.accounts.login.dashboard_user import EmailError
+from productrecs.tenancy.accounts.login.passwords import WeakPasswordError
+from productrecs.tenancy.accounts.repository import DomainTakenError
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    owner_of,
+    register_store,
+)
+from productrecs.tenancy.accounts.store_settings import SettingError
+from productrecs.tenancy.billing.plans import TRIAL, find_plan
+
+START_PATH: Final = "/dashboard/start"
+OPEN: Final = "open"
+_FIELDS: Final[dict[type[ProductRecsError], str]] = {
+    DomainError: "domain",
+    DomainTakenError: "domain",
+    EmailError: "email",
+    WeakPasswordError: "password",
+    SettingError: "currency",
+}
+_EXPECTED: Final[tuple[type[ProductRecsError], ...]] = (*_FIELDS, TooManyAttemptsError)
+_LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
+
+
+class RegistrationClosedError(ProductRecsError):
+    """This installation takes no registrations from the web."""
+
+
+def registration_mode(visit: Visit) -> str:
+    """Return open, invitation or closed; unset it is open on this machine alone."""
+    settings = visit.services.settings
+    if settings.registration is not None:
+        return settings.registration
+    host = re.sub(r":\d+$", "", visit.request.headers.get("host", ""))
+    is_forwarded = any(
+        name in visit.request.headers for name in ("x-forwarded-for", "forwarded")
+    )
+    is_local = host in _LOCAL and settings.host in {"127.0.0.1", "localhost", "::1"}
+    is_ours = settings.base_url is None or any(one in settings.base_url for one in _LOCAL)
+    return OPEN if is_local and is_ours and not is_forwarded else "closed"
+
+
+def show_form(visit: Visit) -> Reply:
+    """Show the form, or how to get a store where registration is closed."""
+    return visit.render("register.html", mode=registration_mode(visit), errors={})
+
+
+def register(visit: Visit) -> Reply:
+    """Make the store and log its owner in."""
+    if registration_mode(visit) != OPEN:
+        message = "registration is closed here; ask who runs this service for a store"
+        raise RegistrationClosedError(message)
+    limits = visit.context.login_limits
+    counted = f"registration {visit.client}"
+    form = visit.form
+    settings = {
+        name: form[name] for name in ("currency", "timezone", "language") if form[name]
+    }
+    try:
+        limits.check(counted)
+        email = form["email"]
+        if "@" not in email:
+            message = "write an e-mail address like anna@example.com"
+            raise EmailError(message)
+        wanted = Registration(
+            domain=form["domain"],
+            email=email,
+            password=form.as_typed("password"),
+            plan=find_plan(visit.services.settings.plans, TRIAL.name),
+            settings=settings,
+        )
+        store, _secret = register_store(visit.database, wanted, visit.context.clock)
+    except _EXPECTED as error:
+        name = _FIELDS.get(type(error), "domain")
+        said = str(error)
+        if isinstance(error, DomainTakenError):
+            said = "this domain has a store already; log in, or reset its password"
+        return visit.render(
+            "register.html", status=422, mode=OPEN, errors={name: _sentence(said)}
+        )
+    limits.failed(counted)  # each store counts: nobody makes hundreds
+    visit.refresh_accounts()
+    owner = owner_of(visit.database, store)
+    return enter(visit, owner, START_PATH, "Welcome. Your trial runs for 14 days.")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+PAGES: Final = (
+    Page("/dashboard/register", "Create a store", show_form, register, is_public=True),
+)

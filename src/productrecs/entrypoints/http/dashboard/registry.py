@@ -1,0 +1,36 @@
+"""Page registry: every page of the dashboard, in the order of the navigation."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.entrypoints.http.dashboard.page import Group, Page
+from productrecs.entrypoints.http.dashboard.pages import (
+    account,
+    home,
+    login,
+    password_reset,
+    register,
+    start,
+)
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+
+PAGES: Final[tuple[Page, ...]] = (
+    *home.PAGES,
+    *start.PAGES,
+    *account.PAGES,
+    *login.PAGES,
+    *register.PAGES,
+    *password_reset.PAGES,
+)
+BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page in PAGES})
+_ORDER: Final = tuple(Group)
+
+
+def navigation(role: Role) -> Iterator[tuple[Group, list[Page]]]:
+    """Yield each group of the navigation with the pages that a role may see."""
+    shown = [page for page in PAGES if page.group is not None and role >= page.may_see]
+    shown.sort(key=lambda page: _ORDER.index(page.group or Group.OVERVIEW))
+    for group, pages in groupby(shown, key=lambda page: page.group or Group.OVERVIEW):
+        yield group, list(pages)

@@ -1,0 +1,38 @@
+"""Tables of the dashboard: its users, their sessions and password reset links."""
+
+import sqlalchemy as sa
+
+from productrecs.storage.tables.base import metadata, store_id_column
+
+dashboard_users = sa.Table(
+    "dashboard_users",
+    metadata,
+    store_id_column(),
+    sa.Column("user_id", sa.String(32), primary_key=True),
+    sa.Column("email", sa.String(320)),  # normalised; null: logs in with the domain
+    sa.Column("role", sa.String(16), nullable=False),  # owner editor viewer
+    sa.Column("password_hash", sa.String(255)),  # Argon2id; null: none chosen yet
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("store_id", "email"),
+    sa.Index(None, "email"),
+)
+
+# Of a token only its SHA-256 is stored, in hex.
+dashboard_sessions = sa.Table(
+    "dashboard_sessions",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("user_id", sa.String(32), nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("seen_at", sa.BigInteger, nullable=False),
+)
+
+dashboard_resets = sa.Table(
+    "dashboard_resets",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("user_id", sa.String(32), nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+)

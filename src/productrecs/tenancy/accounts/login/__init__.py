@@ -1,0 +1,1 @@
+"""Login: users of the dashboard, their passwords, sessions and reset links."""

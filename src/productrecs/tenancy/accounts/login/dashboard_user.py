@@ -1,0 +1,52 @@
+"""Dashboard user: who may log in to a store's dashboard, and what the role allows."""
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+
+_EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,253}")
+
+
+class EmailError(ProductRecsError):
+    """The text is not an e-mail address."""
+
+
+class Role(IntEnum):
+    """What a user may do; a higher role may do all that a lower one may."""
+
+    VIEWER = 1
+    EDITOR = 2
+    OWNER = 3
+
+    @property
+    def label(self) -> str:
+        """Its name, as stored and shown."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardUser:
+    """One login of one store."""
+
+    store_id: StoreId
+    user_id: str
+    email: str | None
+    role: Role
+    password_hash: str | None
+
+
+def normalise_email(text: str) -> str:
+    """Return an address as it is stored and compared.
+
+    Raises:
+        EmailError: when it has not the form of one.
+    """
+    email = text.strip().lower()
+    if not _EMAIL.fullmatch(email):
+        message = f"{text[:80]!r} is not an e-mail address; write it like anna@example.com"
+        raise EmailError(message)
+    return email

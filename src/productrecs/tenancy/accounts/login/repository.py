@@ -1,0 +1,175 @@
+"""User repository: SQL of the dashboard's users, sessions and reset links."""
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.tables import (
+    dashboard_resets,
+    dashboard_sessions,
+    dashboard_users,
+)
+from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
+
+
+def find_users_by_email(connection: sa.Connection, email: str) -> list[DashboardUser]:
+    """Return the logins with a (normal) address, of any store, the oldest first."""
+    query = (
+        sa.select(dashboard_users)
+        .where(dashboard_users.c.email == email)
+        .order_by(dashboard_users.c.created_at, dashboard_users.c.store_id)
+    )
+    return [_user(row) for row in connection.execute(query).mappings()]
+
+
+class UserRepository:
+    """The logins of one store, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def all(self) -> list[DashboardUser]:
+        """Return every login, the oldest first."""
+        query = (
+            sa.select(dashboard_users)
+            .where(dashboard_users.c.store_id == self._store_id)
+            .order_by(dashboard_users.c.created_at, dashboard_users.c.user_id)
+        )
+        return [_user(row) for row in self._connection.execute(query).mappings()]
+
+    def add(self, user: DashboardUser, now_ms: int) -> None:
+        """Store a new login."""
+        row = {
+            "store_id": self._store_id,
+            "user_id": user.user_id,
+            "email": user.email,
+            "role": user.role.label,
+            "password_hash": user.password_hash,
+            "created_at": now_ms,
+        }
+        self._connection.execute(dashboard_users.insert().values(row))
+
+    def set_password(self, user_id: str, password_hash: str) -> None:
+        """Replace a password."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(password_hash=password_hash))
+
+    def set_email(self, user_id: str, email: str) -> None:
+        """Replace an address."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(email=email))
+
+    def add_session(self, token_hash: str, user_id: str, now_ms: int) -> None:
+        """Store a session that begins now."""
+        row = {
+            "store_id": self._store_id,
+            "token_hash": token_hash,
+            "user_id": user_id,
+            "created_at": now_ms,
+            "seen_at": now_ms,
+        }
+        self._connection.execute(dashboard_sessions.insert().values(row))
+
+    def find_session(self, token_hash: str) -> tuple[DashboardUser, int, int] | None:
+        """Return whose session it is, when it began and when it was last used."""
+        query = (
+            sa.select(
+                dashboard_users,
+                dashboard_sessions.c.created_at.label("began"),
+                dashboard_sessions.c.seen_at,
+            )
+            .join(
+                dashboard_sessions,
+                (dashboard_sessions.c.store_id == dashboard_users.c.store_id)
+                & (dashboard_sessions.c.user_id == dashboard_users.c.user_id),
+            )
+            .where(
+                dashboard_sessions.c.store_id == self._store_id,
+                dashboard_sessions.c.token_hash == token_hash,
+            )
+        )
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else (_user(row), row["began"], row["seen_at"])
+
+    def touch_session(self, token_hash: str, now_ms: int) -> None:
+        """Note that a session is in use."""
+        query = dashboard_sessions.update().where(
+            dashboard_sessions.c.store_id == self._store_id,
+            dashboard_sessions.c.token_hash == token_hash,
+        )
+        self._connection.execute(query.values(seen_at=now_ms))
+
+    def end_session(self, token_hash: str) -> None:
+        """Delete one session."""
+        query = dashboard_sessions.delete().where(
+            dashboard_sessions.c.store_id == self._store_id,
+            dashboard_sessions.c.token_hash == token_hash,
+        )
+        self._connection.execute(query)
+
+    def end_sessions(self, user_id: str) -> None:
+        """Delete every session of a user, and every reset link."""
+        for table in (dashboard_sessions, dashboard_resets):
+            query = table.delete().where(
+                table.c.store_id == self._store_id, table.c.user_id == user_id
+            )
+            self._connection.execute(query)
+
+    def end_old_sessions(self, begun_before_ms: int, seen_before_ms: int) -> None:
+        """Delete the store's sessions that are over."""
+        query = dashboard_sessions.delete().where(
+            dashboard_sessions.c.store_id == self._store_id,
+            (dashboard_sessions.c.created_at < begun_before_ms)
+            | (dashboard_sessions.c.seen_at < seen_before_ms),
+        )
+        self._connection.execute(query)
+
+    def add_reset(self, token_hash: str, user_id: str, expires_at: int) -> None:
+        """Store a reset link in place of the user's earlier ones."""
+        query = dashboard_resets.delete().where(
+            dashboard_resets.c.store_id == self._store_id,
+            dashboard_resets.c.user_id == user_id,
+        )
+        self._connection.execute(query)
+        row = {
+            "store_id": self._store_id,
+            "token_hash": token_hash,
+            "user_id": user_id,
+            "expires_at": expires_at,
+        }
+        self._connection.execute(dashboard_resets.insert().values(row))
+
+    def find_reset(self, token_hash: str, now_ms: int) -> DashboardUser | None:
+        """Return whose reset link it is; None when it is unknown, used or expired."""
+        query = (
+            sa.select(dashboard_users)
+            .join(
+                dashboard_resets,
+                (dashboard_resets.c.store_id == dashboard_users.c.store_id)
+                & (dashboard_resets.c.user_id == dashboard_users.c.user_id),
+            )
+            .where(
+                dashboard_resets.c.store_id == self._store_id,
+                dashboard_resets.c.token_hash == token_hash,
+                dashboard_resets.c.expires_at > now_ms,
+            )
+        )
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else _user(row)
+
+
+def _user(row: sa.RowMapping) -> DashboardUser:
+    return DashboardUser(
+        store_id=StoreId(row["store_id"]),
+        user_id=row["user_id"],
+        email=row["email"],
+        role=Role[row["role"].upper()],
+        password_hash=row["password_hash"],
+    )

@@ -1,0 +1,161 @@
+"""Sessions: a random token in the browser, its hash and its times in the database.
+
+A token names its store, so that it is found with that store's rows alone:
+`st_abc.random text`. Reset links have tokens of the same form.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.accounts.login.passwords import (
+    hash_password,
+    is_password,
+    rehashed,
+)
+from productrecs.tenancy.accounts.login.repository import (
+    UserRepository,
+    find_users_by_email,
+)
+
+IDLE_MS: Final = 12 * HOUR_MS
+ABSOLUTE_MS: Final = 14 * DAY_MS
+RESET_MS: Final = 30 * MINUTE_MS
+_TOUCH_MS: Final = 5 * MINUTE_MS  # a page writes that it was seen this often at most
+_RANDOM_LENGTH: Final = 43  # 256 bits
+_MAX_VERIFIED: Final = 8  # logins of one address whose passwords are tried
+
+
+class ResetLinkError(ProductRecsError):
+    """The reset link is unknown, used or expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A user who is logged in."""
+
+    user: DashboardUser
+    token: str
+
+
+def find_logins(
+    database: Database, email: str | None, store_id: StoreId | None, password: str
+) -> list[DashboardUser]:
+    """Return the logins that the password opens: of an address, or the owners of a store.
+
+    Nobody of that name takes as long as one with another password.
+    """
+    with database.reading() as connection:
+        if store_id is not None:
+            found = UserRepository(connection, store_id).all()
+            found = [one for one in found if one.role is Role.OWNER]
+        else:
+            found = find_users_by_email(connection, email) if email else []
+    if not found:
+        is_password(None, password)
+    return [
+        one for one in found[:_MAX_VERIFIED] if is_password(one.password_hash, password)
+    ]
+
+
+def begin_session(
+    database: Database, user: DashboardUser, now_ms: int, password: str | None = None
+) -> Session:
+    """Return a new session; a right `password` is hashed anew when parameters moved on."""
+    token = _new_token(user.store_id)
+    fresh = None
+    if password is not None and user.password_hash is not None:
+        fresh = rehashed(user.password_hash, password)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        if fresh is not None:
+            users.set_password(user.user_id, fresh)
+        users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
+        users.add_session(_hash(token), user.user_id, now_ms)
+    return Session(user, token)
+
+
+def resume_session(database: Database, token: str, now_ms: int) -> Session | None:
+    """Return the session of a token; None when it is unknown, idle or too old."""
+    store_id = _store_of(token)
+    if store_id is None:
+        return None
+    with database.reading() as connection:
+        found = UserRepository(connection, store_id).find_session(_hash(token))
+    if found is None:
+        return None
+    user, began, seen = found
+    if now_ms - began > ABSOLUTE_MS or now_ms - seen > IDLE_MS:
+        return None
+    if now_ms - seen > _TOUCH_MS:
+        with database.transaction(synced=False) as transaction:
+            UserRepository(transaction, store_id).touch_session(_hash(token), now_ms)
+    return Session(user, token)
+
+
+def end_session(database: Database, session: Session) -> None:
+    """End one session: its token is worth nothing any more."""
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, session.user.store_id)
+        users.end_session(_hash(session.token))
+
+
+def new_reset_token(database: Database, user: DashboardUser, now_ms: int) -> str:
+    """Return a token with which a new password can be chosen once, within 30 minutes."""
+    token = _new_token(user.store_id)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        users.add_reset(_hash(token), user.user_id, now_ms + RESET_MS)
+    return token
+
+
+def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
+    """Return whether a password can be chosen with a token now."""
+    store_id = _store_of(token)
+    if store_id is None:
+        return False
+    with database.reading() as connection:
+        users = UserRepository(connection, store_id)
+        return users.find_reset(_hash(token), now_ms) is not None
+
+
+def reset_password(
+    database: Database, token: str, password: str, now_ms: int
+) -> DashboardUser:
+    """Choose a new password; every session and link of the user ends. Return the user.
+
+    Raises:
+        ResetLinkError: when the token is unknown, used or expired.
+        WeakPasswordError: the password is too short; the token stays good.
+    """
+    store_id = _store_of(token)
+    password_hash = hash_password(password)
+    message = "this link was used already or is over 30 minutes old; ask for another"
+    if store_id is None:
+        raise ResetLinkError(message)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, store_id)
+        user = users.find_reset(_hash(token), now_ms)
+        if user is None:
+            raise ResetLinkError(message)
+        users.set_password(user.user_id, password_hash)
+        users.end_sessions(user.user_id)
+    return user
+
+
+def _new_token(store_id: StoreId) -> str:
+    return f"{store_id}.{random_text(_RANDOM_LENGTH)}"
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _store_of(token: str) -> StoreId | None:
+    store_id, dot, _ = token.partition(".")
+    return StoreId(store_id) if dot and store_id else None

@@ -1,0 +1,182 @@
+"""Who gets into the dashboard: sessions, roles, CSRF tokens, and each store by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.entrypoints.http.dashboard.cookies import cookie_name
+from productrecs.entrypoints.http.dashboard.registry import PAGES
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.sessions import ABSOLUTE_MS, IDLE_MS
+from tests.support.dashboard import PASSWORD, Member, add_store, add_user, text_of
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.entrypoints.http.dashboard.conftest import Office
+
+INNER = [page for page in PAGES if not page.is_public]
+COOKIE = "productrecs_session"
+
+
+@pytest.mark.parametrize("page", INNER, ids=lambda page: page.path)
+def test_no_page_opens_without_a_session(office: Office, page: object) -> None:
+    path = getattr(page, "path", "")
+    guest = Member(office.inside)
+
+    seen, sent = guest.get(path), guest.post(path, page="/dashboard/login")
+
+    assert {reply.status for reply in (seen, sent)} == {303}
+    assert "/dashboard/login" in (sent.header("location") or "")
+
+
+def test_every_page_shows_its_own_store_alone(office: Office, store: Store) -> None:
+    other = add_store(office.services, f"other-{office.now_ms}.example")
+    member = office.member(store)
+
+    for page in INNER:
+        if page.show is not None:
+            reply = member.get(page.path)
+            assert reply.status == 200, page.path
+            assert other.domain not in reply.body.decode()
+            assert other.publishable_key not in reply.body.decode()
+
+
+def test_a_session_of_another_store_is_worth_nothing(office: Office, store: Store) -> None:
+    other = add_store(office.services, f"other-{office.now_ms}.example")
+    member = office.member(store)
+    token = member.cookies[COOKIE].partition(".")[2]
+    member.cookies[COOKIE] = f"{other.store_id}.{token}"
+
+    assert member.get("/dashboard").status == 303
+
+
+def test_a_viewer_can_change_nothing(office: Office, store: Store) -> None:
+    viewer = Member(office.inside)
+    assert viewer.log_in(add_user(office.services, store, Role.VIEWER)).status == 303
+
+    for page in INNER:
+        if page.change is not None:
+            reply = viewer.post(page.path, page="/dashboard")
+            assert reply.status == 403, page.path
+            assert "role" in text_of(reply)
+
+
+@pytest.mark.parametrize(
+    ("token", "headers"),
+    [
+        ("", {}),
+        ("0" * 48, {}),
+        (None, {"origin": "https://evil.example"}),
+        (None, {"origin": "null"}),
+        (None, {"sec-fetch-site": "cross-site"}),
+        (None, {"sec-fetch-site": "same-site"}),
+    ],
+)
+def test_a_form_from_elsewhere_is_refused(
+    office: Office, store: Store, token: str | None, headers: dict[str, str]
+) -> None:
+    member = office.member(store)
+    page = member.get("/dashboard/account").body.decode()
+    own = page.split('name="csrf" value="')[1].split('"')[0]
+    fields = {"csrf": own if token is None else token, "origin": "https://a.example"}
+
+    refused = member.send("/dashboard/account/origins/add", fields, headers)
+    taken = member.send("/dashboard/account/origins/add", {**fields, "csrf": own})
+
+    assert (refused.status, taken.status) == (403, 303)
+
+
+def test_a_token_of_another_session_is_refused(office: Office, store: Store) -> None:
+    member, other = office.member(store), office.member(store)
+    page = other.get("/dashboard/account").body.decode()
+    token = page.split('name="csrf" value="')[1].split('"')[0]
+
+    reply = member.send("/dashboard/account/origins/add", {"csrf": token, "origin": "x"})
+
+    assert reply.status == 403
+
+
+def test_log_in_changes_the_session_and_log_out_ends_it(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    first = member.cookies[COOKIE]
+    assert member.post("/dashboard/logout", page="/dashboard").status == 303
+    again = Member(office.inside, {COOKIE: first})
+
+    assert again.get("/dashboard").status == 303
+    assert again.log_in(store.domain.upper()).status == 303
+    assert again.cookies[COOKIE] != first
+
+
+@pytest.mark.parametrize("step_ms", [IDLE_MS + 1, IDLE_MS - 1])
+def test_a_session_ends_when_idle_and_in_any_case(
+    office: Office, store: Store, step_ms: int
+) -> None:
+    member = office.member(store)
+    began = office.now_ms
+    seen = []
+
+    while office.now_ms - began <= ABSOLUTE_MS:
+        office.now_ms += step_ms
+        seen.append(member.get("/dashboard").status)
+
+    is_idle = step_ms > IDLE_MS
+    assert seen[0] == (303 if is_idle else 200)
+    assert seen[-1] == 303
+
+
+def test_wrong_passwords_sound_alike_and_are_throttled(
+    office: Office, store: Store
+) -> None:
+    guest = Member(office.inside, headers={"x-forwarded-for": "203.0.113.7"})
+    names = [f"owner@{store.domain}", "nobody@nowhere.example"]
+    replies = [guest.log_in(name, "wrong password") for name in names]
+    told = [
+        text_of(reply).replace(name, "") for reply, name in zip(replies, names, strict=True)
+    ]
+    assert told[0] == told[1]
+
+    for _ in range(12):
+        last = guest.log_in(names[0], "wrong password")
+
+    assert last.status == 429
+    assert guest.log_in(names[0], PASSWORD).status == 429
+
+
+def test_cookies_are_bound_to_the_host_where_the_page_is_encrypted() -> None:
+    assert cookie_name("session", "https://a.example") == "__Host-productrecs_session"
+    assert cookie_name("session", "http://localhost:8000") == "productrecs_session"
+
+
+def test_cookies_and_pages_are_closed_to_others(office: Office, store: Store) -> None:
+    safe = Member(office.inside, headers={"x-forwarded-proto": "https"})
+    reply = safe.log_in(f"owner@{store.domain}")
+    cookies = [value for name, value in reply.headers if name == "set-cookie"]
+    page = office.member(store).get("/dashboard")
+
+    session = next(one for one in cookies if one.startswith("__Host-productrecs_session="))
+    assert {"Secure", "HttpOnly", "SameSite=Lax", "Path=/"} <= set(session.split("; "))
+    policy = page.header("content-security-policy") or ""
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert page.header("cache-control") == "no-store"
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example", "https://evil.example", "/dashboard/\\e"]
+)
+def test_log_in_leads_to_no_other_site(office: Office, store: Store, path: str) -> None:
+    member = Member(office.inside)
+    reply = member.post("/dashboard/login", name=store.domain, password=PASSWORD, next=path)
+
+    assert reply.header("location") == "/dashboard"
+
+
+def test_an_unknown_page_is_shown_as_one(office: Office) -> None:
+    reply = Member(office.inside).get("/dashboard/no-such")
+
+    assert reply.status == 404
+    assert "There is nothing at this address" in text_of(reply)

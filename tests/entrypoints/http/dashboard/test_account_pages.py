@@ -1,0 +1,156 @@
+"""Registration, password reset, keys, origins and the checklist, without a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.tenancy.accounts.login.sessions import RESET_MS, new_reset_token
+from productrecs.tenancy.accounts.store_management import find_store, owner_of
+from tests.support.dashboard import PASSWORD, Member, text_of
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.entrypoints.http.dashboard.conftest import Office
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg/onload=alert(1)>",
+    "{{7*7}}",
+    "</title><script>alert(1)</script>",
+    "javascript:alert(1)",
+    "&lt;script&gt;",
+]
+
+
+def register(office: Office, **changed: str) -> tuple[Member, object]:
+    guest = Member(office.inside)
+    office.now_ms += 3_600_000
+    fields = {
+        "domain": f"new-{office.now_ms}.example",
+        "email": "anna@example.com",
+        "password": PASSWORD,
+        "currency": "EUR",
+    }
+    return guest, guest.post("/dashboard/register", **(fields | changed))
+
+
+def test_who_registers_has_a_trial_and_sees_the_checklist(office: Office) -> None:
+    member, reply = register(office)
+    store = find_store(office.services.database, f"new-{office.now_ms}.example")
+
+    assert getattr(reply, "status", 0) == 303
+    assert store.subscription.plan == "trial"
+    page = member.get("/dashboard/start")
+    assert store.publishable_key in page.body.decode()
+    assert "0 of 6 done" in text_of(page)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("domain", "no domain", "domain"),
+        ("email", "anna", "e-mail"),
+        ("password", "short", "at least 8"),
+        ("currency", "", ""),
+    ],
+)
+def test_what_is_wrong_with_a_registration_stands_beside_its_field(
+    office: Office, name: str, value: str, told: str
+) -> None:
+    _member, reply = register(office, **{name: value})
+
+    assert getattr(reply, "status", 0) == (422 if told else 303)
+    assert told in text_of(reply)  # type: ignore[arg-type]  # a reply
+
+
+def test_registration_is_closed_to_who_comes_from_elsewhere(office: Office) -> None:
+    far = Member(office.inside, headers={"host": "recs.example.com"})
+
+    assert "Registration is closed" in text_of(far.get("/dashboard/register"))
+    reply = far.post("/dashboard/register", page="/dashboard/login", domain="a.example")
+    assert reply.status == 400
+
+
+def test_a_reset_link_works_once_and_ends_every_session(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    database = office.services.database
+    token = new_reset_token(database, owner_of(database, store), office.now_ms)
+    guest = Member(office.inside)
+    link = f"/dashboard/reset?token={token}"
+    sent = {"token": token, "password": "another password"}
+
+    short = guest.post("/dashboard/reset", page=link, token=token, password="short")
+    first = guest.post("/dashboard/reset", page=link, **sent)
+    second = Member(office.inside).post("/dashboard/reset", page="/dashboard/login", **sent)
+
+    assert (short.status, first.status, second.status) == (422, 303, 404)
+    assert member.get("/dashboard").status == 303
+    assert Member(office.inside).log_in(store.domain).status == 422
+    assert Member(office.inside).log_in(store.domain, "another password").status == 303
+
+
+def test_a_reset_link_expires(office: Office, store: Store) -> None:
+    database = office.services.database
+    token = new_reset_token(database, owner_of(database, store), office.now_ms)
+    link = f"/dashboard/reset?token={token}"
+    before = Member(office.inside).get(link).status
+
+    office.now_ms += RESET_MS
+
+    assert (before, Member(office.inside).get(link).status) == (200, 404)
+
+
+def test_a_secret_key_is_shown_once_and_works(office: Office, store: Store) -> None:
+    member = office.member(store)
+    shown = member.post("/dashboard/account/secret", page="/dashboard/account")
+    found = re.search(r"sk_\w+", text_of(shown))
+    assert found is not None
+
+    headers = {"x-api-key": found[0]}
+    assert office.inside.ask("GET", "/integration/status", None, headers).status == 200
+    assert found[0] not in member.get("/dashboard/account").body.decode()
+
+
+def test_origins_are_checked_and_their_twin_is_named(office: Office, store: Store) -> None:
+    member, page = office.member(store), "/dashboard/account"
+    path = f"{page}/origins/add"
+
+    wrong = member.post(path, page=page, origin="shop.example/path")
+    right = member.post(path, page=page, origin="https://shop.example/")
+
+    assert (wrong.status, right.status) == (422, 303)
+    assert "https://www.shop.example" in text_of(member.get(page))
+    gone = member.post(f"{page}/origins/remove", page=page, origin="https://shop.example")
+    assert gone.status == 303
+    assert find_store(office.services.database, store.domain).origins == frozenset()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_that_is_sent_becomes_markup(
+    office: Office, store: Store, text: str
+) -> None:
+    member, guest = office.member(store), Member(office.inside)
+    pages = [
+        member.post(
+            "/dashboard/account/origins/add", page="/dashboard/account", origin=text
+        ),
+        guest.post("/dashboard/login", name=text, password="wrong", next=text),
+        guest.get(f"/dashboard/login?next={text}"),
+        register(office, domain=text, email=text, currency=text)[1],
+        guest.get(f"/dashboard/{text}"),
+    ]
+    guest.cookies["productrecs_flash"] = text
+    pages.append(guest.get("/dashboard/login"))
+
+    for reply in pages:
+        body = getattr(reply, "body", b"").decode()
+        assert "<script>alert" not in body
+        assert "<img src=x" not in body
+        assert "<svg/onload" not in body
+        assert ">49<" not in body

@@ -1,0 +1,66 @@
+// The dashboard's script: copy buttons, the switch of light and dark, the menu on phones.
+// It runs in the head, so that a chosen theme is there before anything is drawn. Every page
+// works without it.
+const root = document.documentElement;
+const THEME = "productrecs-theme";
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(THEME);
+  } catch {
+    return null; // storage is refused: the system's theme it is
+  }
+}
+
+function switchTheme(): void {
+  const isDark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  try {
+    localStorage.setItem(THEME, root.dataset.theme);
+  } catch {
+    // It holds for this page.
+  }
+}
+
+async function copy(button: HTMLElement): Promise<void> {
+  const text = button.parentElement?.querySelector("code")?.textContent ?? "";
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Select and copy";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 2000);
+}
+
+function prepare(within: ParentNode): void {
+  within.querySelectorAll<HTMLElement>("[data-copy], [data-theme-switch]").forEach((button) => {
+    button.hidden = false;
+  });
+}
+
+const theme = stored();
+if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+
+document.addEventListener("DOMContentLoaded", () => {
+  prepare(document);
+  if (matchMedia("(max-width: 55.99rem)").matches) {
+    document.querySelector("[data-side]")?.removeAttribute("open");
+  }
+});
+document.addEventListener("htmx:load", (event) => {
+  if (event.target instanceof Element) prepare(event.target);
+});
+document.addEventListener("click", (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  const button = target?.closest<HTMLElement>("[data-copy], [data-theme-switch]");
+  if (button && "copy" in button.dataset) void copy(button);
+  else if (button) switchTheme();
+  document.querySelectorAll("details.menu[open]").forEach((menu) => {
+    if (target && !menu.contains(target)) menu.removeAttribute("open");
+  });
+});
+
+export {};
