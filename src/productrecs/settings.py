@@ -172,8 +172,8 @@ KNOBS: Final = (
     Knob(
         "PRODUCTRECS_REGISTRATION",
         "",
-        "who may register a store in the dashboard: open, invitation or closed; when empty, "
-        "open on this machine's own address and closed elsewhere",
+        "who may register a store in the dashboard: open, invitation or closed; when "
+        "empty, open on this machine's own address and closed elsewhere",
     ),
 )
 

@@ -29,7 +29,7 @@ from productrecs.entrypoints.http.dashboard.page import (
 )
 from productrecs.entrypoints.http.dashboard.registry import BY_PATH
 from productrecs.entrypoints.http.dashboard.rendering import render_error, render_page
-from productrecs.entrypoints.http.limits.rate_limits import client_address_of
+from productrecs.entrypoints.http.limits.rate_limits import address_of_client, peer_of
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.error_responses import error_code_of
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
@@ -137,7 +137,7 @@ def _visit_of(
         request=request,
         page=page or Page(request.url.path, "Not found", is_public=True),
         base_url=base_url,
-        client=client_address_of(request.scope, dict(request.scope["headers"])),
+        client=address_of_client(peer_of(request.scope), dict(request.scope["headers"])),
         query=query,
         form=form,
         session=session,
