@@ -257,6 +257,8 @@ def held(service: Service) -> dict[str, Held]:
             for name in ("VmRSS", "RssFile", "Threads")
         )
         name = _name(said)
+        if name == "python":  # children that come and go are not one process
+            name = f"python {pid}"
         while name in found:
             name += "'"
         if memory:
