@@ -279,8 +279,9 @@ def leaks(replies: list[tuple[str, Reply]]) -> list[str]:
     return [
         call
         for call, reply in replies
-        if CANARY in reply.body.decode() + str(reply.headers)
-        or f'"id":"{ONLY_A}","title"' in reply.body.decode()
+        # Some replies are files, which are no UTF-8.
+        if CANARY in (text := reply.body.decode("latin-1")) + str(reply.headers)
+        or f'"id":"{ONLY_A}","title"' in text
     ]
 
 
