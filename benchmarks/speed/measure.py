@@ -16,6 +16,7 @@ from benchmarks.speed import (
     overload,
     painting,
     photos,
+    pushing,
     reads,
     rebuilding,
     saving,
@@ -50,6 +51,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "forecast": forecasting.forecasting,
     "photos": photos.photos,
     "painting": painting.painting,
+    "pushes": pushing.pushing,
     "overload": overload.overload,
     "rebuild": rebuilding.rebuild,
 }

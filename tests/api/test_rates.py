@@ -92,7 +92,7 @@ def test_a_key_that_is_used_too_often_waits_and_no_other_store_does(
     by_server = merchant.push({"id": "a"})
 
     assert reply.json["code"] == "too_many_requests"
-    assert "of this key" in reply.json["detail"]
+    assert "from this key" in reply.json["detail"]
     assert by_server.status == 200  # the other key of the store
     assert inside.ask("GET", "/llms.txt").status == 200
 
