@@ -17,9 +17,9 @@ from benchmarks.quality.bought_together import CUT, trial
 from benchmarks.quality.datasets import DAY_MS, Orders, age_days, online_retail
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure, beside
+from productrecs.engines.buy_again import buy_again
 from productrecs.engines.copurchase import fit_copurchase, warm_up
 from productrecs.engines.fusion import fuse
-from productrecs.engines.repurchase import buy_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from productrecs.core.clock import iso, system_ms
-from productrecs.core.log_events import LIBRARY_MESSAGE, LOG_EVENTS
+from productrecs.core.log_event_names import LIBRARY_MESSAGE, LOG_EVENTS
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 _OURS: Final = "productrecs"

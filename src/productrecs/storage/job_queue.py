@@ -24,7 +24,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
-from productrecs.storage.job_totals import JobOutcome, record_attempt
+from productrecs.storage.job_outcome_totals import JobOutcome, record_attempt
 from productrecs.storage.tables import jobs
 
 INSTALLATION: Final = StoreId("*")

@@ -33,7 +33,7 @@ from productrecs.training.demand.demand_inputs import DemandInputs, read_inputs
 from productrecs.training.demand.due_stores import stores_due
 from productrecs.training.demand.forecast_store import forecast_store
 from productrecs.training.demand.repository import DemandRepository
-from productrecs.training.demand.stock_tracking import track_stock_outs
+from productrecs.training.demand.stock_out_log import track_stock_outs
 from tests.records.orders.import_support import import_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from productrecs.engines.arrays import (
     Scores,
     csr_offsets,
 )
-from productrecs.engines.copurchase.catalog_coverage import promote_for_coverage
+from productrecs.engines.copurchase.coverage_promotion import promote_for_coverage
 from productrecs.engines.copurchase.model import CopurchaseModel
 from productrecs.engines.copurchase.options import CopurchaseOptions
 from productrecs.engines.copurchase.pair_counting import (

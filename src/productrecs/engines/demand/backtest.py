@@ -29,7 +29,7 @@ from productrecs.engines.demand.ensemble import (
     ladder_only,
     pinball_loss,
 )
-from productrecs.engines.demand.features import (
+from productrecs.engines.demand.forecast_features import (
     item_levels,
     mean_amounts,
     own_quantiles,

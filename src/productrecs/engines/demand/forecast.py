@@ -14,7 +14,7 @@ from productrecs.engines.demand.backtest import (
     method_forecasts,
 )
 from productrecs.engines.demand.calibration import sale_classes
-from productrecs.engines.demand.features import item_levels, store_totals
+from productrecs.engines.demand.forecast_features import item_levels, store_totals
 from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.gradient_boosting import (
     BoostingLibraryMissingError,

@@ -12,7 +12,7 @@ import numpy as np
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.demand.bulk_orders import bulk_order_growth
-from productrecs.engines.demand.features import OriginFeatures
+from productrecs.engines.demand.forecast_features import OriginFeatures
 from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.options import HORIZON, QUANTILES, DemandOptions
 

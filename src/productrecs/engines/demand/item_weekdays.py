@@ -12,7 +12,7 @@ import numpy as np
 
 from productrecs.engines.demand.bulk_orders import bulk_order_caps, without_bulk_orders
 from productrecs.engines.demand.demand_series import weekdays
-from productrecs.engines.demand.features import store_profile
+from productrecs.engines.demand.forecast_features import store_profile
 from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK
 

@@ -21,7 +21,7 @@ from productrecs.engines.demand.bulk_orders import (
 )
 from productrecs.engines.demand.calibration import OFTEN, sale_classes
 from productrecs.engines.demand.demand_series import Demand, weekdays
-from productrecs.engines.demand.features import (
+from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,
     own_quantiles,
     sales_rates,

@@ -14,7 +14,7 @@ import numpy as np
 
 from productrecs.engines.demand.closed_days import closed_ahead, closed_days
 from productrecs.engines.demand.demand_series import weekdays
-from productrecs.engines.demand.features import (
+from productrecs.engines.demand.forecast_features import (
     YEAR,
     shrunk_season,
     weekday_factors,

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.cache import BoundedCache
+from productrecs.engines.text.bounded_cache import BoundedCache
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.cache import BoundedCache
+from productrecs.engines.text.bounded_cache import BoundedCache
 from productrecs.engines.text.index_schema import BACKWARDS, COUNT, WORD
 from productrecs.engines.text.tokenizer import is_code
 

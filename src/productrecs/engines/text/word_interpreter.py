@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import tantivy
 from tantivy import Occur
 
-from productrecs.engines.text.cache import BoundedCache
+from productrecs.engines.text.bounded_cache import BoundedCache
 from productrecs.engines.text.compounds import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.compounds import (
     compounds_ending_with,

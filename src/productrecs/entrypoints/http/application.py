@@ -32,7 +32,7 @@ from productrecs.entrypoints.http.pipeline.error_responses import (
     retry_after_of,
 )
 from productrecs.entrypoints.http.pipeline.photo_pool import PhotoPool
-from productrecs.entrypoints.http.pipeline.readiness import Dependencies, Readiness
+from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import (
     CounterMetric,
     GaugeMetric,

@@ -14,7 +14,7 @@ from markdown_it.utils import OptionsDict
 
 from productrecs.features.guides.guide_texts import BASE
 from productrecs.features.guides.highlighting import highlighted
-from productrecs.features.guides.pictures import PICTURES
+from productrecs.features.guides.screenshots import PICTURES
 
 # Stands for the address of the service while a page is rendered: `{base_url}` itself would
 # be taken apart by the lexers of the samples, and escaped in links.

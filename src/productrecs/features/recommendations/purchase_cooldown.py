@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.engines.repurchase import HALF_A_DAY_MS
+from productrecs.engines.buy_again import HALF_A_DAY_MS
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.recipes import Placement
 from productrecs.features.recommendations.request_context import (

@@ -11,7 +11,7 @@ import numpy as np
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType
-from productrecs.engines.repurchase import buy_again, is_habitual_buyer
+from productrecs.engines.buy_again import buy_again, is_habitual_buyer
 from productrecs.features.recommendations.interest_signals import InterestSignal
 from productrecs.features.recommendations.recipes import Placement
 from productrecs.features.recommendations.request import RecommendationRequest

@@ -41,13 +41,13 @@ from productrecs.storage.tables.experiments import experiment_days, explorations
 from productrecs.storage.tables.idempotency import named_calls
 from productrecs.storage.tables.insights import insights
 from productrecs.storage.tables.jobs import jobs
+from productrecs.storage.tables.key_misuse import sightings
 from productrecs.storage.tables.looks import look_pictures, looks
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.pictures import pictures
 from productrecs.storage.tables.purchases import order_receipts, purchase_lines
 from productrecs.storage.tables.ranking import rankers
 from productrecs.storage.tables.search import search_counts, search_rules, synonyms
-from productrecs.storage.tables.sightings import sightings
 from productrecs.storage.tables.uploads import uploads
 from productrecs.storage.tables.widgets import widget_configs
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.feeds import (
-    google_merchant,
+    google_merchant_products,
     magento_products,
     shopify_products,
     woocommerce_products,
@@ -79,7 +79,7 @@ _SIGNS: Final[Mapping[ItemFileFormat, tuple[CsvLayout, frozenset[str]]]] = Mappi
             frozenset({"set", "type", "view", "path", "image", "variations", "online"}),
         ),
         ItemFileFormat.GOOGLE: (
-            google_merchant.LAYOUT,
+            google_merchant_products.LAYOUT,
             frozenset({"link", "image", "group", "type", "category", "sale_dates"}),
         ),
         ItemFileFormat.WOOCOMMERCE: (

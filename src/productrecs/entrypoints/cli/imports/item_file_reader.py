@@ -14,7 +14,7 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     detect_format,
 )
 from productrecs.entrypoints.cli.feeds.offer import FeedProduct, RejectedRow
-from productrecs.entrypoints.cli.feeds.product_files import note_columns, read_products
+from productrecs.entrypoints.cli.feeds.platform_files import note_columns, read_products
 from productrecs.entrypoints.cli.feeds.value_parsing import collect_attributes
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.json_array_reader import JsonArray

@@ -20,7 +20,7 @@ from productrecs.features.looks.hotspot_proposals import (
 )
 from productrecs.features.looks.look import Hotspot, Look, LookError
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.looks.picture_spots import spots_in_picture
+from productrecs.features.looks.spot_detection import spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,

@@ -24,7 +24,7 @@ from productrecs.entrypoints.http.dispatch.exchange import (
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
 from productrecs.entrypoints.http.limits.rate_limits import peer_of
-from productrecs.entrypoints.http.limits.request_queue import RequestQueue
+from productrecs.entrypoints.http.limits.store_request_queues import RequestQueue
 from productrecs.entrypoints.http.pipeline.authentication import (
     DASHBOARD,
     DASHBOARD_PATH,
@@ -40,7 +40,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.entrypoints.http.pipeline.error_responses import ROUTER_CODES
-from productrecs.entrypoints.http.pipeline.readiness import Readiness
+from productrecs.entrypoints.http.pipeline.readiness_checks import Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
 from productrecs.entrypoints.http.routes.widget.config import CACHE_SECONDS, answer_config

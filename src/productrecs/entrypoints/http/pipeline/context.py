@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.limits.rate_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
 from productrecs.entrypoints.http.pipeline.authentication import Caller
 from productrecs.entrypoints.http.pipeline.photo_pool import PhotoPool
-from productrecs.entrypoints.http.pipeline.readiness import Dependencies, Readiness
+from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
 from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog

@@ -43,7 +43,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     FailedRequest,
     build_error_body,
 )
-from productrecs.entrypoints.http.transport.multipart_parser import (
+from productrecs.entrypoints.http.transport.multipart_file_stream import (
     NotMultipartError,
     UploadStalledError,
 )

@@ -47,7 +47,7 @@ from productrecs.entrypoints.http.transport.request_parser import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.limits.request_queue import RequestQueue
+    from productrecs.entrypoints.http.limits.store_request_queues import RequestQueue
 
 FastPathHandler = Callable[[bytes, RequestHead, str], bytes | None]
 

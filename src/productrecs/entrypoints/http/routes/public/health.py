@@ -15,7 +15,7 @@ from productrecs.entrypoints.http.openapi.responses import (
 )
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.error_responses import error_response
-from productrecs.entrypoints.http.pipeline.readiness import CHECKS, Readiness
+from productrecs.entrypoints.http.pipeline.readiness_checks import CHECKS, Readiness
 from productrecs.entrypoints.http.transport.error_body import ErrorCode
 
 router = APIRouter(tags=["public"])

@@ -32,8 +32,8 @@ from productrecs.entrypoints.http.pipeline.request_metrics import (
 from productrecs.entrypoints.http.routes.public.proc_reader import read_process_stats
 from productrecs.storage.backup.copy_database import estimate_copy_size
 from productrecs.storage.job_counts import Backlog, backlogs
+from productrecs.storage.job_outcome_totals import JobOutcome, JobTotals, all_totals
 from productrecs.storage.job_queue import JobState
-from productrecs.storage.job_totals import JobOutcome, JobTotals, all_totals
 from productrecs.training.repository import Freshness, freshness
 
 _log = logging.getLogger(__name__)

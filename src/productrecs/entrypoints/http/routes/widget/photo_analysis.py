@@ -13,7 +13,7 @@ from productrecs.entrypoints.http.openapi.responses import (
 )
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.photo_search import PHOTO
-from productrecs.entrypoints.http.schemas.photos import (
+from productrecs.entrypoints.http.schemas.photo_bodies import (
     PHOTO_LIMIT,
     PhotoBody,
     parse_photo_only,
@@ -22,7 +22,7 @@ from productrecs.entrypoints.http.schemas.photos import (
 from productrecs.entrypoints.http.schemas.product_cards import similar_cards
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.features.looks.photo_analysis import PhotoSpot
-from productrecs.features.looks.picture_spots import spots_in_picture
+from productrecs.features.looks.spot_detection import spots_in_picture
 from productrecs.features.search.request import Hit
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import NotAPictureError

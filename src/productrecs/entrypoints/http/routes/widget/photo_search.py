@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
 )
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
-from productrecs.entrypoints.http.schemas.photos import (
+from productrecs.entrypoints.http.schemas.photo_bodies import (
     PHOTO_LIMIT,
     PhotoSearchBody,
     parse_photo,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
-from productrecs.entrypoints.http.transport.multipart_parser import (
+from productrecs.entrypoints.http.transport.multipart_file_stream import (
     MultipartForm,
     NotMultipartError,
     UploadStalledError,

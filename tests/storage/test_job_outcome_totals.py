@@ -10,6 +10,7 @@ import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.job_counts import backlogs
+from productrecs.storage.job_outcome_totals import JobTotals, all_totals
 from productrecs.storage.job_queue import (
     Job,
     JobQueue,
@@ -17,7 +18,6 @@ from productrecs.storage.job_queue import (
     NewJob,
     RetryPolicy,
 )
-from productrecs.storage.job_totals import JobTotals, all_totals
 
 if TYPE_CHECKING:
     from productrecs.storage.database import Database

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.repurchase import buy_again, is_habitual_buyer
+from productrecs.engines.buy_again import buy_again, is_habitual_buyer
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Items

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from productrecs.entrypoints.http.limits.load_shedding import MIN_SERVED, LoadShedder
-from productrecs.entrypoints.http.limits.request_queue import (
+from productrecs.entrypoints.http.limits.store_request_queues import (
     BATCH_SECONDS,
     MAX_WAIT_SECONDS,
     REJECT_SECONDS,

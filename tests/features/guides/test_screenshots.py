@@ -10,7 +10,7 @@ from PIL import Image
 
 from productrecs.features.guides.guide_texts import guide_source
 from productrecs.features.guides.markdown_html import render_markdown
-from productrecs.features.guides.pictures import PICTURES, read_picture
+from productrecs.features.guides.screenshots import PICTURES, read_picture
 from productrecs.features.guides.table_of_contents import GUIDES
 
 SHOWN = re.compile(r"!\[([^\]]*)\]\(\{base_url\}/docs/([^)]+)\)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from productrecs.engines.text.cache import BoundedCache
+from productrecs.engines.text.bounded_cache import BoundedCache
 
 
 def test_a_full_memory_begins_anew() -> None:

@@ -12,8 +12,12 @@ import sqlalchemy as sa
 from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.entrypoints.http import application
 from productrecs.entrypoints.http.application import create_application
-from productrecs.entrypoints.http.pipeline import readiness
-from productrecs.entrypoints.http.pipeline.readiness import CHECKS, Dependencies, Readiness
+from productrecs.entrypoints.http.pipeline import readiness_checks
+from productrecs.entrypoints.http.pipeline.readiness_checks import (
+    CHECKS,
+    Dependencies,
+    Readiness,
+)
 from productrecs.entrypoints.http.routes.public.health import readiness_of
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.settings import Settings
@@ -158,7 +162,7 @@ def test_a_queue_that_nobody_works_off_is_mentioned(services: Services) -> None:
 def test_readiness_is_told_by_check_and_strictly_on_request(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "MAX_JOB_WAIT_MS", 0)
+    monkeypatch.setattr(readiness_checks, "MAX_JOB_WAIT_MS", 0)
     add_job(services, system_ms() - HOUR_MS)
     own = build_services(services.settings)  # closed by the application
     with Inside(create_application(own, draining=False)) as inside:

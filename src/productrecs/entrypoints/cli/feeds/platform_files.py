@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.entrypoints.cli.feeds import (
-    google_merchant,
+    google_merchant_products,
     magento_products,
     shopify_products,
     woocommerce_columns,
@@ -77,8 +77,8 @@ PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
             magento_products.collect_parents,
         ),
         ItemFileFormat.GOOGLE: PlatformFormat(
-            google_merchant.LAYOUT,
-            google_merchant.read_offer,
+            google_merchant_products.LAYOUT,
+            google_merchant_products.read_offer,
             MappingProxyType({}),
             "title",
         ),
@@ -212,7 +212,7 @@ def _table_rows(file: BinaryIO, written: CsvFormat, on_bytes: OnBytes) -> Iterat
 def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[_Row]:
     names = {
         column: tuple(name.replace("_", "") for name in synonyms)
-        for column, synonyms in google_merchant.LAYOUT.columns.items()
+        for column, synonyms in google_merchant_products.LAYOUT.columns.items()
     }
     known = {name for found in names.values() for name in found}
     for number, item in read_feed(file, on_bytes):
