@@ -81,7 +81,7 @@ def test_before_the_first_run_reports_say_so(
     assert job is not None
     services.queue.extend(job, 0.4)
 
-    assert "40% is done" in shell("report", shop, "forecast")
+    assert "40% done" in shell("report", shop, "forecast")
 
 
 def test_the_doctor_tells_of_a_forecast_that_is_missing_or_old(
