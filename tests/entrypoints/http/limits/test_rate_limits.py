@@ -70,7 +70,7 @@ def test_who_is_refused_hears_when_to_come_again() -> None:
     watch.now = float(refused.value.after)
 
     assert refused.value.after == 4
-    assert told(refused.value.told)["ratelimit"] == '"address";r=0;t=24'
+    assert told(refused.value.header_lines)["ratelimit"] == '"address";r=0;t=24'
     limit.take("a")
 
 

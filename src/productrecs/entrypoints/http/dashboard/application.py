@@ -62,6 +62,12 @@ _MEDIA_TYPES: Final = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
+# Nothing inline, nothing from other hosts.
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data: blob:; font-src 'self'; frame-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 _SAFE_HEADERS: Final = {
     "x-content-type-options": "nosniff",
     # `no-referrer` would make browsers send `Origin: null` with our own forms.
@@ -94,7 +100,7 @@ async def _answer(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
     pairs: list[tuple[str, str]] = []
-    if request.method == "POST" and page is not None and not page.reads_body:
+    if request.method == "POST" and page is not None:
         headers = request.scope["headers"]
         body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
         pairs = _fields(body.decode("utf-8", "replace"))
@@ -168,8 +174,6 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
     handler = page.change if visit.request.method == "POST" else page.show
     if handler is None:
         raise NotFoundError
-    if not page.is_public and visit.user.role < page.may_see:
-        raise RoleError(_needs(page.may_see))
     if visit.request.method == "POST":
         _check_form(visit, page)
     return handler(visit)
@@ -188,8 +192,6 @@ def _check_form(visit: Visit, page: Page) -> None:
     if origin is not None:
         is_ours = is_ours and urlsplit(origin).netloc == headers.get("host", "")
     token = visit.form["csrf"] or headers.get("x-csrf-token", "")
-    if page.reads_body:
-        token = token or visit.query["csrf"]
     cookie = VISITOR if visit.session is None else SESSION
     sent = read_cookie(request.cookies, cookie, visit.base_url)
     if not is_ours or not is_csrf_token(sent, token):
@@ -228,9 +230,8 @@ def _response(request: Request, visit: Visit, reply: Reply) -> Response:
     cookies = dict(reply.cookies)
     if reply.template is not None:
         body = render_page(visit, reply, unquote(flash)).encode()
-        headers.setdefault("content-security-policy", _policy(visit.page))
-        if not visit.page.is_framed:
-            headers["x-frame-options"] = "DENY"
+        headers.setdefault("content-security-policy", _POLICY)
+        headers["x-frame-options"] = "DENY"
         if flash and not visit.is_partial:
             cookies.setdefault(FLASH, None)
         if visit.session is None and SESSION not in cookies:
@@ -243,20 +244,6 @@ def _response(request: Request, visit: Visit, reply: Reply) -> Response:
     for name, value in cookies.items():
         response.headers.append("set-cookie", set_cookie(name, value, visit.base_url))
     return response
-
-
-def _policy(page: Page) -> str:
-    """Return the content security policy: nothing inline, nothing from other hosts.
-
-    Pages that show products take their pictures from where the shop has them.
-    """
-    pictures = " http: https:" if page.shows_pictures else ""
-    framing = "'self'" if page.is_framed else "'none'"
-    return (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        f"img-src 'self' data: blob:{pictures}; font-src 'self'; frame-src 'self'; "
-        f"form-action 'self'; base-uri 'none'; frame-ancestors {framing}"
-    )
 
 
 def _fields(text: str) -> list[tuple[str, str]]:

@@ -12,7 +12,9 @@ from urllib.parse import quote
 from fastapi import Request
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.cookies import FLASH
 from productrecs.entrypoints.http.dashboard.formats import Formats
+from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.services import Services
 from productrecs.storage.database import Database
@@ -20,8 +22,8 @@ from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Rol
 from productrecs.tenancy.accounts.login.sessions import Session
 from productrecs.tenancy.accounts.store import Store
 
-LOGIN_PATH: Final = "/dashboard/login"
-HOME_PATH: Final = "/dashboard"
+LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
+HOME_PATH: Final = DASHBOARD_PATH
 
 
 class NotFoundError(ProductRecsError):
@@ -64,12 +66,8 @@ class Page:
     show: "Handler | None" = None
     change: "Handler | None" = None
     group: Group | None = None  # None: not in the navigation
-    may_see: Role = Role.VIEWER
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
-    reads_body: bool = False  # the handler reads the body itself; the token is `?csrf=`
-    shows_pictures: bool = False  # of products, from the shop's own host
-    is_framed: bool = False  # by the dashboard itself, for a preview
 
 
 class Form:
@@ -86,10 +84,6 @@ class Form:
     def __contains__(self, name: object) -> bool:
         """Return whether the field was sent, as a ticked box is."""
         return any(key == name for key, _ in self._pairs)
-
-    def every(self, name: str) -> list[str]:
-        """Return all values of a field."""
-        return [value for key, value in self._pairs if key == name]
 
     def as_typed(self, name: str) -> str:
         """Return the first value with its blanks: a password's."""
@@ -169,7 +163,7 @@ class Visit:
 
     def redirect(self, path: str, message: str = "") -> Reply:
         """Return a redirect to a page that shows `message` once."""
-        cookies = {"flash": quote(message[:500])} if message else {}
+        cookies = {FLASH: quote(message[:500])} if message else {}
         return Reply(status=303, headers={"location": path}, cookies=cookies)
 
     def refresh_accounts(self) -> None:

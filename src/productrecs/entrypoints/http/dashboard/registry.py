@@ -14,7 +14,6 @@ from productrecs.entrypoints.http.dashboard.pages import (
     register,
     start,
 )
-from productrecs.tenancy.accounts.login.dashboard_user import Role
 
 PAGES: Final[tuple[Page, ...]] = (
     *home.PAGES,
@@ -28,9 +27,9 @@ BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page 
 _ORDER: Final = tuple(Group)
 
 
-def navigation(role: Role) -> Iterator[tuple[Group, list[Page]]]:
-    """Yield each group of the navigation with the pages that a role may see."""
-    shown = [page for page in PAGES if page.group is not None and role >= page.may_see]
+def navigation() -> Iterator[tuple[Group, list[Page]]]:
+    """Yield each group of the navigation with its pages."""
+    shown = [page for page in PAGES if page.group is not None]
     shown.sort(key=lambda page: _ORDER.index(page.group or Group.OVERVIEW))
     for group, pages in groupby(shown, key=lambda page: page.group or Group.OVERVIEW):
         yield group, list(pages)

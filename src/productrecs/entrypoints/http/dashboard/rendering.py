@@ -30,7 +30,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "title": visit.page.title,
         "store": visit.known_store,
         "user": user,
-        "navigation": [] if user is None else list(navigation(user.role)),
+        "navigation": [] if user is None else list(navigation()),
         "fmt": visit.formats,
         "now_ms": visit.now_ms,
         "flash": flash,

@@ -103,10 +103,9 @@ def admit(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admissio
     admission = Admission()
     try:
         _decide(admission, context, pressure, arrival)
-    except TooManyRequestsError as error:
-        admission.limits = (*admission.limits, *error.told)
-        admission.refusal = error.with_traceback(None)
     except ProductRecsError as error:
+        if isinstance(error, TooManyRequestsError):
+            admission.limits = (*admission.limits, *error.header_lines)
         # Without its traceback, which refers to this frame: a cycle for each refusal.
         admission.refusal = error.with_traceback(None)
     return admission

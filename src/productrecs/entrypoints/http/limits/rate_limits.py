@@ -34,14 +34,16 @@ HeaderLine = tuple[bytes, bytes]  # of a reply's headers
 class TooManyRequestsError(ProductRecsError):
     """A caller is over its rate limit, and may call again `after` seconds.
 
-    `told` are the headers of the reply.
+    `header_lines` are the RateLimit headers of the reply.
     """
 
-    def __init__(self, message: str, after: int, told: Sequence[HeaderLine] = ()) -> None:
+    def __init__(
+        self, message: str, after: int, header_lines: Sequence[HeaderLine] = ()
+    ) -> None:
         """Keep what the reply says."""
         super().__init__(message)
         self.after = after
-        self.told = told
+        self.header_lines = header_lines
 
 
 class BucketLevel(NamedTuple):
