@@ -18,6 +18,8 @@ from productrecs.tenancy.accounts.login.passwords import hash_password
 from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from tests.support.uploads import BOUNDARY
+from tests.support.uploads import part as form_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +74,24 @@ class Member:
         """Send fields as they are."""
         body = urlencode(fields).encode()
         return self._ask("POST", path, body, {**_FORM, **(headers or {})})
+
+    def send_file(
+        self, path: str, content: bytes, name: str, *, page: str, **fields: str
+    ) -> Reply:
+        """Send a form with a file and the token of `page`."""
+        token = _TOKEN.search(self.get(page).body.decode())
+        sent = {"csrf": token[1] if token else "", **fields}
+        return self.send_parts(
+            path,
+            *(form_part(value.encode(), key, None) for key, value in sent.items()),
+            form_part(content, "file", name),
+        )
+
+    def send_parts(self, path: str, *parts: bytes) -> Reply:
+        """Send the parts of a multipart form as they are."""
+        kind = {"content-type": f"multipart/form-data; boundary={BOUNDARY}"}
+        body = b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+        return self._ask("POST", path, body, {**kind, "content-length": str(len(body))})
 
     def log_in(self, name: str, password: str = PASSWORD) -> Reply:
         """Log in."""

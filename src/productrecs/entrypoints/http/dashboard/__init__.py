@@ -15,6 +15,9 @@ works without them. A page is one module in `pages`, one template, and one line 
         Page("/dashboard/example", "Example", show, save, group=Group.ANALYSE),
     )
 
+A page with `file_limit` takes a form of type multipart/form-data whose file is `file`, and
+hands it over as `visit.file`. The CSRF field stands before the file in such a form.
+
 Handlers run in threads, so they may block: they call features and use cases directly.
 `application.py` has checked the session, the role and the CSRF token before. A handler acts
 on `visit.store` only; an id that is not this store's raises `NotFoundError`. An expected

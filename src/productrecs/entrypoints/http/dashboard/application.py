@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import secrets
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fastapi import FastAPI, Request, Response
@@ -17,6 +19,10 @@ from productrecs.entrypoints.http.dashboard.cookies import (
     VISITOR,
     read_cookie,
     set_cookie,
+)
+from productrecs.entrypoints.http.dashboard.file_forms import (
+    declared_length,
+    received_form,
 )
 from productrecs.entrypoints.http.dashboard.page import (
     LOGIN_PATH,
@@ -42,6 +48,7 @@ from productrecs.entrypoints.http.routes.public.html_response import (
     cacheable_response,
 )
 from productrecs.entrypoints.http.transport.request_body import read_body
+from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 from productrecs.tenancy.accounts.login.sessions import Session, resume_session
 from productrecs.tenancy.accounts.store import Store
@@ -51,6 +58,7 @@ if TYPE_CHECKING:
 
     from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 
+_Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
 FORM_LIMIT: Final = 512 << 10
@@ -68,6 +76,7 @@ _POLICY: Final = (
     "img-src 'self' data: blob:; font-src 'self'; frame-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+_FOREIGN: Final = "This form is too old or came from another site. Open the page again."
 _SAFE_HEADERS: Final = {
     "x-content-type-options": "nosniff",
     # `no-referrer` would make browsers send `Origin: null` with our own forms.
@@ -101,40 +110,61 @@ async def _answer(request: Request) -> Response:
     page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
     pairs: list[tuple[str, str]] = []
     if request.method == "POST" and page is not None:
+        if page.file_limit:
+            return await _answer_upload(request, page)
         headers = request.scope["headers"]
         body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
         pairs = _fields(body.decode("utf-8", "replace"))
-    query = Form(_fields(request.scope["query_string"].decode("latin-1")))
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(
-        exchange.context.dashboard_pool, _respond, request, page, query, Form(pairs)
-    )
+    return await _run(exchange, lambda: _respond(_visit_of(request, page, pairs), page))
 
 
-def _respond(request: Request, page: Page | None, query: Form, form: Form) -> Response:
-    """Check who asks, let the page answer, and put its reply on the wire."""
+async def _answer_upload(request: Request, page: Page) -> Response:
+    """Take a form with a file, nothing being read before it is known who sends it."""
     exchange: RequestContext = request.scope["productrecs"]
-    base_url = base_url_of(request)
-    visit = _visit_of(exchange.context, request, page, query, form, base_url)
+    visit = await _run(exchange, lambda: _visit_of(request, page, []))
+    if visit.session is None:
+        return _response(visit, _to_login(visit))
     try:
-        return _response(request, visit, _handle(visit, page))
+        _check_sender(visit, page)
+        folder = UploadFolder(visit.services.uploads)
+        with folder.turn(visit.store.store_id, declared_length(request)):
+            async with received_form(request, folder, page.file_limit) as form:
+                await form.receive_fields()
+                _check_token(replace(visit, form=Form(form.fields)))
+                file = await form.receive_file()
+                whole = replace(visit, form=Form(form.fields), file=file)
+                return await _run(exchange, lambda: _respond(whole, page))
+    except ProductRecsError as refusal:
+        error = refusal
+        return await _run(exchange, lambda: _response(visit, _refusal(visit, error)))
+
+
+async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Result:
+    """Return the result of what may block, from a thread of the dashboard's own."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(exchange.context.dashboard_pool, work)
+
+
+def _respond(visit: Visit, page: Page | None) -> Response:
+    """Check who asks, let the page answer, and put its reply on the wire."""
+    try:
+        return _response(visit, _handle(visit, page))
     except (ProductRecsError, RequestValidationError) as error:
-        reply = render_error(visit, _status_of(error), str(error))
+        reply = _refusal(visit, error)
     except Exception:
-        _log.exception("request failed", extra={"path": request.url.path})
+        _log.exception("request failed", extra={"path": visit.request.url.path})
         message = "Something went wrong here. It was logged; try again in a moment."
         reply = render_error(visit, 500, message)
-    return _response(request, visit, reply)
+    return _response(visit, reply)
 
 
-def _visit_of(
-    context: "Context",
-    request: Request,
-    page: Page | None,
-    query: Form,
-    form: Form,
-    base_url: str,
-) -> Visit:
+def _refusal(visit: Visit, error: Exception) -> Reply:
+    return render_error(visit, _status_of(error), str(error))
+
+
+def _visit_of(request: Request, page: Page | None, pairs: list[tuple[str, str]]) -> Visit:
+    exchange: RequestContext = request.scope["productrecs"]
+    context, base_url = exchange.context, base_url_of(request)
     session, store = _session_of(context, request.cookies, base_url)
     token = session.token if session else ""
     secret = token or read_cookie(request.cookies, VISITOR, base_url)
@@ -144,8 +174,8 @@ def _visit_of(
         page=page or Page(request.url.path, "Not found", is_public=True),
         base_url=base_url,
         client=address_of_client(peer_of(request.scope), dict(request.scope["headers"])),
-        query=query,
-        form=form,
+        query=Form(_fields(request.scope["query_string"].decode("latin-1"))),
+        form=Form(pairs),
         session=session,
         known_store=store,
         csrf_secret=secret or secrets.token_urlsafe(24),
@@ -175,30 +205,40 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
     if handler is None:
         raise NotFoundError
     if visit.request.method == "POST":
-        _check_form(visit, page)
+        _check_sender(visit, page)
+        _check_token(visit)
     return handler(visit)
 
 
-def _check_form(visit: Visit, page: Page) -> None:
+def _check_sender(visit: Visit, page: Page) -> None:
     """Pass, if a change comes from our own page, and from who may make it.
 
     Raises:
         ForeignFormError: when it comes from elsewhere.
         RoleError: when the user may only look.
     """
-    headers, request = visit.request.headers, visit.request
+    headers = visit.request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     is_ours = site in {None, "same-origin", "none"}
     if origin is not None:
         is_ours = is_ours and urlsplit(origin).netloc == headers.get("host", "")
-    token = visit.form["csrf"] or headers.get("x-csrf-token", "")
-    cookie = VISITOR if visit.session is None else SESSION
-    sent = read_cookie(request.cookies, cookie, visit.base_url)
-    if not is_ours or not is_csrf_token(sent, token):
-        message = "This form is too old or came from another site. Open the page again."
-        raise ForeignFormError(message)
+    if not is_ours:
+        raise ForeignFormError(_FOREIGN)
     if not page.is_public and visit.user.role < page.may_change:
         raise RoleError(_needs(page.may_change))
+
+
+def _check_token(visit: Visit) -> None:
+    """Pass, if a form has a token of this session, or of this visitor.
+
+    Raises:
+        ForeignFormError: when it has none.
+    """
+    token = visit.form["csrf"] or visit.request.headers.get("x-csrf-token", "")
+    cookie = VISITOR if visit.session is None else SESSION
+    sent = read_cookie(visit.request.cookies, cookie, visit.base_url)
+    if not is_csrf_token(sent, token):
+        raise ForeignFormError(_FOREIGN)
 
 
 def _needs(role: Role) -> str:
@@ -224,7 +264,8 @@ def _client_status(status: int) -> int:
     return 400 if status == 500 else status  # noqa: PLR2004 - HTTP
 
 
-def _response(request: Request, visit: Visit, reply: Reply) -> Response:
+def _response(visit: Visit, reply: Reply) -> Response:
+    request = visit.request
     body, flash = reply.body, read_cookie(request.cookies, FLASH, visit.base_url)
     headers = {**_SAFE_HEADERS, **reply.headers}
     cookies = dict(reply.cookies)

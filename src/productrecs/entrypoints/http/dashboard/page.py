@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import quote
 
@@ -68,6 +69,7 @@ class Page:
     group: Group | None = None  # None: not in the navigation
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
+    file_limit: int = 0  # bytes of the one file that its form may send as `file`
 
 
 class Form:
@@ -90,6 +92,18 @@ class Form:
         return next((value for key, value in self._pairs if key == name), "")
 
 
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """The file of a form: it is deleted after the handler, unless that moves it.
+
+    `name` is what the sender calls it: for people to read, never part of a path.
+    """
+
+    path: Path
+    name: str
+    size: int
+
+
 @dataclass(frozen=True)
 class Visit:
     """One request for a page: the session's store, what was sent, and ways to answer."""
@@ -104,6 +118,7 @@ class Visit:
     session: Session | None
     known_store: Store | None
     csrf_secret: str
+    file: SentFile | None = None  # None: none was chosen
 
     @property
     def services(self) -> Services:

@@ -53,7 +53,9 @@ class MultipartForm:
             BodyError: when the content type tells no boundary.
         """
         self.waiting = 0
+        self.file_name: str | None = None  # None: no file has begun
         self._name = name
+        self._fields: list[tuple[bytes, bytearray]] = []
         self._pieces: list[bytes] = []
         self._parts = 0
         self._others = 0
@@ -95,7 +97,15 @@ class MultipartForm:
         self._pieces, self.waiting = [], 0
         return taken
 
-    def finish(self) -> None:
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The fields that came so far, beside the file."""
+        return [
+            (name.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
+            for name, value in self._fields
+        ]
+
+    def finish(self, *, needs_file: bool = True) -> None:
         """Check that the body was a whole form with its file.
 
         Raises:
@@ -103,7 +113,7 @@ class MultipartForm:
         """
         if not self._ended:
             raise _malformed("the form ends before its last boundary")
-        if not self._found:
+        if needs_file and not self._found:
             message = f"the form has no part named {self._name!r} with the CSV"
             raise BodyError([Problem(("body", self._name), message, "missing")])
 
@@ -131,6 +141,7 @@ class MultipartForm:
         options = parse_options_header(disposition)[1]
         named = options.get(b"name") == self._name.encode()
         if not named and b"filename" not in options:
+            self._fields.append((options.get(b"name", b""), bytearray()))
             return
         if not named or self._found:
             raise self._unfit(
@@ -140,6 +151,7 @@ class MultipartForm:
         if coding not in _PLAIN:
             message = "send the file without Content-Transfer-Encoding"
             raise EncodedBodyError(message)
+        self.file_name = options.get(b"filename", b"").decode("utf-8", "replace")
         self._found = self._in_file = True
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
@@ -151,6 +163,7 @@ class MultipartForm:
         if self._others > FIELDS_LIMIT:
             message = f"the form's other fields may have at most {FIELDS_LIMIT} bytes"
             raise BodyTooLargeError(message)
+        self._fields[-1][1].extend(data[start:end])
 
     def _on_end(self) -> None:
         self._ended = True
