@@ -1,0 +1,101 @@
+"""Dashboard calls: how the tests of access call each page, with one store's ids.
+
+A page needs no line here: what it reads of a query or a form is found in its module. A
+name that no page read before must be declared in `PARAMETERS`: which id of a store it
+takes, or a plain value. Where one page needs other values for a name, or reads names that
+a text search cannot find, `CALLS` says so by its path.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from productrecs.entrypoints.http.dashboard.page import Page
+    from tests.support.filled_store import Filled
+
+# By the name that a page reads: the kind of id (`Filled.ids`) that it takes.
+IDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "item": "item",
+        "item_id": "item",
+        "category": "category",
+        "customer": "customer",
+        "look": "look",
+        "order": "order",
+        "origin": "origin",
+        "q": "query",
+        "query": "query",
+        "rule": "rule",
+        "rule_id": "rule",
+        "upload": "upload",
+        "upload_id": "upload",
+        "user": "user",
+        "user_id": "user",
+    }
+)
+# Names that take no id.
+PLAIN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "csrf": "",
+        "currency": "EUR",
+        "domain": "new.example",
+        "email": "anna@new.example",
+        "name": "anna@new.example",
+        "next": "",
+        "password": "a new password",
+        "token": "",
+    }
+)
+# By path: the names of one page that mean something else there, or are computed.
+CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {"/dashboard/register": {"timezone": "", "language": ""}}
+)
+_READ: Final = re.compile(
+    r"\b(?:query|form)(?:\[|\.\w+\()\s*\"(\w+)\""
+    r"|\"(\w+)\" (?:not )?in visit\.(?:query|form)"
+)
+_COMPUTED: Final = re.compile(r"\b(?:query|form)(?:\[|\.\w+\()\s*[^\s\"]")
+
+
+def names_read(page: Page) -> set[str]:
+    """Return the names that the module of a page reads of queries and forms."""
+    return {one or other for one, other in _READ.findall(_source(page))}
+
+
+def undeclared(page: Page) -> set[str]:
+    """Return what a page reads that nobody declared."""
+    declared = {*IDS, *PLAIN, *CALLS.get(page.path, {})}
+    found = names_read(page) - declared
+    if _COMPUTED.search(_source(page)) and page.path not in CALLS:
+        found.add("a name that is computed")
+    return found
+
+
+def fields_of(page: Page, filled: Filled) -> dict[str, str]:
+    """Return what a page is sent to name things of a store."""
+    ids = {
+        name: filled.ids[kind]
+        for name, kind in IDS.items()
+        if kind in filled.ids and name in names_read(page)
+    }
+    plain = {name: text for name, text in PLAIN.items() if name in names_read(page)}
+    return {**plain, **ids, **CALLS.get(page.path, {})}
+
+
+def address_of(page: Page, filled: Filled) -> str:
+    """Return a page's address with one store's ids in its query."""
+    fields = {name: text for name, text in fields_of(page, filled).items() if text}
+    return f"{page.path}?{urlencode(fields)}" if fields else page.path
+
+
+def _source(page: Page) -> str:
+    handlers: list[Callable[..., object] | None] = [page.show, page.change]
+    modules = [inspect.getmodule(one) for one in handlers if one is not None]
+    return "\n".join(inspect.getsource(one) for one in modules if one is not None)

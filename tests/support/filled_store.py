@@ -1,0 +1,253 @@
+"""Filled store: texts of the test's choice in every field that a store can hold.
+
+`fill` writes through the API and the editors, as a merchant, a plugin or a shopper would;
+where a field refuses a text it holds nothing of it, and `Filled.held` counts what it took.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from productrecs.core.clock import iso
+from productrecs.core.errors import ProductRecsError
+from productrecs.features.looks.look import Hotspot, LookContent
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.features.widgets.widget_config import ConfigChange
+from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
+from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.records.searches.repository import SearchCount, SearchCountRepository
+from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
+from productrecs.tenancy.accounts.login.dashboard_user import (
+    DashboardUser,
+    Role,
+    normalise_email,
+)
+from productrecs.tenancy.accounts.login.passwords import hash_password
+from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    change_origins,
+    register_store,
+)
+from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from tests.support.dashboard import PASSWORD
+from tests.support.service import Account, Merchant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from productrecs.core.clock import Clock
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+    from tests.support.service import Asking
+
+_BOX: Final = (0.1, 0.1, 0.5, 0.5)
+_TODAY: Final = 10  # letters of a date
+_UPLOAD: Final = "multipart/form-data; boundary=cut"
+
+
+@dataclass
+class Filled:
+    """A store with texts in it, and the ids of what holds them."""
+
+    database: Database
+    clock: Clock
+    store: Store
+    merchant: Merchant
+    ids: dict[str, str] = field(default_factory=dict)  # by kind: the first of it
+    held: Counter[str] = field(default_factory=Counter)  # texts taken, by field
+
+
+def open_store(database: Database, clock: Clock, client: Asking, domain: str) -> Filled:
+    """Register a store whose owner is `owner@DOMAIN`; nothing is in it yet."""
+    wanted = Registration(
+        domain, f"owner@{domain}", PASSWORD, DEFAULT_PLANS["unlimited"], {}
+    )
+    store, secret = register_store(database, wanted, clock)
+    account = Account(store.store_id, domain, store.publishable_key, secret)
+    return Filled(database, clock, store, Merchant(account, client))
+
+
+def fill(filled: Filled, texts: Sequence[str]) -> Filled:
+    """Put every text into every field; return what it was given."""
+    for writer in (_items, _orders, _events, _rules, _search, _looks, _users, _others):
+        writer(filled, texts)
+    return filled
+
+
+def _send(
+    filled: Filled, name: str, all_: Sequence[Mapping[str, object]], push: str
+) -> None:
+    """Send a batch; one by one where it is refused as a whole."""
+    send = getattr(filled.merchant, push)
+    for start in range(0, len(all_), 100):
+        batch = all_[start : start + 100]
+        if send(*batch).status < http.HTTPStatus.BAD_REQUEST:
+            filled.held[name] += len(batch)
+            continue
+        for one in batch:
+            taken = send(one).status < http.HTTPStatus.BAD_REQUEST
+            filled.held[name] += taken
+
+
+def _items(filled: Filled, texts: Sequence[str]) -> None:
+    plain = [
+        {
+            "id": f"{filled.store.domain}-item-{number}",
+            "price": 10 + number,
+            "stock_qty": 1,
+            "title": text,
+            "description": text,
+            "categories": [text],
+            "product_url": text,
+            "image_url": text,
+        }
+        for number, text in enumerate(texts)
+    ]
+    filled.ids["item"] = str(plain[0]["id"])
+    filled.ids["category"] = texts[0]
+    _send(filled, "items", plain, "push")
+    named = [{"id": text, "sku": text, "title": text, "price": 5} for text in texts]
+    _send(filled, "item ids", named, "push")
+
+
+def _orders(filled: Filled, texts: Sequence[str]) -> None:
+    item = filled.ids["item"]
+    for text in texts:
+        reply = filled.merchant.order(
+            text, {"item_id": item, "quantity": 1, "price": 9}, user_id=text
+        )
+        filled.held["orders"] += reply.status < http.HTTPStatus.BAD_REQUEST
+    filled.ids |= {"order": texts[0], "customer": texts[0]}
+
+
+def _events(filled: Filled, texts: Sequence[str]) -> None:
+    item = filled.ids["item"]
+    who = [{"user_id": text, "session_id": text} for text in texts]
+    sent: list[Mapping[str, object]] = []
+    for text, one in zip(texts, who, strict=True):
+        listed = {"widget": text, "source": text, "position": 1}
+        sent += [
+            {"event": "detail-page-view", "item_id": item, **one},
+            {"event": "detail-page-view", "item_id": text, **one},
+            {"event": "category-view", "item_id": text, **one},
+            {"event": "metadata-pref", "item_id": text, **one},
+            {"event": "search-pref", "search_query": text, **one},
+            {"event": "rec-click", "item_id": item, **listed, **one},
+            {"event": "add-to-cart", "item_id": item, **listed, **one},
+            {"event": "rec-impression", "item_ids": [item], "widget": text, **one},
+        ]
+    _send(filled, "events", sent, "track")
+
+
+def _rules(filled: Filled, texts: Sequence[str]) -> None:
+    for text in texts:
+        editor = RuleEditor(filled.database, filled.store, filled.clock, text)
+        target = RuleTarget(items=(text,), categories=(text,))
+        content = RuleContent(RuleAction.BOOST, target, name=text)
+        with contextlib.suppress(ProductRecsError):
+            filled.ids.setdefault("rule", str(editor.add(content).rule_id))
+            filled.held["rules"] += 1
+
+
+def _search(filled: Filled, texts: Sequence[str]) -> None:
+    editor = SearchRuleEditor(filled.database, filled.store, filled.clock)
+    for number, text in enumerate(texts):
+        pin = SearchRule(SearchRuleAction.PIN, text, (text,))
+        away = SearchRule(SearchRuleAction.REDIRECT, f"away {number}", address=text)
+        with contextlib.suppress(ProductRecsError):
+            filled.ids.setdefault("synonym", str(editor.add_synonym(text, "sofa")[0]))
+            filled.held["synonyms"] += 1
+        for rule in (pin, away):
+            with contextlib.suppress(ProductRecsError):
+                filled.ids.setdefault("search_rule", str(editor.add_rule(rule)[0]))
+                filled.held["search rules"] += 1
+    # What the counter of searches stores once somebody stayed with a search.
+    today = _day(filled)
+    count = SearchCount("", 3, 2, 3, frozenset())
+    with filled.database.transaction() as transaction:
+        counts = {
+            f"q{number}": count._replace(text=text) for number, text in enumerate(texts)
+        }
+        SearchCountRepository(transaction, filled.store.store_id).add(today, counts)
+    filled.ids["query"] = texts[0]
+
+
+def _day(filled: Filled) -> str:
+    return iso(filled.clock())[:_TODAY]
+
+
+def _looks(filled: Filled, texts: Sequence[str]) -> None:
+    editor = LookEditor(filled.database, filled.store, filled.clock)
+    item = filled.ids["item"]
+    for text in texts:
+        spots = (Hotspot(text[:100], _BOX, item),)
+        content = LookContent(item, "/look.jpg", text[:200], spots)
+        for one in (content, replace(content, image_url=text), replace(content, title="")):
+            with contextlib.suppress(ProductRecsError):
+                made = editor.add([one], publish=True)[0]
+                filled.ids.setdefault("look", str(made.look_id))
+                filled.held["looks"] += 1
+
+
+def _users(filled: Filled, texts: Sequence[str]) -> None:
+    store_id, hashed = filled.store.store_id, hash_password(PASSWORD)
+    for number, text in enumerate(texts):
+        with contextlib.suppress(ProductRecsError):
+            email = normalise_email(f"{''.join(text.split())[:50]}@a.example")
+            user = DashboardUser(store_id, f"user{number}", email, Role.VIEWER, hashed)
+            with filled.database.transaction() as transaction:
+                UserRepository(transaction, store_id).add(user, filled.clock())
+            filled.ids.setdefault("user", user.user_id)
+            filled.held["users"] += 1
+
+
+def _others(filled: Filled, texts: Sequence[str]) -> None:
+    """Fill origins, widgets, key misuse, and the errors of an import."""
+    store_id: StoreId = filled.store.store_id
+    now_ms = filled.clock()
+    for number, text in enumerate(texts):
+        for origin in (text, f"https://{text}"):
+            with contextlib.suppress(ProductRecsError, ValueError):
+                change_origins(filled.database, filled.store, add=[origin])
+                filled.held["origins"] += 1
+        settings = {"title": text, "cta_text": text, "accent_color": text, text[:60]: text}
+        change = ConfigChange(settings=settings, custom_css=text)
+        kind = ("recs", "fbt", "cart", "search", f"own{number % 20}")[number % 5]
+        with (
+            contextlib.suppress(ProductRecsError),
+            filled.database.transaction() as transaction,
+        ):
+            WidgetRepository(transaction, store_id).change(kind, change, now_ms)
+            filled.held["widgets"] += 1
+    seen = [
+        KeyMisuse(store_id, kind, text, now_ms) for text in texts for kind in MisuseKind
+    ]
+    with filled.database.transaction() as transaction:
+        KeyMisuseRepository(transaction, store_id).add(seen)
+    filled.ids["origin"] = "https://origin.example"
+    lines = [f"{_quoted(text)},{_quoted(text)},never,x" for text in texts]
+    table = "\n".join(["order_id,item_id,date,quantity", *lines])
+    name = texts[0].replace('"', "'").replace("\r", "").replace("\n", "")
+    part = (
+        f'--cut\r\ncontent-disposition: form-data; name="file"; filename="{name}"\r\n'
+        f"content-type: text/csv\r\n\r\n{table}\r\n--cut--\r\n"
+    ).encode("utf-8", "replace")
+    sent = filled.merchant.server | {"content-type": _UPLOAD}
+    reply = filled.merchant.client.ask("POST", "/orders/upload", part, sent)
+    if reply.status < http.HTTPStatus.BAD_REQUEST:
+        filled.ids["upload"] = str(reply.json.get("upload_id", ""))
+        filled.held["uploads"] += 1
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""').replace("\n", " ").replace("\r", " ") + '"'
