@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.looks.look import Hotspot, LookContent
+from productrecs.features.looks.look import Hotspot, LookContent, checked_look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
@@ -189,26 +189,31 @@ def _day(filled: Filled) -> str:
 def _looks(filled: Filled, texts: Sequence[str]) -> None:
     editor = LookEditor(filled.database, filled.store, filled.clock)
     item = filled.ids["item"]
+    plain = []
     for text in texts:
         spots = (Hotspot(text[:100], _BOX, item),)
         content = LookContent(item, "/look.jpg", text[:200], spots)
-        for one in (content, replace(content, image_url=text), replace(content, title="")):
-            with contextlib.suppress(ProductRecsError):
-                made = editor.add([one], publish=True)[0]
-                filled.ids.setdefault("look", str(made.look_id))
-                filled.held["looks"] += 1
+        with contextlib.suppress(ProductRecsError):
+            plain.append(checked_look(content))
+        with contextlib.suppress(ProductRecsError):
+            editor.add([replace(content, image_url=text)], publish=True)
+            filled.held["look pictures"] += 1
+    made = editor.add(plain, publish=True)
+    filled.ids["look"] = str(made[0].look_id)
+    filled.held["looks"] += len(made)
 
 
 def _users(filled: Filled, texts: Sequence[str]) -> None:
     store_id, hashed = filled.store.store_id, hash_password(PASSWORD)
-    for number, text in enumerate(texts):
-        with contextlib.suppress(ProductRecsError):
-            email = normalise_email(f"{''.join(text.split())[:50]}@a.example")
-            user = DashboardUser(store_id, f"user{number}", email, Role.VIEWER, hashed)
-            with filled.database.transaction() as transaction:
-                UserRepository(transaction, store_id).add(user, filled.clock())
-            filled.ids.setdefault("user", user.user_id)
-            filled.held["users"] += 1
+    filled.ids["user"] = "user0"
+    with filled.database.transaction() as transaction:
+        users = UserRepository(transaction, store_id)
+        for number, text in enumerate(texts):
+            with contextlib.suppress(ProductRecsError):
+                email = normalise_email(f"{number}{''.join(text.split())[:50]}@a.example")
+                user = DashboardUser(store_id, f"user{number}", email, Role.VIEWER, hashed)
+                users.add(user, filled.clock())
+                filled.held["users"] += 1
 
 
 def _others(filled: Filled, texts: Sequence[str]) -> None:
