@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # By the name that a page reads: the kind of id (`Filled.ids`) that it takes.
 IDS: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "id": "item",
         "item": "item",
         "item_id": "item",
         "category": "category",
@@ -49,7 +50,9 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "email": "anna@new.example",
         "name": "anna@new.example",
         "next": "",
+        "page": "2",
         "password": "a new password",
+        "show": "shown",
         "token": "",
     }
 )

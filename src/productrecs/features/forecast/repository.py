@@ -133,6 +133,11 @@ class ForecastRepository:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _read(row)
 
+    def items(self, item_ids: Sequence[str]) -> list[ItemForecast]:
+        """Return those of a few items that are in the catalog, with their forecasts."""
+        query = self._items().where(items.c.item_id.in_(item_ids))
+        return [_read(row) for row in self._connection.execute(query).mappings()]
+
     def stocked(self) -> StockedItems:
         """Return every item of the catalog that was forecast."""
         rows = raw_connection(self._connection).all(_STOCKED, (self._store_id,))

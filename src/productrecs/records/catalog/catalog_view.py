@@ -74,6 +74,7 @@ class CatalogView:
         self._newest: tuple[int, npt.NDArray[np.int64]] = (-1, np.zeros(0, np.int64))
         self._narrowest = (-1, NarrowestCategories(self.categories, self.members))
         self._masks: dict[bool, tuple[int, int, int, Mask]] = {}
+        self._present: tuple[int, Mask] = (-1, np.zeros(0, np.bool_))
 
     def __len__(self) -> int:
         """Return how many item numbers the view covers, shown or not."""
@@ -125,6 +126,14 @@ class CatalogView:
         until = int(later.min()) if len(later) else _FOREVER
         self._masks[hide_sold_out] = (version, now_ms, until, mask)
         return mask
+
+    def present(self) -> Mask:
+        """Return, per item number, whether the catalog has it, shown or not; read-only."""
+        if self._present[0] != self.version:
+            version, size = self.version, len(self.ids)
+            known = (one is not None for one in self.ids)
+            self._present = (version, np.fromiter(known, np.bool_, size))
+        return self._present[1]
 
     def why_hidden(
         self, number: int, now_ms: int, *, hide_sold_out: bool

@@ -74,6 +74,18 @@ class CatalogRepository:
                 found[str(item_id)] = bool(present)
         return found
 
+    def changed_at(self, item_ids: Iterable[str]) -> dict[str, int]:
+        """Return when each of these ids was last changed by a push (UTC ms)."""
+        wanted, found = list(dict.fromkeys(item_ids)), dict[str, int]()
+        for start in range(0, len(wanted), _CHUNK):
+            query = sa.select(items.c.item_id, items.c.updated_at).where(
+                items.c.store_id == self._store_id,
+                items.c.item_id.in_(wanted[start : start + _CHUNK]),
+            )
+            for item_id, moment in self._transaction.execute(query):
+                found[str(item_id)] = int(moment)
+        return found
+
     def page(self, after_number: int, limit: int) -> list[StoredItem]:
         """Return up to `limit` items of the catalog with a number above `after_number`."""
         query = (

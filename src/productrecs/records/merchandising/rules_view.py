@@ -67,6 +67,18 @@ class RulesView:
             self._rules, self._seq = rules, rules_seq
             self._settle(now_ms)
 
+    def preview(self, reader: RawReader, rules: Iterable[Rule], now_ms: int) -> "RulesView":
+        """Return a view of other rules for the same catalog, as of now; it follows nothing.
+
+        Titles are read where the rules ask for words that no rule of this view asks for.
+        """
+        view = RulesView(self._store_id, self._zone, self._catalog)
+        view._rules = tuple(rules)
+        wanted = {frozenset(rule.content.target.title_words) for rule in view._rules}
+        view._titles = self._titles.widened(reader, {words for words in wanted if words})
+        view._settle(now_ms)
+        return view
+
     def _settle(self, now_ms: int) -> None:
         made_of = (self._rules, self._titles.matches, self._catalog.version)
         is_same = all(a is b for a, b in zip(made_of, self._made_of, strict=True))

@@ -48,6 +48,17 @@ class TitleMatcher:
             self._apply(changed)
             self._seq = max([catalog_seq, *(one.change_seq for one in changed)])
 
+    def widened(self, reader: RawReader, phrases: set[Words]) -> "TitleMatcher":
+        """Return a matcher for `phrases` as of now, reading for those unknown here."""
+        known = self.matches
+        other = TitleMatcher(self._store_id)
+        missing = phrases - known.keys()
+        if missing:
+            other._read_all(reader, missing)
+        kept = {words: known[words] for words in phrases & known.keys()}
+        other.matches = {**other.matches, **kept}
+        return other
+
     def _read_all(self, reader: RawReader, wanted: set[Words]) -> None:
         found: dict[Words, list[int]] = {words: [] for words in wanted}
         for page in read_titles(reader, self._store_id):

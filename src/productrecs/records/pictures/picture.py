@@ -73,6 +73,15 @@ class PictureFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class PictureStatus:
+    """How far one item's picture has come; `is_indexed` once it can be found."""
+
+    state: PictureState
+    reason: str | None
+    is_indexed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PictureProgress:
     """How far a store's pictures follow its catalog, and which visual model serves."""
 

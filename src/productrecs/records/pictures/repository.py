@@ -16,6 +16,7 @@ from productrecs.records.pictures.picture import (
     PictureFailure,
     PictureProgress,
     PictureState,
+    PictureStatus,
     unpack_descriptor,
 )
 from productrecs.storage.dialects import upsert
@@ -312,6 +313,20 @@ class PictureRepository:
         )
         found = dict(tuple(row) for row in self._transaction.execute(query))
         return PictureCounts(*(int(found.get(state, 0)) for state in _ORDER))
+
+    def status_of(self, numbers: Sequence[int]) -> dict[int, PictureStatus]:
+        """Return how far the pictures of a few items have come, by number."""
+        columns = pictures.c
+        query = sa.select(
+            columns.number,
+            columns.state,
+            columns.reason,
+            columns.descriptor.is_not(None),
+        ).where(columns.store_id == self._store_id, columns.number.in_(numbers))
+        return {
+            int(number): PictureStatus(PictureState(state), reason, bool(is_indexed))
+            for number, state, reason, is_indexed in self._transaction.execute(query)
+        }
 
     def failures(self, limit: int) -> list[PictureFailure]:
         """Return pictures that could not be had, those given up first."""

@@ -174,6 +174,15 @@ class StoreCache:
             task.add_done_callback(lambda _: self._loading.pop(store.store_id, None))
         return await asyncio.shield(task)
 
+    def open_blocking(self, store: Store) -> CachedStore:
+        """Return the store as `open` does, in a thread that may wait for the database."""
+        found = self.get(store)
+        if found is None:
+            with _without_gc():
+                loaded = self._load(store)
+            found = self._keep(store, loaded)
+        return found
+
     async def preload(self) -> None:
         """Load the stores of this installation, up to a number and half of the budget."""
         for store in self._accounts.all()[:MAX_PRELOADED]:
@@ -189,6 +198,9 @@ class StoreCache:
     async def _load_in_thread(self, store: Store) -> CachedStore:
         with _without_gc():
             shop = await asyncio.to_thread(self._load, store)
+        return self._keep(store, shop)
+
+    def _keep(self, store: Store, shop: CachedStore) -> CachedStore:
         with self._changing:
             self._open[store.store_id] = shop
             self._applied_version = 0  # a setting may have changed while it was loaded

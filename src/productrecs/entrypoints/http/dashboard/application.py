@@ -70,11 +70,11 @@ _MEDIA_TYPES: Final = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-# Nothing inline, nothing from other hosts.
+# Nothing inline, nothing from other hosts; pages of products add the pictures' hosts.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data: blob:; font-src 'self'; frame-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "font-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; img-src 'self' data: blob:"
 )
 _FOREIGN: Final = "This form is too old or came from another site. Open the page again."
 _SAFE_HEADERS: Final = {
@@ -271,7 +271,8 @@ def _response(visit: Visit, reply: Reply) -> Response:
     cookies = dict(reply.cookies)
     if reply.template is not None:
         body = render_page(visit, reply, unquote(flash)).encode()
-        headers.setdefault("content-security-policy", _POLICY)
+        hosts = visit.pictures.origins if visit.page.shows_pictures else ()
+        headers.setdefault("content-security-policy", " ".join([_POLICY, *hosts]))
         headers["x-frame-options"] = "DENY"
         if flash and not visit.is_partial:
             cookies.setdefault(FLASH, None)

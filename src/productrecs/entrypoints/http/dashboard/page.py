@@ -13,8 +13,10 @@ from urllib.parse import quote
 from fastapi import Request
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.dashboard.cookies import FLASH
 from productrecs.entrypoints.http.dashboard.formats import Formats
+from productrecs.entrypoints.http.dashboard.product_pictures import ProductPictures
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.services import Services
@@ -69,6 +71,7 @@ class Page:
     group: Group | None = None  # None: not in the navigation
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
+    shows_pictures: bool = False  # of products, from the hosts that the catalog names
     file_limit: int = 0  # bytes of the one file that its form may send as `file`
 
 
@@ -86,6 +89,11 @@ class Form:
     def __contains__(self, name: object) -> bool:
         """Return whether the field was sent, as a ticked box is."""
         return any(key == name for key, _ in self._pairs)
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Return every value that is not blank, in the order of the form."""
+        values = (value.strip() for key, value in self._pairs if key == name)
+        return tuple(value for value in values if value)
 
     def as_typed(self, name: str) -> str:
         """Return the first value with its blanks: a password's."""
@@ -160,6 +168,16 @@ class Visit:
     def is_partial(self) -> bool:
         """Whether htmx asks for a part of the page."""
         return self.request.headers.get("hx-request") == "true"
+
+    @cached_property
+    def opened(self) -> CachedStore:
+        """The session's store in memory: its lists, its rules and its search."""
+        return self.context.shops.open_blocking(self.store)
+
+    @cached_property
+    def pictures(self) -> ProductPictures:
+        """Which pictures of products this page may show."""
+        return ProductPictures.of(self.opened.shop.catalog, self.store.domain)
 
     @cached_property
     def formats(self) -> Formats:

@@ -11,6 +11,8 @@ from productrecs.entrypoints.http.dashboard.pages import (
     home,
     login,
     password_reset,
+    product_item,
+    products,
     register,
     start,
 )
@@ -18,6 +20,8 @@ from productrecs.entrypoints.http.dashboard.pages import (
 PAGES: Final[tuple[Page, ...]] = (
     *home.PAGES,
     *start.PAGES,
+    *products.PAGES,
+    *product_item.PAGES,
     *account.PAGES,
     *login.PAGES,
     *register.PAGES,

@@ -1,0 +1,69 @@
+"""List previews: a product page's list as it is, and as it would be with other rules."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from productrecs.entrypoints.http.dashboard.list_reasons import (
+    ExplainedList,
+    explained_list,
+)
+from productrecs.entrypoints.http.dashboard.page import Visit
+from productrecs.features.recommendations.explain import (
+    Explanation,
+    explain_recommendations,
+    explain_trending,
+)
+from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.merchandising.rule import Rule
+
+TRENDING: Final = "trending"
+SOURCES: Final = (
+    (Source.MIX.value, "Mix", "What shoppers also buy and view: the usual choice"),
+    (Source.BUY.value, "Bought together", "From orders alone, never filled up"),
+    (Source.BROWSE.value, "Viewed together", "From what visitors view in one visit"),
+    (Source.SIMILAR.value, "Similar", "Products that look like this one"),
+)
+
+
+def make_list(
+    visit: Visit,
+    shop: StoreState,
+    source: str,
+    item_id: str | None,
+    before: Sequence[str] | None = None,
+) -> ExplainedList:
+    """Return the list of a source on a product's page, to a shopper without a history.
+
+    `trending` needs no product. `before` is the list that this one is compared with.
+    """
+    return explained_list(visit, _explain(visit, shop, source, item_id), before)
+
+
+def _explain(
+    visit: Visit, shop: StoreState, source: str, item_id: str | None
+) -> Explanation:
+    num, now_ms = shop.settings.rec_num, visit.now_ms
+    if source == TRENDING:
+        return explain_trending(shop, num, now_ms)
+    request = RecommendationRequest(Source(source), num, item_id)
+    return explain_recommendations(shop, request, (), now_ms)
+
+
+def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
+    """Return the store as if it had these rules, all of them, and no others."""
+    shop = visit.opened.shop
+    if shop.rules is None:
+        return shop
+    reader = visit.database.raw_reader()
+    try:
+        preview = shop.rules.preview(reader, rules, visit.now_ms)
+    finally:
+        reader.close()
+    return replace(shop, rules=preview)
+
+
+def with_sold_out(shop: StoreState, *, hidden: bool) -> StoreState:
+    """Return the store as if products out of stock were hidden, or were not."""
+    return replace(shop, settings=replace(shop.settings, hide_out_of_stock=hidden))
