@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
+from tests.support.dashboard_browser import WIDTHS, Desk, DeskPage, demo_desk
 from tests.support.project import ROOT
 from tests.support.service import Merchant, Service
 from tests.support.storefront import SHOP, TITLES, Storefront, catalog
@@ -91,3 +92,24 @@ def front(storefront: Storefront) -> Storefront:
     """Return the store with its pages; nothing was asked yet."""
     storefront.relay.seen.clear()
     return storefront
+
+
+@pytest.fixture(scope="session")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """Give the dashboard of the demo store, which all journeys share."""
+    if find_chromium() is None:
+        pytest.skip(MISSING)
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        demo_desk(tmp_path_factory.mktemp("desk"), patched) as found,
+    ):
+        yield found
+
+
+@pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")
+def office(
+    request: pytest.FixtureRequest, browser: Browser, desk: Desk
+) -> Iterator[DeskPage]:
+    """Give a page with the owner logged in, once at each width."""
+    with desk.page(browser, request.param) as found:
+        yield found
