@@ -86,7 +86,7 @@ def configure_connection(
         "foreign_keys = ON",
         f"wal_autocheckpoint = {log_pages}",
         f"journal_size_limit = {WAL_LIMIT_BYTES}",
-        "cache_size = -16384",
+        "cache_size = -4096",
         "temp_store = MEMORY",
     ):
         try:

@@ -2,6 +2,7 @@
 
 import codecs
 import functools
+import io
 import itertools
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -219,7 +220,8 @@ async def _collect(
     receive: Receive, limit: int, array_limit: int, claim: Claim, weight: int
 ) -> bytes:
     """Return all chunks joined: up to `limit` bytes, or `array_limit` of a JSON array."""
-    chunks: list[bytes] = []
+    joined = io.BytesIO()  # it grows in place: no body is in memory twice
+    first = b""  # what begins with the first character that is not blank
     size = 0
     more = True
     while more:
@@ -227,22 +229,18 @@ async def _collect(
         if message["type"] == "http.disconnect":
             gone = "the client closed the connection before its body was complete"
             raise ClientGoneError(gone)
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > limit and (size > array_limit or not _opens_array(chunks)):
+        chunk: bytes = message.get("body", b"")
+        first = first or chunk.lstrip(_BOM + _BLANK)[:1]
+        size += len(chunk)
+        if size > limit and (size > array_limit or first != b"["):
             raise _too_large(limit)
         if weight * size > claim.size:
             claim.grow(weight * size - claim.size)
         more = message.get("more_body", False)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def _opens_array(chunks: Iterable[bytes]) -> bool:
-    for chunk in chunks:
-        text = chunk.lstrip(_BOM + _BLANK)
-        if text:
-            return text.startswith(b"[")
-    return False
+        if not more and size == len(chunk):
+            return chunk  # the usual body: it came in one piece
+        joined.write(chunk)
+    return joined.getvalue()
 
 
 def _too_large(limit: int) -> BodyTooLargeError:
