@@ -28,6 +28,7 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "item_id": "item",
         "category": "category",
         "customer": "customer",
+        "file": "file",
         "look": "look",
         "order": "order",
         "origin": "origin",
@@ -58,7 +59,18 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
 )
 # By path: the names of one page that mean something else there, or are computed.
 CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
-    {"/dashboard/register": {"timezone": "", "language": ""}}
+    {
+        "/dashboard/register": {"timezone": "", "language": ""},
+        **{
+            f"/dashboard/imports{form}": {
+                "kind": "items",
+                "format": "columns",
+                "time_format": "",
+                "map-id": "",
+            }
+            for form in ("", "/file", "/start", "/discard", "/failed-rows")
+        },
+    }
 )
 _READ: Final = re.compile(
     r"\b(?:query|form)(?:\[|\.\w+\()\s*\"(\w+)\""

@@ -20,8 +20,11 @@ from productrecs.features.search.rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange
+from productrecs.records.file_imports.file_import import ImportStatus, NewFileImport
+from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.records.orders.uploads.upload import new_upload_id
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
 from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
@@ -52,6 +55,10 @@ if TYPE_CHECKING:
 
 _BOX: Final = (0.1, 0.1, 0.5, 0.5)
 _TODAY: Final = 10  # letters of a date
+_TOLD: Final = (
+    *("rows", "inserted", "overwritten", "deduplicated", "left_out", "skipped"),
+)
+_MOST_FILES: Final = 32  # of which half stay open
 _UPLOAD: Final = "multipart/form-data; boundary=cut"
 
 
@@ -79,7 +86,17 @@ def open_store(database: Database, clock: Clock, client: Asking, domain: str) ->
 
 def fill(filled: Filled, texts: Sequence[str]) -> Filled:
     """Put every text into every field; return what it was given."""
-    for writer in (_items, _orders, _events, _rules, _search, _looks, _users, _others):
+    for writer in (
+        _items,
+        _orders,
+        _events,
+        _rules,
+        _search,
+        _looks,
+        _users,
+        _files,
+        _others,
+    ):
         writer(filled, texts)
     return filled
 
@@ -214,6 +231,43 @@ def _users(filled: Filled, texts: Sequence[str]) -> None:
                 user = DashboardUser(store_id, f"user{number}", email, Role.VIEWER, hashed)
                 users.add(user, filled.clock())
                 filled.held["users"] += 1
+
+
+def _files(filled: Filled, texts: Sequence[str]) -> None:
+    """Store files that were checked, imported and refused, with the texts in each field."""
+    moves: list[tuple[ImportStatus, dict[str, object]]] = []
+    for text in texts:
+        told = {"columns": ["row", text], "cells": [["2", text]]}
+        read: dict[str, object] = {
+            "kind": "items",
+            "format": "columns",
+            "formats": [["csv", text]],
+            "columns": [text],
+            "fields": ["id"],
+            "required": ["id"],
+            "mapping": {"id": text},
+            "counts": dict.fromkeys(_TOLD, 1),
+            "notes": [text],
+            "rows": told,
+            "errors": [[3, text]],
+        }
+        done = {"counts": dict.fromkeys(_TOLD, 1), "errors": [[3, text]], "kept": 1}
+        moves += [
+            (ImportStatus.CHECKED, {"preview": read}),
+            (ImportStatus.CHECKED, {"preview": {"problem": text}}),
+            (ImportStatus.DONE, {"result": {**done, "notes": [text]}, "rejects": text}),
+            (ImportStatus.FAILED, {"result": {"problem": text}}),
+        ]
+    for number, (status, values) in enumerate(moves[:_MOST_FILES]):
+        name = texts[number // 4 % len(texts)]
+        new = NewFileImport(new_upload_id(), name, 1, name, filled.clock())
+        with filled.database.transaction() as transaction:
+            repository = FileImportRepository(transaction, filled.store.store_id)
+            with contextlib.suppress(ProductRecsError):
+                repository.add(new)
+                repository.move(new.import_id, [ImportStatus.CHECKING], status, **values)
+                filled.ids.setdefault("file", new.import_id)
+                filled.held["files"] += 1
 
 
 def _others(filled: Filled, texts: Sequence[str]) -> None:

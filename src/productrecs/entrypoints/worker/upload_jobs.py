@@ -21,6 +21,7 @@ from productrecs.entrypoints.worker.job_worker import (
     JobRefusedError,
     JobWorker,
 )
+from productrecs.records.file_imports.repository import files_of_open_imports
 from productrecs.records.orders.uploads.import_upload import UploadImport
 from productrecs.records.orders.uploads.repository import (
     files_needed,
@@ -79,7 +80,7 @@ class UploadJobs:
     def sweep(self, _job: Job, _progress: JobProgress) -> None:
         """Delete files that nobody needs: of clients and processes that died."""
         with self._services.database.reading() as connection:
-            needed = files_needed(connection)
+            needed = files_needed(connection) | files_of_open_imports(connection)
         count = self._folder.sweep(needed)
         if count:
             _log.info("stale uploads deleted", extra={"files": count})

@@ -16,6 +16,7 @@ from productrecs.storage.tables import (
     events,
     explorations,
     exposures,
+    file_imports,
     insights,
     purchase_lines,
     search_counts,
@@ -29,6 +30,7 @@ _TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
 _EMPTYING: Final = -1  # attribution reads the log from its beginning once more
 _BY_NAME: Final = "customers"  # the one result that tells of customers by their names
 _UNFINISHED: Final = ("queued", "running")
+_ENDED: Final = ("done", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,19 @@ class ShopperRepository:
                     columns.store_id == self._store_id, columns.upload_id == upload_id
                 )
                 self._transaction.execute(changed.values(errors=json.dumps(after)))
+        self._delete_import_reports(names)
+
+    def _delete_import_reports(self, names: Sequence[str]) -> None:
+        """Delete dry runs and rejected rows of the dashboard that quote a name."""
+        columns = file_imports.c
+        for column, empty in (
+            (columns.preview, "{}"),
+            (columns.result, "{}"),
+            (columns.rejects, ""),
+        ):
+            quoting = sa.or_(*(column.contains(name, autoescape=True) for name in names))
+            gone = file_imports.update().where(columns.store_id == self._store_id, quoting)
+            self._transaction.execute(gone.values({column: empty}))
 
     def unlink(self, names: Sequence[str]) -> None:
         """Delete what led from one of the names to another; the last step of all."""
@@ -247,7 +262,15 @@ class ShopperRepository:
             uploads.c.status.in_(_UNFINISHED),
             uploads.c.submitted_at <= moment_ms,
         )
-        return int(self._transaction.execute(query).scalar_one())
+        columns = file_imports.c
+        sent = sa.select(sa.func.count()).where(
+            columns.store_id == self._store_id,
+            columns.status.not_in(_ENDED),
+            columns.submitted_at <= moment_ms,
+        )
+        return sum(
+            int(self._transaction.execute(one).scalar_one()) for one in (query, sent)
+        )
 
 
 class ErasureRepository:

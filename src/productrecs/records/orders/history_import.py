@@ -33,7 +33,7 @@ from productrecs.records.orders.import_progress import FileImportProgress, Impor
 from productrecs.records.orders.line_merger import LineMerger, LineOutcome
 from productrecs.records.orders.purchase_ledger import PurchaseLedger
 from productrecs.records.orders.repository import ImportMark, PurchaseRepository
-from productrecs.records.orders.row_report import HistoryReport
+from productrecs.records.orders.row_report import MAX_ERRORS, HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
@@ -70,6 +70,7 @@ class HistoryImport:
     zone: tzinfo
     submitted_ms: int
     journal: ImportProgress | None = None
+    errors_kept: int = MAX_ERRORS
 
     def run(
         self,
@@ -91,7 +92,7 @@ class HistoryImport:
         journal = self.journal or FileImportProgress(
             self.database, self.store_id, written.digest, self.submitted_ms
         )
-        mark, report = journal.begun(), HistoryReport()
+        mark, report = journal.begun(), HistoryReport(errors_kept=self.errors_kept)
         if reader is None:
             times = detect_time_format(file, written, "timestamp")
             reader = HistoryLineReader(written.columns, written.separator, self.zone, times)

@@ -19,16 +19,17 @@ class RowError:
 
 @dataclass(slots=True)
 class RowReport:
-    """The rows of one file."""
+    """The rows of one file; of the errors so many are kept as `errors_kept` says."""
 
     rows: int = 0
     rows_skipped: int = 0
     errors: list[RowError] = field(default_factory=list)
+    errors_kept: int = MAX_ERRORS
 
     def skipped(self, row: int, message: str) -> None:
         """Count a row that could not be taken."""
         self.rows_skipped += 1
-        if len(self.errors) < MAX_ERRORS:
+        if len(self.errors) < self.errors_kept:
             self.errors.append(RowError(row, message))
 
 

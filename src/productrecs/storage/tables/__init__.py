@@ -38,6 +38,7 @@ from productrecs.storage.tables.demand import (
 from productrecs.storage.tables.erasures import erased_names, erasures
 from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
 from productrecs.storage.tables.experiments import experiment_days, explorations, exposures
+from productrecs.storage.tables.file_imports import file_imports
 from productrecs.storage.tables.idempotency import named_calls
 from productrecs.storage.tables.insights import insights
 from productrecs.storage.tables.jobs import jobs
@@ -66,6 +67,7 @@ __all__ = [
     "experiment_days",
     "explorations",
     "exposures",
+    "file_imports",
     "forecast_drafts",
     "forecast_runs",
     "imports",

@@ -132,7 +132,7 @@ def test_what_is_no_whole_form_is_refused_in_words(office: Office, store: Store)
     token = part(page.split('name="csrf" value="')[1][:48].encode(), "csrf", None)
     twice = member.send_parts(PATH, token, part(b"a"), part(b"b"))
 
-    assert urlencoded.status == 415
+    assert urlencoded.status == 303
     assert twice.status == 400
     assert "exactly one file" in text_of(twice)
     assert not stored(office)

@@ -46,7 +46,7 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"items": ("id", *FIELD_DEFAULTS, *ATTRIBUTES), "orders": tuple(HISTORY_LAYOUT.columns)}
 )
-_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"items": ("id",), "orders": HISTORY_LAYOUT.required}
 )
 _VALUES: Final = "values"
@@ -106,7 +106,7 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
         raise MappingError(message) from error
     table = content.get(kind)
     if not isinstance(table, dict):
-        example = ", ".join(f'{name} = "..."' for name in _REQUIRED[kind])
+        example = ", ".join(f'{name} = "..."' for name in REQUIRED[kind])
         message = f"{path} has no table [{kind}], such as: [{kind}] {example}"
         raise MappingError(message)
     columns = {
@@ -114,21 +114,41 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
         for name, value in table.items()
         if name not in {_VALUES, _MOMENT}
     }
-    missing = [name for name in _REQUIRED[kind] if name not in columns]
+    missing = [name for name in REQUIRED[kind] if name not in columns]
     if missing:
         message = f"{path} does not say which column is {' and which is '.join(missing)}"
         raise MappingError(message)
-    shown = ",".join(names[0] for names in columns.values())
     return ColumnMapping(
         name=str(path),
-        layout=CsvLayout(
-            columns=MappingProxyType(columns),
-            required=_REQUIRED[kind],
-            example=shown,
-            prose=True,
-        ),
+        layout=_layout(kind, columns),
         values=_values(path, kind, table.get(_VALUES, {})),
         moment=_moment(path, columns, table.get(_MOMENT)),
+    )
+
+
+def mapping_of(
+    kind: str, chosen: Mapping[str, str], time_format: str = ""
+) -> ColumnMapping:
+    """Return the mapping that gives each of our fields one column of a file.
+
+    Raises:
+        MappingError: when a required field has no column.
+    """
+    columns = {name: (chosen[name],) for name in FIELDS[kind] if chosen.get(name)}
+    missing = [name for name in REQUIRED[kind] if name not in columns]
+    if missing:
+        message = f"choose the column for {' and for '.join(missing)}"
+        raise MappingError(message)
+    moment = time_format or None
+    return ColumnMapping("the mapping", _layout(kind, columns), {}, moment)
+
+
+def _layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayout:
+    return CsvLayout(
+        columns=MappingProxyType(columns),
+        required=REQUIRED[kind],
+        example=",".join(names[0] for names in columns.values()),
+        prose=True,
     )
 
 

@@ -29,7 +29,9 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
         RowsLeftOutError: when some of them could not be read.
     """
     if as_json:
-        print_json(asdict(report))
+        told = asdict(report)
+        told.pop("errors_kept")
+        print_json(told)
     else:
         click.echo(summary)
     for error in report.errors[:_MOST_SHOWN]:

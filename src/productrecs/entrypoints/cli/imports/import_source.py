@@ -7,11 +7,12 @@ import shutil
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import IO, Any, BinaryIO, Final, TypeVar
 
 import click
 
@@ -75,12 +76,18 @@ def table_format_options(
 
 @contextlib.contextmanager
 def open_import_source(
-    name: str, folder: Path, *, may_be_empty: bool = False
+    name: str,
+    folder: Path,
+    *,
+    may_be_empty: bool = False,
+    stored: Path | None = None,
+    most: int | None = None,
 ) -> Iterator[ImportSource]:
     """Open the file `name`; `-` is standard input, copied below `folder`.
 
-    Compressed files (gzip, a zip archive of one file) are unpacked there first. Nothing
-    is left behind.
+    Compressed files (gzip, a zip archive of one file) are unpacked there first, up to
+    `most` bytes. Nothing is left behind. A file whose sender calls it `name` is `stored`
+    elsewhere.
 
     Raises:
         UnreadableSourceError: when the file does not exist, cannot be unpacked, or is a
@@ -88,20 +95,21 @@ def open_import_source(
     """
     path = Path(name)
     with contextlib.ExitStack() as stack:
-        if name == "-":
+        if name == "-" and stored is None:
             file, ending = stack.enter_context(_spool(folder)), ""
             shutil.copyfileobj(sys.stdin.buffer, file, BLOCK)
         else:
-            file, ending = stack.enter_context(_open(path)), path.suffix.lower()
+            opened = _open(stored or path)
+            file, ending = stack.enter_context(opened), path.suffix.lower()
         file.seek(0)
         start = file.read(len(_ZIP))
         if start.startswith(_GZIP):
             unpacked = stack.enter_context(_spool(folder))
-            _unpack(file, unpacked, name)
+            _unpack(file, unpacked, name, most)
             file, ending = unpacked, Path(path.stem).suffix.lower()
         elif start == _ZIP:
             unpacked = stack.enter_context(_spool(folder))
-            ending = _unzip(file, unpacked, name)
+            ending = _unzip(file, unpacked, name, most)
             file = unpacked
         _refuse_foreign(file, name, may_be_empty=may_be_empty)
         size = file.seek(0, 2)
@@ -124,17 +132,17 @@ def _spool(folder: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str) -> None:
+def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str, most: int | None) -> None:
     packed.seek(0)
     try:
         with gzip.GzipFile(fileobj=packed) as content:
-            shutil.copyfileobj(content, unpacked, BLOCK)
-    except (EOFError, gzip.BadGzipFile) as error:
+            _copy(content, unpacked, name, most)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         message = f"{name} is not a complete gzip file: {error}"
         raise UnreadableSourceError(message) from error
 
 
-def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str) -> str:
+def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, most: int | None) -> str:
     """Unpack the one file of an archive; return the extension of its name."""
     try:
         with zipfile.ZipFile(packed) as archive:
@@ -151,11 +159,29 @@ def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str) -> str:
                 )
                 raise UnreadableSourceError(message)
             with archive.open(held[0]) as content:
-                shutil.copyfileobj(content, unpacked, BLOCK)
-    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+                _copy(content, unpacked, name, most)
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        RuntimeError,
+        NotImplementedError,
+        zlib.error,
+    ) as error:
         message = f"{name} is a zip archive that cannot be unpacked: {error}"
         raise UnreadableSourceError(message) from error
     return Path(held[0]).suffix.lower()
+
+
+def _copy(
+    content: IO[bytes] | gzip.GzipFile, unpacked: BinaryIO, name: str, most: int | None
+) -> None:
+    size = 0
+    while block := content.read(BLOCK):
+        size += len(block)
+        if most is not None and size > most:
+            message = f"{name} unpacks to more than {most >> 20:,} MiB; split it"
+            raise UnreadableSourceError(message)
+        unpacked.write(block)
 
 
 def _refuse_foreign(file: BinaryIO, name: str, *, may_be_empty: bool) -> None:

@@ -39,6 +39,7 @@ from productrecs.records.catalog.push_items import (
     upsert_items,
 )
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.records.orders.row_report import MAX_ERRORS
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.plan_usage import catalog_limit
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -60,7 +61,8 @@ class ItemImportOptions:
 
     `address` begins the product addresses of files that have none; the default is the
     store's domain. `each_variant` keeps the variants of a Google feed separate. A
-    `mapping` maps the columns of a table. With `dry_run` nothing is stored.
+    `mapping` maps the columns of a table. With `dry_run` nothing is stored. The report
+    names so many rejected rows as `errors_kept` says.
     """
 
     kind: ItemFileFormat | None = None
@@ -68,6 +70,7 @@ class ItemImportOptions:
     each_variant: bool = False
     mapping: ColumnMapping | None = None
     dry_run: bool = False
+    errors_kept: int = MAX_ERRORS
 
 
 @contextlib.contextmanager
@@ -104,7 +107,7 @@ def import_items(
         each_variant=chosen.each_variant,
         mapping=chosen.mapping,
     )
-    report = ItemImportReport()
+    report = ItemImportReport(errors_kept=chosen.errors_kept)
     with tempfile.TemporaryFile(dir=services.settings.data) as file:
         gathering = _ItemStaging(services, store, reading, report, file)
         with shown("reading", source.size) as on_bytes:

@@ -1,63 +1,31 @@
 """`productrecs import-orders`: imports a history of orders from a file."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Final
 
 import click
 
-from productrecs.core.clock import iso
 from productrecs.entrypoints.cli.command_context import (
     data_option,
     json_option,
     open_services,
 )
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
-from productrecs.entrypoints.cli.feeds.order_export_reader import OrderExportReader
 from productrecs.entrypoints.cli.imports.import_result import print_import_result
 from productrecs.entrypoints.cli.imports.import_source import (
     open_import_source,
     table_format_options,
 )
 from productrecs.entrypoints.cli.imports.order_file_reader import (
-    OrderFile,
     OrderFileFormat,
     open_orders,
 )
-from productrecs.entrypoints.cli.terminal_output import counted, progress
-from productrecs.entrypoints.services import Services
-from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.orders.csv_reader import Row, read_rows
-from productrecs.records.orders.history_import import (
-    HistoryImport,
-    RowReader,
-    read_lines,
-    time_column,
+from productrecs.entrypoints.cli.imports.order_import import (
+    OrderDryRun,
+    OrderImport,
 )
-from productrecs.records.orders.history_line import HistoryLine
+from productrecs.entrypoints.cli.terminal_output import counted, progress
 from productrecs.records.orders.row_report import HistoryReport
-from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
-
-_MOST_SAMPLES: Final = 20
-
-
-@dataclass(slots=True)
-class OrderDryRun(HistoryReport):
-    """The content of a file in a dry run; nothing was imported.
-
-    `orders` and `items` are counted once each, `unknown_items` are those not in the
-    catalog; `first` and `last` are times of its lines, and `would` the first lines.
-    """
-
-    lines: int = 0
-    orders: int = 0
-    items: int = 0
-    unknown_items: int = 0
-    first: str | None = None
-    last: str | None = None
-    would: list[dict[str, object]] = field(default_factory=list)
 
 
 @click.command()
@@ -99,8 +67,9 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
             chosen = OrderFileFormat(kind) if kind else None
             orders = open_orders(services, store, source.file, chosen, columns, pattern)
             with progress("orders", orders.written.size) as on_bytes:
-                take = _rehearse if dry_run else _import
-                report = take(services, store, source.file, orders, on_bytes)
+                importing = OrderImport(services, store, orders, on_bytes, _note)
+                take = importing.dry_run if dry_run else importing.run
+                report = take(source.file)
     if orders.written.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
     _tell_times(report, dry_run=dry_run)
@@ -112,26 +81,8 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     print_import_result(report, _summary(report), as_json=as_json)
 
 
-def _import(
-    services: Services,
-    store: Store,
-    file: BinaryIO,
-    orders: OrderFile,
-    on_bytes: Callable[[int], None],
-) -> HistoryReport:
-    zone, now_ms = store.settings.zone, services.clock()
-    history = HistoryImport(
-        services.database, services.numbers, store.store_id, zone, now_ms
-    )
-    reader = orders.reader()
-    report = history.run(file, orders.written, on_bytes, reader)
-    _tell_notes(reader)
-    return report
-
-
-def _tell_notes(reader: RowReader) -> None:
-    for note in reader.notes() if isinstance(reader, OrderExportReader) else ():
-        click.echo(note, err=True)
+def _note(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _tell_times(report: HistoryReport, *, dry_run: bool) -> None:
@@ -149,57 +100,6 @@ def _tell_times(report: HistoryReport, *, dry_run: bool) -> None:
             "%m/%d/%Y for months first, with %H:%M:%S for the time.",
             err=True,
         )
-
-
-def _rehearse(
-    services: Services,
-    store: Store,
-    file: BinaryIO,
-    orders: OrderFile,
-    on_bytes: Callable[[int], None],
-) -> OrderDryRun:
-    report = OrderDryRun()
-    seen, items, moments = set[int](), set[str](), set[int]()
-    reader, moment = orders.reader(), time_column(orders.written)
-    for number, line in (
-        (row[0], line)
-        for row in _counted_rows(file, orders, report, on_bytes)
-        for line in read_lines(reader, row, moment, report)
-    ):
-        report.lines += 1
-        seen.add(hash(line.order_id))  # a file may hold millions
-        items.add(line.item_id)
-        if line.ts_ms is not None:
-            moments = {min((*moments, line.ts_ms)), max((*moments, line.ts_ms))}
-        if len(report.would) < _MOST_SAMPLES:
-            report.would.append({"row": number, **_shown(line)})
-    if moments:
-        report.first, report.last = iso(min(moments)), iso(max(moments))
-    with services.database.reading() as connection:
-        stored = CatalogRepository(connection, store.store_id).find(items)
-    held = sum(one.present for one in stored.values())
-    report.orders, report.items = len(seen), len(items)
-    report.unknown_items = report.items - held
-    _tell_notes(reader)
-    return report
-
-
-def _counted_rows(
-    file: BinaryIO,
-    orders: OrderFile,
-    report: HistoryReport,
-    on_bytes: Callable[[int], None],
-) -> Iterator[Row]:
-    for row in read_rows(file, orders.written, on_bytes):
-        report.rows += 1
-        yield row
-
-
-def _shown(line: HistoryLine) -> dict[str, object]:
-    fields = line._asdict()
-    moment = fields.pop("ts_ms")
-    fields["timestamp"] = None if moment is None else iso(moment)
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _summary(report: HistoryReport) -> str:

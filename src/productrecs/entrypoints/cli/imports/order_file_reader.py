@@ -53,7 +53,7 @@ class OrderFileFormat(StrEnum):
     WOOCOMMERCE = "woocommerce"
 
 
-_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
+ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
     {
         OrderFileFormat.CSV: HISTORY_LAYOUT,
         OrderFileFormat.SHOPIFY: shopify_orders.LAYOUT,
@@ -98,8 +98,8 @@ def open_orders(
             store has products.
     """
     zone = store.settings.zone
-    chosen = None if mapping is not None else kind or _recognise(file)
-    layout = HISTORY_LAYOUT if chosen is None else _LAYOUTS[chosen]
+    chosen = None if mapping is not None else kind or detect_order_format(file)
+    layout = HISTORY_LAYOUT if chosen is None else ORDER_LAYOUTS[chosen]
     if mapping is not None:
         mapping.check(file)
         layout = mapping.layout
@@ -161,11 +161,16 @@ class MappedReader:
         return self._reader.lines(list(fields.values()))
 
 
-def _recognise(file: BinaryIO) -> OrderFileFormat:
+def detect_order_format(file: BinaryIO) -> OrderFileFormat:
+    """Return the format of an order file, by its header.
+
+    Raises:
+        MissingColumnsError: when it is none that is known.
+    """
     file.seek(0)
     head = file.read(HEAD_BYTES)
     found: dict[OrderFileFormat, Mapping[str, int]] = {}
-    for kind, layout in _LAYOUTS.items():
+    for kind, layout in ORDER_LAYOUTS.items():
         with contextlib.suppress(MissingColumnsError):
             found[kind] = read_header(head, layout).columns
     columns = found.get(OrderFileFormat.WOOCOMMERCE, {})

@@ -24,6 +24,7 @@ from productrecs.entrypoints.cli.terminal_output import counted, progress
 from productrecs.entrypoints.services import build_services
 from productrecs.entrypoints.worker.shopper_eraser import build_eraser
 from productrecs.features.privacy.erasure_replay import replay_erasures
+from productrecs.records.file_imports.repository import files_of_open_imports
 from productrecs.records.orders.uploads.repository import files_needed
 from productrecs.settings import Settings
 from productrecs.storage.backup.archive import Advance
@@ -65,7 +66,7 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
             database=services.database,
             needed=lambda snapshot: {
                 f"{folder.name}/{upload_id}": folder / upload_id
-                for upload_id in files_needed(snapshot)
+                for upload_id in files_needed(snapshot) | files_of_open_imports(snapshot)
             },
             target=file,
             program=__version__,

@@ -98,9 +98,26 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
         from productrecs.entrypoints.worker.upload_jobs import build_importer  # noqa: PLC0415
 
         # Who starts forecasts does nothing but wait for them: no process for that alone.
-        return ParallelLoops(build_importer(services), build_forecaster(services))
+        beside = ParallelLoops(_build_file_workers(services), build_forecaster(services))
+        return ParallelLoops(build_importer(services), beside)
     from productrecs.entrypoints.worker.job_registry import build_worker  # noqa: PLC0415
     from productrecs.storage.integrity_check import IntegrityChecker  # noqa: PLC0415
 
     IntegrityChecker(services.database, services.settings.data).start()
     return build_worker(services)
+
+
+def _build_file_workers(services: "Services") -> "BackgroundLoop":
+    from productrecs.entrypoints.cli.imports.dashboard_files import (  # noqa: PLC0415
+        DashboardFiles,
+    )
+    from productrecs.entrypoints.worker.file_import_jobs import (  # noqa: PLC0415
+        build_file_checker,
+        build_file_importer,
+    )
+    from productrecs.entrypoints.worker.forecast_jobs import ParallelLoops  # noqa: PLC0415
+
+    files = DashboardFiles(services)
+    return ParallelLoops(
+        build_file_checker(services, files), build_file_importer(services, files)
+    )

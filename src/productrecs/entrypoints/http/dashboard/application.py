@@ -22,6 +22,7 @@ from productrecs.entrypoints.http.dashboard.cookies import (
 )
 from productrecs.entrypoints.http.dashboard.file_forms import (
     declared_length,
+    has_multipart,
     received_form,
 )
 from productrecs.entrypoints.http.dashboard.page import (
@@ -110,7 +111,7 @@ async def _answer(request: Request) -> Response:
     page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
     pairs: list[tuple[str, str]] = []
     if request.method == "POST" and page is not None:
-        if page.file_limit:
+        if page.file_limit and has_multipart(request):
             return await _answer_upload(request, page)
         headers = request.scope["headers"]
         body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)

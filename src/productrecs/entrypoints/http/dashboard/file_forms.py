@@ -98,6 +98,11 @@ async def received_form(
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
+def has_multipart(request: Request) -> bool:
+    """Return whether a form may hold a file."""
+    return request.headers.get("content-type", "").startswith("multipart/")
+
+
 def declared_length(request: Request) -> int:
     """Return how long the body says it is; 0 where it does not say."""
     length = request.headers.get("content-length", "0")

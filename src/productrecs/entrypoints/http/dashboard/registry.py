@@ -9,6 +9,7 @@ from productrecs.entrypoints.http.dashboard.page import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     account,
     home,
+    imports,
     login,
     password_reset,
     product_item,
@@ -22,6 +23,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *start.PAGES,
     *products.PAGES,
     *product_item.PAGES,
+    *imports.PAGES,
     *account.PAGES,
     *login.PAGES,
     *register.PAGES,

@@ -63,6 +63,16 @@ class UploadRepository:
         row = self._transaction.execute(query).mappings().first()
         return None if row is None else _read(row)
 
+    def latest(self, most: int) -> list[Upload]:
+        """Return the latest uploads, the newest first."""
+        query = (
+            sa.select(uploads)
+            .where(uploads.c.store_id == self._store_id)
+            .order_by(uploads.c.number.desc())
+            .limit(most)
+        )
+        return [_read(row) for row in self._transaction.execute(query).mappings()]
+
     def oldest_unfinished(self) -> Upload | None:
         """Return the upload whose turn it is: later ones overwrite what it brings."""
         query = (

@@ -1,0 +1,392 @@
+"""Dashboard files: what the worker reads and imports for merchants, as the commands do."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.feeds.column_mapping import (
+    FIELDS,
+    REQUIRED,
+    ColumnMapping,
+    mapping_of,
+)
+from productrecs.entrypoints.cli.feeds.format_detection import (
+    CATALOG,
+    FORMAT_TITLES,
+    ItemFileFormat,
+    detect_format,
+)
+from productrecs.entrypoints.cli.imports.import_source import (
+    ImportSource,
+    open_import_source,
+)
+from productrecs.entrypoints.cli.imports.item_import import (
+    ItemImportOptions,
+    import_items,
+)
+from productrecs.entrypoints.cli.imports.item_import_report import ItemImportReport
+from productrecs.entrypoints.cli.imports.merchant_texts import (
+    MERCHANT_TEXTS,
+    merchant_notes,
+    merchant_text,
+)
+from productrecs.entrypoints.cli.imports.order_file_reader import (
+    OrderFile,
+    OrderFileFormat,
+    detect_order_format,
+    open_orders,
+)
+from productrecs.entrypoints.cli.imports.order_import import OrderDryRun, OrderImport
+from productrecs.entrypoints.cli.imports.rejected_rows import KEPT_ROWS, rejected_rows
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShare
+from productrecs.records.catalog.item import FIELD_DEFAULTS
+from productrecs.records.file_imports.file_import import FileImport
+from productrecs.records.orders.csv_format import (
+    HEAD_BYTES,
+    HISTORY_LAYOUT,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    read_header,
+)
+from productrecs.records.orders.row_report import HistoryReport, RowReport
+from productrecs.records.orders.uploads.upload_folder import MAX_UPLOAD_BYTES
+from productrecs.tenancy.accounts.store import Store
+
+BY_COLUMNS: Final = "columns"
+"""The format of a table whose columns the merchant has chosen."""
+
+
+class RefusedFileError(ProductRecsError):
+    """Nothing of the file can be imported."""
+
+
+ORDERS: Final = "orders"
+ITEMS: Final = "items"
+_LAYOUTS: Final[Mapping[str, CsvLayout]] = MappingProxyType(
+    {ORDERS: HISTORY_LAYOUT, ITEMS: CATALOG}
+)
+_ORDER_TITLES: Final = MappingProxyType(
+    {
+        OrderFileFormat.CSV: "A table with our column names",
+        OrderFileFormat.SHOPIFY: "A Shopify order export",
+        OrderFileFormat.WOOCOMMERCE: "A WooCommerce order export",
+    }
+)
+_ITEM_TITLES: Final = MappingProxyType(
+    {
+        ItemFileFormat.CSV: "A table with our column names",
+        ItemFileFormat.JSON: "JSON",
+        ItemFileFormat.JSONL: "JSON lines",
+        **{kind: f"A{title[1:]}" for kind, title in FORMAT_TITLES.items()},
+    }
+)
+_ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
+_SHOWN_ROWS: Final = 10
+_SHOWN_ERRORS: Final = 100
+_LONGEST_CELL: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardFiles:
+    """Checks and imports files of merchants."""
+
+    services: Services
+
+    def check(
+        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    ) -> Mapping[str, Any]:
+        """Return what importing the file would do, and how its columns are understood.
+
+        Raises:
+            UnreadableSourceError: when it is no table, no feed and no JSON.
+        """
+        with self._opened(one, path) as source:
+            kind = one.choices.kind or _kind_of(source)
+            told = _described(source, kind, one)
+            try:
+                take = self._check_orders if kind == ORDERS else self._check_items
+                return {**told, **take(store, one, source, on_share)}
+            except _ABOUT_THE_FILE as error:
+                return {**told, "problem": merchant_text(error)}
+
+    def run(
+        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    ) -> ImportedFile:
+        """Import the file.
+
+        Raises:
+            UnreadableSourceError: as `check`.
+            RefusedFileError: when nothing of it can be imported.
+        """
+        with self._opened(one, path) as source:
+            kind = one.choices.kind or _kind_of(source)
+            take = self._run_orders if kind == ORDERS else self._run_items
+            try:
+                result, report = take(store, one, source, on_share)
+            except _ABOUT_THE_FILE as error:
+                raise RefusedFileError(merchant_text(error)) from error
+            is_table = bool(_columns(source.file))
+            rejects = rejected_rows(source.file, report.errors, is_table=is_table)
+        errors = [[error.row, error.message] for error in report.errors[:_SHOWN_ERRORS]]
+        kept = {"kind": kind, "errors": errors, "kept": len(report.errors)}
+        return ImportedFile({**result, **kept}, rejects)
+
+    @contextlib.contextmanager
+    def _opened(self, one: FileImport, path: Path) -> Iterator[ImportSource]:
+        folder = self.services.settings.data
+        with open_import_source(
+            one.file_name or "the file", folder, stored=path, most=MAX_UPLOAD_BYTES
+        ) as source:
+            yield source
+
+    def _check_orders(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> dict[str, Any]:
+        orders, notes = self._orders(store, one, source), list[str]()
+        zone = store.settings.zone
+        report = OrderImport(
+            self.services, store, orders, _shares(source.size, on_share), notes.append
+        ).dry_run(source.file)
+        return {
+            "counts": _order_counts(report) | {"inserted": report.lines},
+            "notes": [*_order_notes(report, zone), *notes],
+            "rows": _table_of([_in_zone(one, zone) for one in report.would]),
+            "errors": [[error.row, error.message] for error in report.errors],
+        }
+
+    def _run_orders(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> tuple[dict[str, Any], RowReport]:
+        orders, notes = self._orders(store, one, source), list[str]()
+        report = OrderImport(
+            self.services,
+            store,
+            orders,
+            _shares(source.size, on_share),
+            notes.append,
+            KEPT_ROWS,
+        ).run(source.file)
+        notes += _time_notes(report)
+        return {"counts": _order_counts(report), "notes": notes}, report
+
+    def _orders(self, store: Store, one: FileImport, source: ImportSource) -> OrderFile:
+        choices = one.choices
+        mapping = _mapping(ORDERS, one)
+        kind = None
+        if mapping is None and choices.format in set(OrderFileFormat):
+            kind = OrderFileFormat(choices.format)
+        times = choices.time_format or None
+        return open_orders(self.services, store, source.file, kind, mapping, times)
+
+    def _check_items(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> dict[str, Any]:
+        options = _item_options(one, dry_run=True)
+        shown = _steps(on_share)
+        report = import_items(self.services, store, source, options, shown)
+        samples = [
+            {"row": sample.row, "change": sample.change, "id": sample.id, **sample.fields}
+            for sample in report.would
+        ]
+        return {
+            "counts": _item_counts(report),
+            "notes": merchant_notes(report.notes),
+            "rows": _table_of(samples),
+            "errors": [[error.row, error.message] for error in report.errors],
+        }
+
+    def _run_items(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> tuple[dict[str, Any], RowReport]:
+        options = _item_options(one, dry_run=False)
+        report = import_items(self.services, store, source, options, _steps(on_share))
+        return {
+            "counts": _item_counts(report),
+            "notes": merchant_notes(report.notes),
+        }, report
+
+
+def _kind_of(source: ImportSource) -> str:
+    """Return whether a file holds orders, by its header."""
+    try:
+        detect_order_format(source.file)
+    except MissingColumnsError:
+        return ITEMS
+    return ORDERS
+
+
+def _described(source: ImportSource, kind: str, one: FileImport) -> dict[str, Any]:
+    """Return the format of a file, and which column is which."""
+    names = _columns(source.file)
+    titles = _ORDER_TITLES if kind == ORDERS else _ITEM_TITLES
+    chosen = one.choices.format or _detected(source, kind)
+    told: dict[str, Any] = {
+        "kind": kind,
+        "format": chosen,
+        "formats": [[key.value, title] for key, title in titles.items()],
+        "columns": names,
+        "fields": list(FIELDS[kind]) if names else [],
+        "required": list(REQUIRED[kind]),
+        "mapping": dict(one.choices.mapping),
+    }
+    if names and chosen != BY_COLUMNS:
+        layout = CsvLayout(_LAYOUTS[kind].columns, (), "")
+        head = read_header(_head(source.file), layout)
+        told["mapping"] = {
+            name: names[place] for name, place in head.columns.items() if place < len(names)
+        }
+    return told
+
+
+def _detected(source: ImportSource, kind: str) -> str:
+    try:
+        if kind == ORDERS:
+            return detect_order_format(source.file).value
+        return detect_format(source.file, source.ending).value
+    except ProductRecsError:
+        return ""
+
+
+def _columns(file: BinaryIO) -> list[str]:
+    """Return the columns of a table; none for JSON and XML."""
+    head = _head(file)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"[", b"{", b"<"}:
+        return []
+    return [name[:200] for name in column_names(head)[:500]]
+
+
+def _head(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read(HEAD_BYTES)
+
+
+def _mapping(kind: str, one: FileImport) -> ColumnMapping | None:
+    choices = one.choices
+    if choices.format != BY_COLUMNS:
+        return None
+    return mapping_of(kind, choices.mapping, choices.time_format)
+
+
+def _item_options(one: FileImport, *, dry_run: bool) -> ItemImportOptions:
+    chosen = one.choices.format
+    return ItemImportOptions(
+        kind=ItemFileFormat(chosen) if chosen in set(ItemFileFormat) else None,
+        mapping=_mapping(ITEMS, one),
+        dry_run=dry_run,
+        errors_kept=_SHOWN_ERRORS if dry_run else KEPT_ROWS,
+    )
+
+
+def _shares(size: int, on_share: OnShare) -> Callable[[int], None]:
+    read = 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal read
+        read += count
+        on_share(min(1.0, read / max(1, size)))
+
+    return on_bytes
+
+
+def _steps(
+    on_share: OnShare,
+) -> Callable[[str, int], contextlib.AbstractContextManager[Callable[[int], None]]]:
+    """Return the progress of reading and storing, each half of it."""
+    begun = 0
+
+    @contextlib.contextmanager
+    def step(_label: str, length: int) -> Iterator[Callable[[int], None]]:
+        nonlocal begun
+        start, begun = begun / 2, begun + 1
+        yield _shares(length, lambda share: on_share(min(1.0, start + share / 2)))
+
+    return step
+
+
+def _order_counts(report: HistoryReport) -> dict[str, int]:
+    left_out = sum(report.not_bought.values())
+    changed = report.lines_imported + report.lines_updated
+    return {
+        "rows": report.rows,
+        "inserted": report.lines_imported,
+        "overwritten": report.lines_updated,
+        "deduplicated": max(0, report.rows - report.rows_skipped - left_out - changed),
+        "left_out": left_out,
+        "skipped": report.rows_skipped,
+    }
+
+
+def _item_counts(report: ItemImportReport) -> dict[str, int]:
+    return {
+        "rows": report.rows,
+        "inserted": report.created,
+        "overwritten": report.updated,
+        "deduplicated": report.folded,
+        "left_out": report.hidden,
+        "skipped": report.rows_skipped,
+    }
+
+
+def _in_zone(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+    """Return a line with its time as the store's clocks show it."""
+    moment = line.get("timestamp")
+    return {**line, "timestamp": None if moment is None else _local(str(moment), zone)}
+
+
+def _local(moment: str, zone: tzinfo) -> str:
+    return f"{datetime.fromisoformat(moment).astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _order_notes(report: OrderDryRun, zone: tzinfo) -> list[str]:
+    notes = []
+    if report.first and report.last:
+        notes.append(
+            f"{report.orders:,} orders from {_local(report.first, zone)[:10]} to "
+            f"{_local(report.last, zone)[:10]}."
+        )
+    if report.unknown_items:
+        notes.append(
+            f"{report.unknown_items:,} of {report.items:,} products are not in the "
+            "catalog. Their orders are stored and count once you send the products."
+        )
+    return notes + _time_notes(report)
+
+
+def _time_notes(report: HistoryReport) -> list[str]:
+    notes = [
+        f"{count:,} rows of orders that are not purchases are left out: {why}."
+        for why, count in report.not_bought.items()
+    ]
+    if report.rows_undated:
+        first = report.undated[0] if report.undated else None
+        example = f" Row {first.row}: {first.message}." if first else ""
+        notes.append(
+            f"{report.rows_undated:,} rows have no readable time and get today's date."
+            f"{example} Choose how times are written if they have one."
+        )
+    return notes
+
+
+def _table_of(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the first rows as a table of short texts."""
+    some = samples[:_SHOWN_ROWS]
+    order = ["row", "change", "id", *HISTORY_LAYOUT.columns, *FIELD_DEFAULTS]
+    present = {name for sample in some for name, value in sample.items() if _text(value)}
+    columns = [name for name in dict.fromkeys(order) if name in present]
+    columns = [name for name in columns if name != "description"]
+    rows = [[_text(sample.get(name)) for name in columns] for sample in some]
+    return {"columns": columns, "cells": rows}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    joined = " | ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return joined[:_LONGEST_CELL]

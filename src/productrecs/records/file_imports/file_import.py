@@ -1,0 +1,89 @@
+"""File import: one file of the dashboard, what was chosen for it, and how it stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from productrecs.core.errors import ProductRecsError
+
+CHECK_JOB: Final = "check-files"
+"""The kind of job that does the dry runs of one store."""
+
+IMPORT_JOB: Final = "import-files"
+"""The kind of job that imports what one store has started, in the order it came."""
+
+OPEN_LIMIT: Final = 20
+"""Files of one store that may wait or run."""
+
+
+class TooManyImportsError(ProductRecsError):
+    """The store has as many unfinished imports as it may."""
+
+
+class ImportStatus(StrEnum):
+    """Where a file import stands; `done` and `failed` are for good."""
+
+    CHECKING = "checking"
+    CHECKED = "checked"  # waits for the merchant
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+OPEN: Final = (
+    ImportStatus.CHECKING,
+    ImportStatus.CHECKED,
+    ImportStatus.QUEUED,
+    ImportStatus.RUNNING,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """What the merchant chose; empty fields are detected.
+
+    `kind` is `orders` or `items`. `mapping` gives each of our fields the name of the
+    column in the file; `time_format` is how its times are written.
+    """
+
+    kind: str = ""
+    format: str = ""
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    time_format: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFileImport:
+    """A file that lies in the upload folder under `import_id`."""
+
+    import_id: str
+    file_name: str
+    size: int
+    sent_by: str
+    submitted_ms: int
+    choices: ImportChoices = ImportChoices()
+
+
+@dataclass(frozen=True, slots=True)
+class FileImport:
+    """A file import as it stands; `preview` and `result` are as the worker told them."""
+
+    import_id: str
+    status: ImportStatus
+    file_name: str
+    size: int
+    sent_by: str
+    submitted_ms: int
+    ended_ms: int | None
+    choices: ImportChoices
+    progress: float
+    attempts: int
+    preview: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a worker has it, or is about to."""
+        return self.status in OPEN and self.status is not ImportStatus.CHECKED

@@ -1,0 +1,285 @@
+"""Imports page: a file is checked, corrected, started and reported by the worker."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.entrypoints.cli.imports.dashboard_files import DashboardFiles
+from productrecs.entrypoints.worker.file_import_jobs import (
+    KEEP_MS,
+    MAX_ATTEMPTS,
+    build_file_checker,
+    build_file_importer,
+)
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.file_imports.file_import import OPEN_LIMIT
+from productrecs.records.file_imports.repository import (
+    FileImportRepository,
+    files_of_open_imports,
+)
+from productrecs.storage.job_queue import INSTALLATION, NewJob
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+from tests.support.dashboard import Member, add_store, add_user, text_of
+
+if TYPE_CHECKING:
+    from productrecs.records.file_imports.file_import import FileImport
+    from productrecs.tenancy.accounts.store import Store
+    from tests.entrypoints.http.dashboard.conftest import Office
+    from tests.support.service import Reply
+
+PAGE = "/dashboard/imports"
+PRODUCTS = "id,title,price\nmug,Blue mug,9.5\ntent,Tent,ninety\nrope,Rope,4\n"
+ORDERS = (
+    "order_id,item_id,timestamp,quantity\n"
+    "A,mug,2026-10-01,1\nA,tent,2026-10-01,two\nB,rope,2026-10-02,1\nB,rope,2026-10-02,1\n"
+)
+
+
+def send(member: Member, content: str | bytes, name: str, kind: str = "") -> str:
+    """Send a file; return the address of its page."""
+    data = content.encode() if isinstance(content, str) else content
+    reply = member.send_file(PAGE, data, name, page=PAGE, kind=kind)
+    assert reply.status == 303, text_of(reply)
+    return reply.header("location") or ""
+
+
+def work(office: Office) -> None:
+    """Let the workers do what is due."""
+    files = DashboardFiles(office.services)
+    for worker in (
+        build_file_checker(office.services, files),
+        build_file_importer(office.services, files),
+    ):
+        while worker.run_one():
+            pass
+
+
+def id_of(path: str) -> str:
+    """Return the id in the address of an import."""
+    return path.partition("file=")[2]
+
+
+def press(member: Member, path: str, button: str, **fields: str) -> Reply:
+    """Send one of the forms of an import's page; return the page that follows."""
+    reply = member.post(f"{PAGE}/{button}", page=path, file=id_of(path), **fields)
+    assert reply.status == 303, text_of(reply)
+    return member.get(reply.header("location") or "")
+
+
+def stored(office: Office, store: Store) -> set[str]:
+    """Return the ids of the catalog."""
+    with office.services.database.reading() as connection:
+        page = CatalogRepository(connection, store.store_id).page(-1, 1000)
+    return {one.item.item_id for one in page}
+
+
+def test_products_are_checked_then_imported_and_failed_rows_come_back(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    path = send(member, PRODUCTS, "my products.csv")
+    assert "Checking" in text_of(member.get(path))
+    work(office)
+    checked = text_of(member.get(path))
+
+    assert "Ready to start" in checked
+    assert "Blue mug" in checked
+    assert re.search(r"3\s+price", checked)
+    assert not stored(office, store)
+
+    press(member, path, "start")
+    work(office)
+    done, page = text_of(member.get(path)), text_of(member.get(PAGE))
+    rejects = member.get(f"{PAGE}/failed-rows?file={id_of(path)}")
+
+    assert "Imported" in done
+    assert stored(office, store) == {"mug", "rope"}
+    assert re.search(r"New\s+2\s+Changed\s+0\s+Already stored\s+0", done)
+    head, row = rejects.body.decode().splitlines()
+    assert head == "row,reason,id,title,price"
+    assert row.startswith("3,")
+    assert row.endswith(",tent,Tent,ninety")
+    assert "my-products-failed-rows.csv" in (rejects.header("content-disposition") or "")
+    assert "my products.csv" in page
+    assert not (office.services.uploads / id_of(path)).exists()
+
+
+def test_orders_are_counted_and_a_second_time_already_stored(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    told = []
+    for _ in range(2):
+        path = send(member, gzip.compress(ORDERS.encode()), "orders.csv.gz")
+        work(office)
+        checked = text_of(member.get(path))
+        assert "2 orders from 2026-10-01 to 2026-10-02" in checked
+        assert "quantity 'two' is not a number" in checked
+        assert "Waiting" in text_of(press(member, path, "start"))
+        work(office)
+        told.append(" ".join(text_of(member.get(path)).split()))
+
+    assert "New 2 Changed 0 Already stored 1 Left out 0 Failed 1" in told[0]
+    assert "New 0 Changed 0 Already stored 3 Left out 0 Failed 1" in told[1]
+
+
+def test_unknown_columns_are_chosen_by_hand(office: Office, store: Store) -> None:
+    member = office.member(store)
+    table = "Artikel;Bezeichnung;Preis\n7;Becher;9,50\n8;Zelt;89,00\n"
+    path = send(member, table, "artikel.csv", "items")
+    work(office)
+    unknown = member.get(path)
+    assert "were not recognised" in text_of(unknown)
+    assert "Start the import" not in text_of(unknown)
+
+    chosen = {"map-id": "Artikel", "map-title": "Bezeichnung", "map-price": "Preis"}
+    press(member, path, "file", kind="items", **chosen)
+    work(office)
+    checked = member.get(path)
+    assert "Becher" in text_of(checked)
+    assert "selected>Bezeichnung" in checked.body.decode()
+    press(member, path, "start")
+    work(office)
+
+    with office.services.database.reading() as connection:
+        found = CatalogRepository(connection, store.store_id).find(["7", "8"])
+    assert {key: one.item.price for key, one in found.items()} == {"7": 9.5, "8": 89.0}
+
+
+def test_days_and_months_are_told_apart_by_the_merchant(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    path = send(member, "order_id,item_id,timestamp\nA,mug,03/04/2026\n", "o.csv")
+    work(office)
+    assert "no readable time" in text_of(member.get(path))
+
+    press(member, path, "file", kind="orders", format="csv", time_format="%d/%m/%Y")
+    work(office)
+
+    assert "from 2026-04-03" in text_of(member.get(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "a.png", "is a picture"),
+        (b"%PDF-1.7", "a.csv", "is a PDF"),
+        (b"PK\x03\x04 no archive", "-", "cannot be unpacked"),
+        (gzip.compress(b"a,b\n" * 100)[:-12], "a.csv.gz", "not a complete gzip file"),
+        (b"<rss><channel></channel></rss>", "feed.xml", "not a product feed"),
+        (b'{"a": 1}', "a.json", "array"),
+    ],
+)
+def test_what_is_no_table_is_told_in_words(
+    office: Office, store: Store, content: bytes, name: str, words: str
+) -> None:
+    member = office.member(store)
+    path = send(member, content, name)
+    work(office)
+    seen = text_of(member.get(path))
+
+    assert words in seen
+    assert "Start the import" not in seen
+    press(member, path, "start")
+    work(office)
+    assert "Ready to start" in text_of(member.get(path))
+
+
+def test_a_discarded_file_is_gone(office: Office, store: Store) -> None:
+    member = office.member(store)
+    path = send(member, PRODUCTS, "a.csv")
+    work(office)
+
+    press(member, path, "discard")
+
+    assert member.get(path).status == 404
+    assert not (office.services.uploads / id_of(path)).exists()
+
+
+def test_an_empty_choice_is_told_beside_the_field(office: Office, store: Store) -> None:
+    member = office.member(store)
+
+    none = member.send_file(PAGE, b"", "", page=PAGE, kind="orders")
+    empty = member.send_file(PAGE, b"", "a.csv", page=PAGE)
+
+    assert (none.status, empty.status) == (422, 422)
+    assert "Choose a file." in text_of(none)
+    assert 'value="orders" selected' in none.body.decode()
+    assert "The file is empty" in text_of(empty)
+
+
+def test_a_store_has_a_limited_number_of_open_files(office: Office, store: Store) -> None:
+    member = office.member(store)
+    for _ in range(OPEN_LIMIT):
+        send(member, PRODUCTS, "a.csv")
+
+    refused = member.send_file(PAGE, PRODUCTS.encode(), "b.csv", page=PAGE)
+
+    assert refused.status == 422
+    assert "files wait already" in text_of(refused)
+    with office.services.database.reading() as connection:
+        needed = files_of_open_imports(connection)
+    assert {path.name for path in office.services.uploads.glob("up_*")} == needed
+    work(office)
+
+
+def test_imports_of_another_store_are_not_found(office: Office, store: Store) -> None:
+    owner = office.member(store)
+    path = send(owner, PRODUCTS, "a.csv")
+    work(office)
+    other = office.member(add_store(office.services, f"other-{office.now_ms}.example"))
+
+    assert other.get(path).status == 404
+    assert other.get(f"{PAGE}/failed-rows?file={id_of(path)}").status == 404
+    for form in ("file", "start", "discard"):
+        assert other.post(f"{PAGE}/{form}", page=PAGE, file=id_of(path)).status == 404
+
+
+def test_a_viewer_sees_the_history_and_no_form(office: Office, store: Store) -> None:
+    path = send(office.member(store), PRODUCTS, "a.csv")
+    work(office)
+    viewer = Member(office.inside)
+    viewer.log_in(add_user(office.services, store, Role.VIEWER))
+
+    page, file = viewer.get(PAGE).body.decode(), viewer.get(path).body.decode()
+
+    assert "a.csv" in page
+    assert "<form" not in page.partition("<main")[2]
+    assert "<form" not in file.partition("<main")[2]
+
+
+def found(office: Office, store: Store, path: str) -> FileImport:
+    """Return an import as it is stored."""
+    with office.services.database.reading() as connection:
+        one = FileImportRepository(connection, store.store_id).find(id_of(path))
+    assert one is not None
+    return one
+
+
+def test_what_nobody_starts_expires(office: Office, store: Store) -> None:
+    member = office.member(store)
+    path = send(member, PRODUCTS, "a.csv")
+    work(office)
+    office.now_ms += KEEP_MS + 1
+    with office.services.database.transaction() as transaction:
+        office.services.queue.enqueue(transaction, NewJob(INSTALLATION, "expire-files"))
+    work(office)
+
+    assert found(office, store, path).status.value == "failed"
+
+
+def test_a_file_that_breaks_the_worker_is_given_up(office: Office, store: Store) -> None:
+    member = office.member(store)
+    path = send(member, PRODUCTS, "a.csv")
+    with office.services.database.transaction() as transaction:
+        repository = FileImportRepository(transaction, store.store_id)
+        for _ in range(MAX_ATTEMPTS):
+            repository.begin_attempt(id_of(path))
+    work(office)
+
+    assert "was interrupted" in text_of(member.get(path))
