@@ -36,6 +36,7 @@ class Services:
     numbers: ItemNumbers
     queue: JobQueue  # whoever wants work done in the background puts it here
     models: Path  # the folder of trained models, one folder a store
+    system_clock: Clock = system_ms  # of logins and keys: never frozen
 
     @property
     def indexes(self) -> Path:

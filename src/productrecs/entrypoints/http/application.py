@@ -85,6 +85,7 @@ from productrecs.entrypoints.http.writes.disk_failure import exit_after_disk_fai
 from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
 from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
+from productrecs.entrypoints.http.writes.key_use_log import KeyUseLog
 from productrecs.entrypoints.http.writes.search_log import SearchLog
 from productrecs.entrypoints.http.writes.write_client import (
     LocalWriter,
@@ -229,7 +230,9 @@ class _Process:
         services, database = self._services, self._services.database
         writer = GroupCommit(database, exit_after_disk_failure)
         on_loop = database.dialect.can_read_on_event_loop
-        accounts = await asyncio.to_thread(AccountDirectory, database)
+        accounts = await asyncio.to_thread(
+            AccountDirectory, database, services.system_clock
+        )
         context = self._context = Context(
             services=services,
             accounts=accounts,
@@ -254,6 +257,7 @@ class _Process:
             ),
             dependencies=Dependencies(database, services.settings.data),
             key_misuse_log=KeyMisuseLog(database, services.clock),
+            key_use_log=KeyUseLog(database, services.system_clock),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
             login_limits=AttemptLimits(_LOGIN_BURST, _LOGIN_SECONDS, time.monotonic),
             rates=self._rates,
@@ -336,6 +340,7 @@ async def _storing(context: Context) -> AsyncIterator[None]:
         context.holdout_assigner.write_behind.flush_periodically(),
         context.exploration_log.write_behind.flush_periodically(),
         context.key_misuse_log.write_behind.flush_periodically(),
+        context.key_use_log.write_behind.flush_periodically(),
         context.searches.flush_periodically(),
     ):
         yield

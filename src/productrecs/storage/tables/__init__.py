@@ -5,6 +5,7 @@ Every primary key begins with `store_id`, so that the schema shards by store.
 
 from productrecs.storage.tables.accounts import (
     counters,
+    key_uses,
     models,
     store_connections,
     store_heads,
@@ -75,6 +76,7 @@ __all__ = [
     "item_forecasts",
     "items",
     "jobs",
+    "key_uses",
     "look_pictures",
     "looks",
     "metadata",

@@ -19,6 +19,22 @@ stores = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("plan_ends_at", sa.BigInteger),  # null: it does not end
     sa.Column("suspended_at", sa.BigInteger),  # when an operator suspended the store
+    # Of the secret key: its last four letters and when it was made; null: not known.
+    sa.Column("secret_end", sa.String(4)),
+    sa.Column("secret_made_at", sa.BigInteger),
+    # The key before, while both are accepted.
+    sa.Column("old_secret_hash", sa.String(64)),
+    sa.Column("old_secret_end", sa.String(4)),
+    sa.Column("old_secret_expires_at", sa.BigInteger),
+)
+
+# When each secret key was last used, to about ten minutes; `key_id` begins its hash.
+key_uses = sa.Table(
+    "key_uses",
+    metadata,
+    store_id_column(),
+    sa.Column("key_id", sa.String(16), primary_key=True),
+    sa.Column("used_at", sa.BigInteger, nullable=False),
 )
 
 # One row a store, locked by every write of that store: it hands out `seq` in commit order.

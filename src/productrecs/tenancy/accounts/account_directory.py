@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import RawReader
@@ -24,9 +25,10 @@ class _Accounts:
 class AccountDirectory:
     """All stores by key. Reads take no lock: the view is replaced whole."""
 
-    def __init__(self, database: Database) -> None:
-        """Read every store once; `refresh` keeps it true."""
+    def __init__(self, database: Database, clock: Clock = system_ms) -> None:
+        """Read every store once; `refresh` keeps it true. Keys expire by `clock`."""
         self._database = database
+        self._clock = clock
         self._loading = threading.Lock()
         self._accounts = self._load()
 
@@ -40,8 +42,12 @@ class AccountDirectory:
         return self._accounts.by_publishable.get(key)
 
     def by_secret_key(self, key: str) -> Store | None:
-        """Return the store whose secret key this is."""
-        return self._accounts.by_secret_hash.get(hash_secret(key))
+        """Return the store that accepts this secret key now."""
+        secret_hash = hash_secret(key)
+        store = self._accounts.by_secret_hash.get(secret_hash)
+        if store is None or store.secrets.secret_hash == secret_hash:
+            return store
+        return store if store.secrets.accepts(secret_hash, self._clock()) else None
 
     def by_id(self, store_id: StoreId) -> Store | None:
         """Return the store of this id, or None when it was deleted."""
@@ -82,7 +88,12 @@ class AccountDirectory:
                 {store.publishable_key: store for store in stores}
             ),
             by_secret_hash=MappingProxyType(
-                {store.secret_hash: store for store in stores if store.secret_hash}
+                {
+                    secret_hash: store
+                    for store in stores
+                    for secret_hash in (store.secrets.old_hash, store.secrets.secret_hash)
+                    if secret_hash is not None
+                }
             ),
             by_id=MappingProxyType({store.store_id: store for store in stores}),
             by_domain=MappingProxyType({store.domain: store for store in stores}),

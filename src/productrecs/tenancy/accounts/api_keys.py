@@ -1,9 +1,11 @@
 """API keys: generates publishable and secret keys; stores secrets only as hashes."""
 
 import hashlib
+from dataclasses import dataclass
 from typing import Final, NewType
 
-from productrecs.core.ids import random_text
+from productrecs.core.clock import MINUTE_MS
+from productrecs.core.ids import StoreId, random_text
 
 PublishableKey = NewType("PublishableKey", str)
 SecretKey = NewType("SecretKey", str)
@@ -12,6 +14,90 @@ PUBLISHABLE_PREFIX: Final = "pk_"
 SECRET_PREFIX: Final = "sk_"  # noqa: S105 - the prefix that all secrets share
 TEST_KEY_PREFIX: Final = "test_"  # after the prefix of a test store's keys
 _LENGTH: Final = 43  # of 62 letters and digits: 256 bits
+_END: Final = 4  # of its letters are stored, so that a person recognises it
+_KEY_ID: Final = 16
+_USE_MS: Final = 10 * MINUTE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveKey:
+    """A secret key that is accepted, as people may see it."""
+
+    key_id: str
+    end: str  # its last four letters; "" where they are not known
+    made_at: int | None
+    expires_at: int | None  # of the key before
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKeys:
+    """What is stored of a store's secret key, and of the one before while both work."""
+
+    secret_hash: str | None = None
+    end: str | None = None  # its last four letters; None: made before they were stored
+    made_at: int | None = None
+    old_hash: str | None = None
+    old_end: str | None = None
+    old_expires_at: int | None = None
+
+    def replaced_by(self, secret: SecretKey, now_ms: int, overlap_ms: int) -> "SecretKeys":
+        """Return the keys with a new one; the one in use works for `overlap_ms` more."""
+        new = SecretKeys(hash_secret(secret), secret[-_END:], now_ms)
+        if overlap_ms <= 0 or self.secret_hash is None:
+            return new
+        return SecretKeys(
+            new.secret_hash,
+            new.end,
+            new.made_at,
+            old_hash=self.secret_hash,
+            old_end=self.end,
+            old_expires_at=now_ms + overlap_ms,
+        )
+
+    def is_old_active(self, now_ms: int) -> bool:
+        """Return whether the key before is still accepted."""
+        return self.old_expires_at is not None and now_ms < self.old_expires_at
+
+    def active(self, now_ms: int) -> "list[ActiveKey]":
+        """Return the keys that are accepted now, the newest first."""
+        found = []
+        if self.secret_hash is not None:
+            key_id = key_id_of(self.secret_hash)
+            found.append(ActiveKey(key_id, self.end or "", self.made_at, None))
+        if self.old_hash is not None and self.is_old_active(now_ms):
+            key_id = key_id_of(self.old_hash)
+            found.append(ActiveKey(key_id, self.old_end or "", None, self.old_expires_at))
+        return found
+
+    def accepts(self, secret_hash: str, now_ms: int) -> bool:
+        """Return whether a key of this hash is accepted."""
+        if secret_hash == self.secret_hash:
+            return True
+        return secret_hash == self.old_hash and self.is_old_active(now_ms)
+
+
+def first_secret(secret: SecretKey, now_ms: int) -> SecretKeys:
+    """Return what is stored of a store's first secret key."""
+    return SecretKeys().replaced_by(secret, now_ms, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """A secret key was used; noted once in ten minutes."""
+
+    store_id: StoreId
+    key_id: str
+    used_at: int
+
+    @property
+    def key(self) -> tuple[StoreId, str, int]:
+        """What is noted once."""
+        return self.store_id, self.key_id, self.used_at // _USE_MS
+
+
+def key_id_of(secret_hash: str) -> str:
+    """Return the id under which the uses of a secret key are stored."""
+    return secret_hash[:_KEY_ID]
 
 
 def new_publishable_key(*, for_tests: bool = False) -> PublishableKey:

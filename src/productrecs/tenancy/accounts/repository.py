@@ -1,7 +1,7 @@
 """Account repository: SQL of stores, their keys and their shop connections."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Protocol, TypeVar
@@ -14,11 +14,13 @@ from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import (
     counters,
+    key_uses,
     metadata,
     store_connections,
     store_heads,
     stores,
 )
+from productrecs.tenancy.accounts.api_keys import KeyUse, SecretKeys
 from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import SettingValue, resolve_settings
@@ -116,7 +118,7 @@ class AccountRepository:
             "email": store.email,
             **_columns(store.subscription),
             "publishable_key": store.publishable_key,
-            "secret_hash": store.secret_hash,
+            **_secret_columns(store.secrets),
             "origins": json.dumps(sorted(store.origins)),
             "settings": json.dumps(
                 {name: getattr(store.settings, name) for name in store.chosen}
@@ -131,9 +133,9 @@ class AccountRepository:
         self._connection.execute(store_heads.insert().values(store_id=store.store_id))
         self._move_version()
 
-    def set_secret(self, store_id: StoreId, secret_hash: str | None) -> None:
-        """Replace the secret; the old one is refused once processes see the version."""
-        self._update(store_id, secret_hash=secret_hash)
+    def set_secrets(self, store_id: StoreId, secrets: SecretKeys) -> None:
+        """Replace the secret keys; others are refused once processes see the version."""
+        self._update(store_id, **_secret_columns(secrets))
 
     def set_origins(self, store_id: StoreId, origins: frozenset[str]) -> None:
         """Replace the origin allowlist."""
@@ -181,6 +183,40 @@ class AccountRepository:
             self._connection.execute(counters.insert().values(name=_ACCOUNTS, value=1))
 
 
+class KeyUseRepository:
+    """When one store's secret keys were last used; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def last_uses(self) -> dict[str, int]:
+        """Return the last use of each key by its id; of one never used there is none."""
+        query = sa.select(key_uses.c.key_id, key_uses.c.used_at).where(
+            key_uses.c.store_id == self._store_id
+        )
+        return {row.key_id: row.used_at for row in self._connection.execute(query)}
+
+    def note(self, uses: Iterable[KeyUse]) -> None:
+        """Store uses; of each key the last one counts."""
+        for use in sorted(uses, key=lambda use: use.used_at):
+            row = upsert(self._connection, key_uses).values(
+                store_id=self._store_id, key_id=use.key_id, used_at=use.used_at
+            )
+            self._connection.execute(
+                row.on_conflict_do_update(
+                    index_elements=["store_id", "key_id"], set_={"used_at": use.used_at}
+                )
+            )
+
+
+def store_key_uses(transaction: sa.Connection, batch: Sequence[KeyUse]) -> None:
+    """Store uses of any stores' keys."""
+    for store_id, uses in AccountRepository(transaction).lock_each(batch):
+        KeyUseRepository(transaction, store_id).note(uses)
+
+
 class ConnectionRepository:
     """How one store's own system is connected, inside one transaction; never commits."""
 
@@ -225,6 +261,17 @@ def _columns(subscription: Subscription) -> dict[str, object]:
     }
 
 
+def _secret_columns(secrets: SecretKeys) -> dict[str, object]:
+    return {
+        "secret_hash": secrets.secret_hash,
+        "secret_end": secrets.end,
+        "secret_made_at": secrets.made_at,
+        "old_secret_hash": secrets.old_hash,
+        "old_secret_end": secrets.old_end,
+        "old_secret_expires_at": secrets.old_expires_at,
+    }
+
+
 def _store(row: sa.RowMapping) -> Store:
     chosen = json.loads(row["settings"])
     return Store(
@@ -237,7 +284,14 @@ def _store(row: sa.RowMapping) -> Store:
             suspended_at=row["suspended_at"],
         ),
         publishable_key=row["publishable_key"],
-        secret_hash=row["secret_hash"],
+        secrets=SecretKeys(
+            row["secret_hash"],
+            row["secret_end"],
+            row["secret_made_at"],
+            row["old_secret_hash"],
+            row["old_secret_end"],
+            row["old_secret_expires_at"],
+        ),
         origins=frozenset(json.loads(row["origins"])),
         settings=resolve_settings(chosen),
         chosen=tuple(chosen),

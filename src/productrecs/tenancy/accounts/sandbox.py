@@ -9,7 +9,7 @@ from productrecs.core.ids import new_store_id
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.api_keys import (
     SecretKey,
-    hash_secret,
+    first_secret,
     new_publishable_key,
     new_secret_key,
 )
@@ -74,7 +74,7 @@ def make_sandbox(
         domain=_domain_of(store),
         subscription=first_subscription(plan, now_ms),
         publishable_key=new_publishable_key(for_tests=True),
-        secret_hash=hash_secret(secret),
+        secrets=first_secret(secret, now_ms),
         origins=frozenset(),
         created_at=now_ms,
     )

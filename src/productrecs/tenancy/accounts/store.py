@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 
 from productrecs.core.ids import StoreId
-from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX, TEST_KEY_PREFIX
+from productrecs.tenancy.accounts.api_keys import (
+    PUBLISHABLE_PREFIX,
+    TEST_KEY_PREFIX,
+    SecretKeys,
+)
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.tenancy.billing.subscription import Subscription
 
@@ -17,7 +21,7 @@ class Store:
     email: str | None
     subscription: Subscription
     publishable_key: str
-    secret_hash: str | None
+    secrets: SecretKeys
     origins: frozenset[str]
     settings: StoreSettings
     chosen: tuple[str, ...]  # names of the settings that were set, not defaults

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from productrecs.core.clock import Clock
+from productrecs.core.clock import DAY_MS, Clock, system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, new_store_id
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.api_keys import (
     SecretKey,
-    hash_secret,
+    SecretKeys,
+    first_secret,
     new_publishable_key,
     new_secret_key,
 )
@@ -36,6 +37,14 @@ from productrecs.tenancy.billing.subscription import Subscription, first_subscri
 
 OWNER_ID: Final = "owner"
 """The user who registered the store."""
+
+
+MAX_OVERLAP_MS: Final = DAY_MS
+"""How long a replaced secret key can be accepted beside the new one."""
+
+
+class OverlapError(ProductRecsError):
+    """A replaced key cannot work for so long."""
 
 
 class UnknownStoreError(ProductRecsError):
@@ -86,7 +95,7 @@ def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
         email=wanted.email,
         subscription=first_subscription(wanted.plan, now_ms),
         publishable_key=new_publishable_key(),
-        secret_hash=hash_secret(secret),
+        secrets=first_secret(secret, now_ms),
         origins=frozenset(),
         settings=resolve_settings(chosen),
         chosen=tuple(chosen),
@@ -145,13 +154,43 @@ def all_stores(database: Database) -> list[Store]:
         return AccountRepository(connection).all()
 
 
-def rotate_secret(database: Database, store: Store) -> SecretKey:
-    """Return a new secret key; the old one stops working everywhere within seconds."""
+def rotate_secret(
+    database: Database, store: Store, now_ms: int | None = None, *, overlap_ms: int = 0
+) -> SecretKey:
+    """Return a new secret key.
+
+    The one in use works for `overlap_ms` more; without, it is refused everywhere within
+    seconds. One from an earlier overlap is refused at once.
+
+    Raises:
+        OverlapError: when the overlap is not within 24 hours.
+        StoreDeletedError: when the store was deleted.
+    """
+    if not 0 <= overlap_ms <= MAX_OVERLAP_MS:
+        message = "the old key can work for 0 to 24 hours more"
+        raise OverlapError(message)
     secret = new_secret_key(for_tests=store.is_sandbox)
+    moment = system_ms() if now_ms is None else now_ms
     with database.transaction() as transaction:
-        AccountRepository(transaction).set_secret(store.store_id, hash_secret(secret))
+        accounts = AccountRepository(transaction)
+        held = accounts.hold(store.store_id).secrets
+        replaced = held.replaced_by(secret, moment, overlap_ms)
+        accounts.set_secrets(store.store_id, replaced)
         KeyMisuseRepository(transaction, store.store_id).forget(MisuseKind.LEAKED_SECRET)
     return secret
+
+
+def revoke_secret(database: Database, store: Store, *, old_only: bool = False) -> None:
+    """Refuse the secret keys everywhere within seconds; or only the one before.
+
+    Raises:
+        StoreDeletedError: when the store was deleted.
+    """
+    with database.transaction() as transaction:
+        accounts = AccountRepository(transaction)
+        held = accounts.hold(store.store_id).secrets
+        kept = SecretKeys(held.secret_hash, held.end, held.made_at)
+        accounts.set_secrets(store.store_id, kept if old_only else SecretKeys())
 
 
 def change_origins(

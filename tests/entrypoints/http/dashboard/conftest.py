@@ -43,7 +43,9 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     place = Service(tmp_path_factory.mktemp("office")).prepare()
     services = build_services(Settings(data=place.folder))
     found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
-    found.services = replace(services, clock=lambda: found.now_ms)
+    found.services = replace(
+        services, clock=lambda: found.now_ms, system_clock=lambda: found.now_ms
+    )
     with Inside(create_application(found.services, draining=[])) as inside:
         found.inside = inside
         yield found

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.core.clock import HOUR_MS
 from productrecs.tenancy.accounts.login.sessions import RESET_MS, new_reset_token
-from productrecs.tenancy.accounts.store_management import find_store, owner_of
+from productrecs.tenancy.accounts.repository import KeyUseRepository
+from productrecs.tenancy.accounts.store_management import (
+    OverlapError,
+    find_store,
+    owner_of,
+    rotate_secret,
+)
 from tests.support.dashboard import PASSWORD, Member, text_of
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
@@ -154,3 +162,71 @@ def test_no_text_that_is_sent_becomes_markup(
         assert "<img src=x" not in body
         assert "<svg/onload" not in body
         assert ">49<" not in body
+
+
+def test_a_replaced_key_works_as_long_as_was_chosen(office: Office, store: Store) -> None:
+    member, page = office.member(store), "/dashboard/account"
+    first = rotate_secret(office.services.database, store, office.now_ms)
+    shown = member.post(f"{page}/secret", page=page, overlap="6")
+    found = re.search(r"sk_\w{20,}", text_of(shown))
+    assert found is not None
+    new = found[0]
+
+    before = [status_with(office, key) for key in (first, new)]
+    listed = text_of(member.get(page))
+    office.now_ms += 6 * HOUR_MS
+    after = [status_with(office, key) for key in (first, new)]
+
+    assert (before, after) == ([200, 200], [401, 200])
+    assert f"sk_…{first[-4:]}" in listed
+    assert f"sk_…{new[-4:]}" in listed
+    assert f"sk_…{first[-4:]}" not in text_of(member.get(page))
+
+
+def test_keys_are_revoked_at_once(office: Office, store: Store) -> None:
+    member, page = office.member(store), "/dashboard/account"
+    old = rotate_secret(office.services.database, store, office.now_ms)
+    new = rotate_secret(
+        office.services.database, store, office.now_ms, overlap_ms=24 * HOUR_MS
+    )
+    seen = [[status_with(office, key) for key in (old, new)]]
+
+    for key in ("old", "all"):
+        reply = member.post(f"{page}/secret/revoke", page=page, key=key)
+        assert reply.status == 303
+        seen.append([status_with(office, key) for key in (old, new)])
+
+    assert seen == [[200, 200], [401, 200], [401, 401]]
+    assert "There is no secret key" in text_of(member.get(page))
+
+
+def test_the_last_use_of_a_key_is_shown_and_written_once(
+    office: Office, store: Store
+) -> None:
+    member, page = office.member(store), "/dashboard/account"
+    key = rotate_secret(office.services.database, store, office.now_ms)
+    assert "Never" in text_of(member.get(page))
+
+    for _ in range(5):
+        assert status_with(office, key) == 200
+
+    def uses() -> dict[str, int]:
+        with office.services.database.reading() as connection:
+            return KeyUseRepository(connection, store.store_id).last_uses()
+
+    eventually(uses)
+    assert list(uses().values()) == [office.now_ms]
+    assert "Never" not in text_of(member.get(page))
+
+
+@pytest.mark.parametrize("hours", [-1, 25])
+def test_an_overlap_is_at_most_a_day(office: Office, store: Store, hours: int) -> None:
+    with pytest.raises(OverlapError):
+        rotate_secret(
+            office.services.database, store, office.now_ms, overlap_ms=hours * HOUR_MS
+        )
+
+
+def status_with(office: Office, key: str) -> int:
+    headers = {"x-api-key": key}
+    return office.inside.ask("GET", "/integration/status", None, headers).status

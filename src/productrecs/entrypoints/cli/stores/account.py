@@ -33,7 +33,7 @@ def reset_link(
     with open_services(data) as services:
         store = find_store(services.database, domain)
         owner = owner_of(services.database, store, email)
-        token = new_reset_token(services.database, owner, services.clock())
+        token = new_reset_token(services.database, owner, services.system_clock())
         settings = services.settings
         base = base_url or settings.base_url or f"http://localhost:{settings.port}"
     click.echo(f"{base.rstrip('/')}/dashboard/reset?token={token}")

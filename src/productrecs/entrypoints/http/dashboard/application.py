@@ -187,7 +187,9 @@ def _session_of(
     context: "Context", cookies: "Mapping[str, str]", base_url: str
 ) -> tuple[Session | None, Store | None]:
     token = read_cookie(cookies, SESSION, base_url)
-    session = resume_session(context.services.database, token, context.clock())
+    session = resume_session(
+        context.services.database, token, context.services.system_clock()
+    )
     if session is None:
         return None, None
     store = context.accounts.by_id(session.user.store_id)

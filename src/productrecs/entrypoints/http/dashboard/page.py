@@ -144,6 +144,11 @@ class Visit:
         return self.context.clock()
 
     @property
+    def system_ms(self) -> int:
+        """The machine's time, by which sessions, links and keys expire."""
+        return self.context.services.system_clock()
+
+    @property
     def store(self) -> Store:
         """The session's store: the only one that a page may read or change."""
         if self.known_store is None:

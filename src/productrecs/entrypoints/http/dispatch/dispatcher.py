@@ -198,6 +198,8 @@ class Dispatcher:
                 admission = self._decide(exchange, arrival, context)
         _record_misuse(exchange, context)
         caller = admission.caller
+        if caller is not None and caller.key_id:
+            context.key_use_log.note(caller.store.store_id, caller.key_id)
         if caller is None or not route.empty or admission.refusal is not None:
             return admission
         if admission.meter is None and not admission.is_cut_off:

@@ -13,7 +13,12 @@ from urllib.parse import parse_qsl
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX, SECRET_PREFIX
+from productrecs.tenancy.accounts.api_keys import (
+    PUBLISHABLE_PREFIX,
+    SECRET_PREFIX,
+    hash_secret,
+    key_id_of,
+)
 from productrecs.tenancy.accounts.store import Store
 
 
@@ -188,6 +193,7 @@ class Caller:
 
     store: Store
     credential: Credential
+    key_id: str = ""  # of a secret key
 
     @property
     def rate_limit_key(self) -> str:
@@ -292,7 +298,7 @@ def _by_secret(
     if store is None:
         message = "no store has this secret key; it may have been rotated"
         raise InvalidKeyError(message)
-    return Caller(store, SECRET)
+    return Caller(store, SECRET, key_id_of(hash_secret(secret)))
 
 
 def _by_publishable(

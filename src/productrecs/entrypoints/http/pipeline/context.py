@@ -20,6 +20,7 @@ from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
 from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
 from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
+from productrecs.entrypoints.http.writes.key_use_log import KeyUseLog
 from productrecs.entrypoints.http.writes.search_log import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.services import Services
@@ -59,6 +60,7 @@ class Context:
     photo_pool: PhotoPool
     dependencies: Dependencies
     key_misuse_log: KeyMisuseLog
+    key_use_log: KeyUseLog
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_limits: AttemptLimits
     rates: RateLimits | None  # None where the installation limits no rate

@@ -1,20 +1,49 @@
 """Account page: keys, origins, plan and usage."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.clock import HOUR_MS
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.tenancy.accounts.api_keys import (
+    SECRET_PREFIX,
+    TEST_KEY_PREFIX,
+)
 from productrecs.tenancy.accounts.domains_and_origins import OriginError
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 from productrecs.tenancy.accounts.plan_usage import read_plan_usage
+from productrecs.tenancy.accounts.repository import KeyUseRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     find_store,
+    revoke_secret,
     rotate_secret,
 )
 
 ACCOUNT_PATH: Final = "/dashboard/account"
 _WWW: Final = "www."
+OVERLAPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "24": "for 24 more hours",
+        "6": "for 6 more hours",
+        "1": "for 1 more hour",
+        "0": "no longer: refuse it now",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKeyRow:
+    """What a page can show of a secret key."""
+
+    name: str  # its prefix and its last four letters
+    made_at: int | None
+    used_at: int | None  # None: never
+    expires_at: int | None  # of the key before
 
 
 def show_account(visit: Visit) -> Reply:
@@ -24,9 +53,22 @@ def show_account(visit: Visit) -> Reply:
 
 def replace_secret(visit: Visit) -> Reply:
     """Make a new secret key and show it, this once."""
-    secret = rotate_secret(visit.database, visit.store)
+    hours = visit.form["overlap"]
+    overlap_ms = (int(hours) if hours in OVERLAPS else 0) * HOUR_MS
+    secret = rotate_secret(
+        visit.database, visit.store, visit.system_ms, overlap_ms=overlap_ms
+    )
     visit.refresh_accounts()
     return _account(visit, secret=secret)
+
+
+def revoke(visit: Visit) -> Reply:
+    """Refuse the secret key, or the one before, from now on."""
+    is_old = visit.form["key"] == "old"
+    revoke_secret(visit.database, visit.store, old_only=is_old)
+    visit.refresh_accounts()
+    said = "The old key is revoked." if is_old else "The secret key is revoked."
+    return visit.redirect(f"{ACCOUNT_PATH}#keys", f"{said} Calls with it are refused.")
 
 
 def add_origin(visit: Visit) -> Reply:
@@ -61,6 +103,17 @@ def _twin(origin: str) -> str:
     return f"{scheme}://{other}"
 
 
+def _keys(store: Store, uses: Mapping[str, int], now_ms: int) -> list[SecretKeyRow]:
+    """Return the secret keys that are accepted now, the newest first."""
+    prefix = SECRET_PREFIX + (TEST_KEY_PREFIX if store.is_sandbox else "")
+    return [
+        SecretKeyRow(
+            f"{prefix}…{key.end}", key.made_at, uses.get(key.key_id), key.expires_at
+        )
+        for key in store.secrets.active(now_ms)
+    ]
+
+
 def _account(
     visit: Visit,
     *,
@@ -72,12 +125,15 @@ def _account(
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
+        uses = KeyUseRepository(connection, store.store_id).last_uses()
     plans = visit.services.settings.plans
     usage = read_plan_usage(visit.database, store, plans, visit.now_ms)
     return visit.render(
         "account.html",
         status=status,
         secret=secret,
+        keys=_keys(store, uses, visit.system_ms),
+        overlaps=list(OVERLAPS.items()),
         origin=origin,
         origin_error=origin_error,
         shop=store,
@@ -95,6 +151,13 @@ PAGES: Final = (
         "Keys and plan",
         None,
         replace_secret,
+        may_change=Role.OWNER,
+    ),
+    Page(
+        f"{ACCOUNT_PATH}/secret/revoke",
+        "Keys and plan",
+        None,
+        revoke,
         may_change=Role.OWNER,
     ),
     Page(

@@ -20,7 +20,7 @@ RESET_PATH: Final = "/dashboard/reset"
 def show_reset(visit: Visit) -> Reply:
     """Show how to get a link; with a good one, the form for a new password."""
     token = visit.query["token"]
-    if token and not is_reset_token(visit.database, token, visit.now_ms):
+    if token and not is_reset_token(visit.database, token, visit.system_ms):
         return visit.render("reset.html", status=404, token="", is_expired=True, error="")
     return visit.render("reset.html", token=token, is_expired=False, error="")
 
@@ -29,7 +29,7 @@ def choose_password(visit: Visit) -> Reply:
     """Store the new password, end every session, and log in."""
     token, password = visit.form["token"], visit.form.as_typed("password")
     try:
-        user = reset_password(visit.database, token, password, visit.now_ms)
+        user = reset_password(visit.database, token, password, visit.system_ms)
     except ResetLinkError:
         return visit.render("reset.html", status=404, token="", is_expired=True, error="")
     except WeakPasswordError as error:
