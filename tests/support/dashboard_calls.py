@@ -45,8 +45,10 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
 # Names that take no id.
 PLAIN: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "by": "widget",
         "csrf": "",
         "currency": "EUR",
+        "days": "30",
         "domain": "new.example",
         "email": "anna@new.example",
         "key": "all",
@@ -72,6 +74,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             }
             for form in ("", "/file", "/start", "/discard", "/failed-rows")
         },
+        "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }
 )
 _READ: Final = re.compile(

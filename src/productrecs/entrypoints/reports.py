@@ -3,11 +3,13 @@
 The command line, the API and the dashboard use it. Each feature makes its own report.
 """
 
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.report import (
     Definition,
     Report,
@@ -157,6 +159,23 @@ def report_to_dict(made: Report) -> dict[str, object]:
         "rows": [dict(zip(names, row, strict=True)) for row in made.rows],
         "notes": list(made.notes),
     }
+
+
+def report_to_csv(made: Report) -> str:
+    """Return the report's table as CSV; its figures where it has no table."""
+    text = io.StringIO()
+    if made.columns:
+        writer = CsvWriter(text, [column.name for column in made.columns])
+        for row in made.rows:
+            writer.write(row)
+    else:
+        writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
+        for figure in made.figures:
+            definition = figure.definition
+            writer.write(
+                (definition.name, figure.value, definition.unit, definition.meaning)
+            )
+    return text.getvalue()
 
 
 def _defined(one: Definition) -> dict[str, object]:

@@ -1,13 +1,11 @@
 """`productrecs report`: a store's report as a table, CSV or JSON."""
 
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
 import click
 
-from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.report import (
     Definition,
     Report,
@@ -24,6 +22,7 @@ from productrecs.entrypoints.reports import (
     REPORT_TYPES,
     make_report,
     refresh_report_counts,
+    report_to_csv,
     report_to_dict,
 )
 from productrecs.tenancy.accounts.store_management import find_store
@@ -77,27 +76,10 @@ def report(
     if as_json:
         print_json(report_to_dict(made))
     elif as_csv:
-        click.echo(as_table_file(made), nl=False)
+        click.echo(report_to_csv(made), nl=False)
     else:
         for line in _lines(made):
             click.echo(line)
-
-
-def as_table_file(made: Report) -> str:
-    """Return the report's table as CSV; its figures where it has no table."""
-    text = io.StringIO()
-    if made.columns:
-        writer = CsvWriter(text, [column.name for column in made.columns])
-        for row in made.rows:
-            writer.write(row)
-    else:
-        writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
-        for figure in made.figures:
-            definition = figure.definition
-            writer.write(
-                (definition.name, figure.value, definition.unit, definition.meaning)
-            )
-    return text.getvalue()
 
 
 def _lines(made: Report) -> Iterator[str]:

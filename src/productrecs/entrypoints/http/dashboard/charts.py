@@ -42,3 +42,36 @@ def bars(values: Mapping[str, float], formats: Formats) -> list[Bar]:
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class SplitBar:
+    """One bar of two parts: the lower one, the upper one, and both in words."""
+
+    label: str
+    texts: tuple[str, str]
+    x: float
+    lower: tuple[float, float]  # y and height
+    upper: tuple[float, float]
+    width: float = _WIDTH
+
+
+def split_bars(
+    values: Mapping[str, tuple[float, float]], formats: Formats
+) -> list[SplitBar]:
+    """Return a bar of two amounts of money for each day, or for each day's label."""
+    highest = max((max(a, 0) + max(b, 0) for a, b in values.values()), default=0) or 1.0
+    found = []
+    for number, (day, (below, above)) in enumerate(values.items()):
+        low = max(below, 0) / highest * HEIGHT
+        high = max(above, 0) / highest * HEIGHT
+        found.append(
+            SplitBar(
+                label=formats.day(day),
+                texts=(formats.money(below), formats.money(above)),
+                x=number * _STEP,
+                lower=(HEIGHT - low, low),
+                upper=(HEIGHT - low - high, high),
+            )
+        )
+    return found

@@ -18,7 +18,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.merchandising.rule import RuleAction
 
 NameOf = Callable[[str], str]
-_ENGINES: Final = MappingProxyType(
+ENGINE_NAMES: Final = MappingProxyType(
     {
         Engine.BUY: "Bought together",
         Engine.BROWSE: "Viewed in similar visits",
@@ -100,7 +100,7 @@ def explained_list(
                 title=named(one.item_id),
                 picture=visit.pictures.address(item.image_url if item else None),
                 price=item.price if item else None,
-                engine=_ENGINES[one.source],
+                engine=ENGINE_NAMES[one.source],
                 reasons=tuple(_reasons(visit, one, named)) or ("It is new",),
                 change="" if before is None else _change(one.item_id, place, before),
             )

@@ -9,12 +9,14 @@ from productrecs.entrypoints.http.dashboard.page import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     account,
     home,
+    impact,
     imports,
     login,
     password_reset,
     product_item,
     products,
     register,
+    report_file,
     start,
 )
 
@@ -24,6 +26,8 @@ PAGES: Final[tuple[Page, ...]] = (
     *products.PAGES,
     *product_item.PAGES,
     *imports.PAGES,
+    *impact.PAGES,
+    *report_file.PAGES,
     *account.PAGES,
     *login.PAGES,
     *register.PAGES,

@@ -1,7 +1,7 @@
 """Impact repository: SQL for the daily sums of attribution and the sales behind them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -246,6 +246,7 @@ class ImpactRepository:
                 one.kind == _SALE,
                 one.touch.is_not(None),
                 *_within(outcomes, period),
+                *_where(period),
             )
             .order_by(one.day.desc(), one.fact.desc())
             .limit(period.limit)
@@ -260,6 +261,16 @@ def _sum(where: sa.ColumnElement[bool], what: Any) -> sa.ColumnElement[Any]:
 
 def _within(table: sa.Table, period: ReportQuery) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.day >= period.first_day, table.c.day <= period.last_day)
+
+
+def _where(period: ReportQuery) -> Iterator[sa.ColumnElement[bool]]:
+    for name, value in period.where:
+        if name == "position":
+            yield outcomes.c.position == int(value or 0)
+        elif name == "touch":
+            yield outcomes.c.clicked == (value == "click")
+        else:
+            yield outcomes.c[name] == value
 
 
 def _together(crowds: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:

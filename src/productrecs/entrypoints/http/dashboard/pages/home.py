@@ -7,6 +7,11 @@ from productrecs.core.report import Report, ReportValue, report_query
 from productrecs.entrypoints.http.dashboard.alerts import find_alerts
 from productrecs.entrypoints.http.dashboard.charts import Bar, bars
 from productrecs.entrypoints.http.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.period import (
+    as_number,
+    change_of,
+    figures_of,
+)
 from productrecs.entrypoints.reports import make_report
 
 
@@ -25,9 +30,9 @@ def show_home(visit: Visit) -> Reply:
     """Show the last 30 days at a glance."""
     asked = report_query(visit.now_ms, visit.store.settings.zone)
     by_day = report_query(visit.now_ms, visit.store.settings.zone, by="day")
-    impact = _figures(make_report(visit.services, visit.store, "attribution", asked))
-    search = _figures(make_report(visit.services, visit.store, "search", asked))
-    health = _figures(make_report(visit.services, visit.store, "health", asked))
+    impact = figures_of(make_report(visit.services, visit.store, "attribution", asked))
+    search = figures_of(make_report(visit.services, visit.store, "search", asked))
+    health = figures_of(make_report(visit.services, visit.store, "health", asked))
     days = make_report(visit.services, visit.store, "attribution", by_day)
     return visit.render(
         "home.html",
@@ -36,19 +41,6 @@ def show_home(visit: Visit) -> Reply:
         sales=_sales_by_day(visit, days),
         is_empty=not health["events_24h"] and not impact["shown"],
     )
-
-
-def _figures(report: Report) -> dict[str, ReportValue]:
-    return {one.definition.name: one.value for one in report.figures}
-
-
-def _number(value: ReportValue) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _change(now: ReportValue, before: ReportValue) -> float | None:
-    new, old = _number(now), _number(before)
-    return None if new is None or not old else (new - old) / old
 
 
 def _tiles(
@@ -61,34 +53,34 @@ def _tiles(
     return [
         Tile(
             "Sales after recommendations",
-            fmt.money(_number(impact["revenue"])),
-            f"{fmt.share(_number(impact['revenue_share']))} of all sales: "
-            f"{fmt.money(_number(impact['revenue_clicked']))} after a click, "
-            f"{fmt.money(_number(impact['revenue_seen']))} only seen",
+            fmt.money(as_number(impact["revenue"])),
+            f"{fmt.share(as_number(impact['revenue_share']))} of all sales: "
+            f"{fmt.money(as_number(impact['revenue_clicked']))} after a click, "
+            f"{fmt.money(as_number(impact['revenue_seen']))} only seen",
             "Sales of products that the same shopper clicked on, or was shown, in a list "
             "at most 30 days before. Not proof of cause: the holdout test is.",
-            _change(impact["revenue"], impact["revenue_before"]),
+            change_of(impact["revenue"], impact["revenue_before"]),
         ),
         Tile(
             "Click rate",
-            fmt.share(_number(impact["click_rate"]), 2),
-            f"{fmt.number(_number(impact['clicked']))} clicks on "
-            f"{fmt.number(_number(impact['shown']))} products shown",
+            fmt.share(as_number(impact["click_rate"]), 2),
+            f"{fmt.number(as_number(impact['clicked']))} clicks on "
+            f"{fmt.number(as_number(impact['shown']))} products shown",
             "Clicks on recommended products divided by recommended products shown.",
-            _change(impact["click_rate"], impact["click_rate_before"]),
+            change_of(impact["click_rate"], impact["click_rate_before"]),
         ),
         Tile(
             "Searches",
-            fmt.number(_number(search["searches"])),
-            f"{fmt.share(_number(search['no_result_rate']))} found nothing",
+            fmt.number(as_number(search["searches"])),
+            f"{fmt.share(as_number(search['no_result_rate']))} found nothing",
             "What shoppers searched for and stayed with for three seconds.",
         ),
         Tile(
             "Events in 24 hours",
-            fmt.number(_number(health["events_24h"])),
-            f"{fmt.number(_number(health['events_week_ago']))} a week ago",
+            fmt.number(as_number(health["events_24h"])),
+            f"{fmt.number(as_number(health['events_week_ago']))} a week ago",
             "Page views, carts, clicks and impressions that your pages sent.",
-            _number(health["change"]),
+            as_number(health["change"]),
         ),
     ]
 

@@ -1,0 +1,193 @@
+"""Impact pages: sales after recommendations, the orders behind them, and the holdout."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.core.report import MAX_ROWS, Report, ReportValue
+from productrecs.entrypoints.http.dashboard.charts import SplitBar, split_bars
+from productrecs.entrypoints.http.dashboard.list_reasons import ENGINE_NAMES
+from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.report_file import sale_filters
+from productrecs.entrypoints.http.dashboard.period import (
+    Period,
+    as_number,
+    change_of,
+    chosen_period,
+    figures_of,
+    rows_of,
+)
+from productrecs.entrypoints.reports import make_report
+from productrecs.features.insights.diagnosis.issue_detection import find_data_issues
+from productrecs.features.insights.impact.attribution_report import RULE
+
+IMPACT_PATH: Final = "/dashboard/impact"
+ORDERS_PATH: Final = f"{IMPACT_PATH}/orders"
+_GROUPINGS: Final = MappingProxyType(
+    {
+        "widget": "Widget",
+        "source": "Source",
+        "position": "Position",
+        "widget,source": "Widget and source",
+        "day": "Day",
+    }
+)
+_ROWS: Final = 50
+_MOST_BARS: Final = 100
+_WEEK: Final = 7
+_HALF: Final = 150  # of the interval's drawing, in its own units
+_VERDICTS: Final = MappingProxyType(
+    {
+        "collecting data": ("Not enough data yet", "warn"),
+        "no significant difference yet": ("No significant difference yet", "warn"),
+        "more with recommendations": ("More with recommendations", "good"),
+        "less with recommendations": ("Less with recommendations", "bad"),
+        "suppressed": ("Not valid", "bad"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of the holdout test: the verdict, the interval, and where to draw it."""
+
+    name: str
+    verdict: str
+    tone: str
+    shown: str
+    held_out: str
+    lift: str
+    interval: str
+    low: float
+    high: float
+    middle: float
+    missing: str
+
+
+def show_impact(visit: Visit) -> Reply:
+    """Show what recommendations of a period are credited with."""
+    period, services, store = chosen_period(visit), visit.services, visit.store
+    by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
+    names = tuple(by.split(","))
+    made = make_report(services, store, "attribution", period.by(*names, limit=_ROWS))
+    days = make_report(services, store, "attribution", period.by("day", limit=MAX_ROWS))
+    items = make_report(services, store, "credited-items", period.by(limit=10))
+    test = make_report(services, store, "experiment", period.by())
+    figures = figures_of(made)
+    return visit.render(
+        "impact.html",
+        period=period,
+        figures=figures,
+        changes={
+            name: change_of(figures[name], figures[f"{name}_before"])
+            for name in ("revenue_clicked", "revenue_seen", "orders", "carts", "click_rate")
+        },
+        rule=RULE,
+        chart=_chart(visit, period, days),
+        groupings=list(_GROUPINGS.items()),
+        by=by,
+        group_names=names,
+        made=made,
+        rows=[_linked(period, row, names) for row in rows_of(made)],
+        items=items,
+        sources={engine.value: name for engine, name in ENGINE_NAMES.items()},
+        orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
+        test=test,
+        test_figures=figures_of(test),
+        comparisons=[_compared(visit, row) for row in rows_of(test)],
+        issues=find_data_issues(visit.database, store, visit.now_ms),
+        is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
+    )
+
+
+def show_orders(visit: Visit) -> Reply:
+    """Show the orders behind a number: the newest credited sales."""
+    period, where = chosen_period(visit), sale_filters(visit)
+    asked = replace(period.by(limit=_ROWS * 4), where=where)
+    made = make_report(visit.services, visit.store, "credited-sales", asked)
+    return visit.render(
+        "impact_orders.html",
+        period=period,
+        where=where,
+        back=period.link(IMPACT_PATH),
+        file=period.file("credited-sales", **dict(where)),
+        made=made,
+        is_cut=len(made.rows) == asked.limit,
+    )
+
+
+def _linked(
+    period: Period, row: dict[str, ReportValue], names: tuple[str, ...]
+) -> dict[str, object]:
+    """Return a row with the address of its orders."""
+    if names == ("day",):
+        day = str(row["day"])
+        link = f"{ORDERS_PATH}?{urlencode({'from': day, 'until': day})}"
+    else:
+        where = {name: "" if row[name] is None else str(row[name]) for name in names}
+        link = period.link(ORDERS_PATH, **where)
+    return {**row, "orders_link": link}
+
+
+def _chart(visit: Visit, period: Period, days: Report) -> list[SplitBar]:
+    """Return bars of each day, or of each week in a long period."""
+    found = {
+        str(row["day"]): (
+            as_number(row["revenue_clicked"]) or 0.0,
+            as_number(row["revenue_seen"]) or 0.0,
+        )
+        for row in rows_of(days)
+        if row["currency"] == visit.store.settings.currency
+    }
+    if not found:
+        return []
+    values: dict[str, tuple[float, float]] = {}
+    asked = list(_days(period.asked.first_day, period.asked.last_day))
+    step = 1 if len(asked) <= _MOST_BARS else _WEEK
+    for begin in range(0, len(asked), step):
+        some = [found.get(day, (0.0, 0.0)) for day in asked[begin : begin + step]]
+        values[asked[begin]] = (sum(one for one, _ in some), sum(one for _, one in some))
+    return split_bars(values, visit.formats)
+
+
+def _days(first: str, last: str) -> Iterator[str]:
+    day, end = date.fromisoformat(first), date.fromisoformat(last)
+    while day <= end:
+        yield day.isoformat()
+        day += timedelta(days=1)
+
+
+def _compared(visit: Visit, row: dict[str, ReportValue]) -> Comparison:
+    fmt, is_money = visit.formats, row["metric"] == "revenue"
+    mean = fmt.money if is_money else fmt.share
+    verdict, tone = _VERDICTS.get(str(row["verdict"]), (str(row["verdict"]), ""))
+    low, high, lift = (as_number(row[name]) for name in ("lift_low", "lift_high", "lift"))
+    interval, drawn = "", (0.0, 0.0, 0.0)
+    if low is not None and high is not None and lift is not None:
+        interval = f"{fmt.share(low, 0)} to {fmt.share(high, 0)}"
+        widest = max(abs(low), abs(high)) or 1.0
+        drawn = (low / widest * _HALF, high / widest * _HALF, lift / widest * _HALF)
+    more = as_number(row["visitors_more"])
+    missing = f"{fmt.number(more)} more visitors" if more else ""
+    return Comparison(
+        name="Sales per visitor" if is_money else "Visitors who bought",
+        verdict=verdict,
+        tone=tone,
+        shown=mean(as_number(row["shown"])),
+        held_out=mean(as_number(row["held_out"])),
+        lift=fmt.share(lift, 0),
+        interval=interval,
+        low=drawn[0],
+        high=drawn[1],
+        middle=drawn[2],
+        missing=missing,
+    )
+
+
+PAGES: Final = (
+    Page(IMPACT_PATH, "Impact", show_impact, group=Group.ANALYSE),
+    Page(ORDERS_PATH, "Orders after recommendations", show_orders),
+)

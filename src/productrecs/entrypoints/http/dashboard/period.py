@@ -1,0 +1,102 @@
+"""Report period: the days that a page of reports shows, chosen in its query."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.core.report import (
+    DEFAULT_DAYS,
+    MAX_ROWS,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
+    report_query,
+)
+from productrecs.entrypoints.http.dashboard.page import Visit
+
+CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
+REPORT_FILE_PATH: Final = "/dashboard/report.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The chosen days; `error` says what is wrong with typed ones, then 30 days are shown.
+
+    `choice` is 7, 30 or 90, or empty for own dates, which stand in `first` and `last`.
+    """
+
+    asked: ReportQuery
+    choice: str
+    first: str
+    last: str
+    error: str = ""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of a query that choose the same days."""
+        if self.choice:
+            return {"days": self.choice}
+        return {"from": self.first, "until": self.last}
+
+    def link(self, path: str, **fields: str) -> str:
+        """Return the address of a page with the same days."""
+        return f"{path}?{urlencode({**self.fields, **fields})}"
+
+    def file(self, report: str, **fields: str) -> str:
+        """Return the address of a report as a CSV file."""
+        return self.link(REPORT_FILE_PATH, report=report, **fields)
+
+    def by(self, *names: str, limit: int | None = None) -> ReportQuery:
+        """Return the question for these days, grouped by columns."""
+        return replace(self.asked, by=names, limit=limit or self.asked.limit)
+
+
+def chosen_period(visit: Visit) -> Period:
+    """Return the days that the query of a page chooses; else the last 30."""
+    query, zone = visit.query, visit.store.settings.zone
+    first, last, choice = query["from"], query["until"], query["days"]
+    today = date.fromisoformat(report_query(visit.now_ms, zone).last_day)
+    error = ""
+    if first or last:
+        try:
+            asked = report_query(visit.now_ms, zone, first_day=first, last_day=last)
+        except ReportError as wrong:
+            error = f"{str(wrong)[:1].upper()}{str(wrong)[1:]}. The last 30 days are shown."
+        else:
+            return Period(asked, "", asked.first_day, asked.last_day)
+    days = CHOICES.get(choice, DEFAULT_DAYS)
+    begin = (today - timedelta(days=days - 1)).isoformat()
+    asked = report_query(visit.now_ms, zone, first_day=begin)
+    shown = (first, last) if error else (asked.first_day, asked.last_day)
+    return Period(asked, str(days), *shown, error)
+
+
+def every_row(asked: ReportQuery) -> ReportQuery:
+    """Return the same question for as many rows as a report may have."""
+    return replace(asked, limit=MAX_ROWS)
+
+
+def figures_of(report: Report) -> dict[str, ReportValue]:
+    """Return a report's figures by name."""
+    return {one.definition.name: one.value for one in report.figures}
+
+
+def rows_of(report: Report) -> list[dict[str, ReportValue]]:
+    """Return a report's rows, each value by the name of its column."""
+    names = [column.name for column in report.columns]
+    return [dict(zip(names, row, strict=True)) for row in report.rows]
+
+
+def as_number(value: ReportValue) -> float | None:
+    """Return a report's number; None where it has none."""
+    return float(value) if isinstance(value, int | float) else None
+
+
+def change_of(now: ReportValue, before: ReportValue) -> float | None:
+    """Return how much a number changed, as a share of what it was."""
+    new, old = as_number(now), as_number(before)
+    return None if new is None or not old else (new - old) / old

@@ -1,0 +1,33 @@
+"""Impact in a browser: from a number to its orders, and to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from tests.support.dashboard_browser import DeskPage
+
+
+def test_a_number_leads_to_its_orders_and_to_a_file(office: DeskPage, axe: str) -> None:
+    page = office.open("/dashboard/impact")
+    expect(page.locator(".tile .figure").first).to_contain_text("€")
+    assert page.locator(".chart rect").count() == 60  # two a day
+    expect(page.locator("#holdout")).to_be_visible()
+    expect(page.locator(".compared")).to_have_count(2)
+    office.check(axe)
+
+    page.click("nav.choices >> text=Widget and source")
+    expect(page.locator("section[aria-labelledby=by] thead")).to_contain_text("Source")
+    with page.expect_download() as download:
+        page.locator("text=Download CSV").first.click()
+    rows = Path(download.value.path()).read_text().splitlines()
+    assert rows[0].startswith("widget,source,currency,shown")
+    assert len(rows) > 5
+
+    page.locator("section[aria-labelledby=by] tbody a").first.click()
+    expect(page.locator("h1")).to_have_text("Orders after recommendations")
+    assert page.locator("tbody tr").count() > 0
+    office.check(axe)
