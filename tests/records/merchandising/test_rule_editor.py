@@ -143,6 +143,35 @@ def test_who_changed_what_is_remembered_the_newest_first(rules: RuleEditor) -> N
     )
 
 
+def test_every_kind_of_change_is_undone_and_the_undo_too(rules: RuleEditor) -> None:
+    rule = rules.add(BOOST)
+    rules.change(rule.rule_id, name="New")
+    undone = rules.undo(rules.history()[0].change_id)
+    assert undone.content == BOOST
+    assert rules.undo(rules.history()[0].change_id).content.name == "New"
+
+    rules.remove(rule.rule_id)
+    back = rules.undo(rules.history()[0].change_id)
+    assert rules.all() == [back]
+    assert back.rule_id == rule.rule_id
+    assert back.content.name == "New"
+
+    assert rules.undo(rules.history()[0].change_id).rule_id == rule.rule_id
+    assert rules.all() == []
+    assert [one.what for one in rules.history()[:2]] == ["removed", "restored"]
+
+
+def test_only_the_last_change_of_a_rule_is_undone(rules: RuleEditor) -> None:
+    rule = rules.add(BOOST)
+    added = rules.history()[0].change_id
+    rules.change(rule.rule_id, name="New")
+
+    for change_id in (added, 9_999):
+        with pytest.raises(UnknownRuleError, match="cannot be undone"):
+            rules.undo(change_id)
+    assert rules.all()[0].content.name == "New"
+
+
 def test_the_oldest_changes_are_forgotten(
     rules: RuleEditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,11 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("htmx:load", (event) => {
   if (event.target instanceof Element) prepare(event.target);
 });
+// A field that finds as one types: Enter would send the form around it.
+document.addEventListener("keydown", (event) => {
+  const finds = event.target instanceof Element && event.target.matches("[data-finds]");
+  if (event.key === "Enter" && finds) event.preventDefault();
+});
 document.addEventListener("click", (event) => {
   const target = event.target instanceof Element ? event.target : null;
   const button = target?.closest<HTMLElement>("[data-copy], [data-theme-switch]");

@@ -131,17 +131,25 @@ class RuleRepository:
         )
         self._transaction.execute(query)
 
-    def changes(self, limit: int) -> list[tuple[int, str, str, Rule]]:
-        """Return the newest changes, the newest first: when, who, what, and the rule."""
+    def changes(
+        self, limit: int, rule_id: int | None = None
+    ) -> list[tuple[int, str, str, Rule, int]]:
+        """Return the newest changes: when, who, what, the rule, and the change's number.
+
+        The newest come first; with `rule_id` only those of one rule.
+        """
         query = sa.select(
             rule_changes.c.changed_at,
             rule_changes.c.actor,
             rule_changes.c.what,
             rule_changes.c.rule,
+            rule_changes.c.change_id,
         ).where(rule_changes.c.store_id == self._store_id)
+        if rule_id is not None:
+            query = query.where(rule_changes.c.rule_id == rule_id)
         query = query.order_by(rule_changes.c.change_id.desc()).limit(limit)
         return [
-            (int(row[0]), row[1], row[2], _rule([stored.get(one) for one in _COLUMNS]))
+            (int(row[0]), row[1], row[2], _rule(list(map(stored.get, _COLUMNS))), row[4])
             for row in self._transaction.execute(query)
             for stored in (json.loads(row[3]),)
         ]

@@ -6,13 +6,17 @@ from typing import Final
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.merchandising.repository import RuleRepository
+from productrecs.records.merchandising.repository import MAX_KEPT_CHANGES, RuleRepository
 from productrecs.records.merchandising.rule import Rule, RuleContent
 from productrecs.records.merchandising.rule_validation import RuleError, validate_rule
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 MAX_RULES: Final = 500
+_ADDED: Final = "added"
+_CHANGED: Final = "changed"
+_REMOVED: Final = "removed"
+_RESTORED: Final = "restored"
 
 
 class UnknownRuleError(ProductRecsError):
@@ -21,12 +25,13 @@ class UnknownRuleError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """What somebody did to a rule: `added`, `changed` or `removed`."""
+    """What somebody did to a rule: `added`, `changed`, `removed` or `restored`."""
 
     changed_at: int
     actor: str
     what: str
-    rule: Rule
+    rule: Rule  # as it was left, or last was
+    change_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +63,10 @@ class RuleEditor:
             repository = RuleRepository(transaction, self.store.store_id)
             seq = repository.next_seq()
             if len(repository.all()) >= MAX_RULES:
-                message = f"a store may have at most {MAX_RULES} rules; remove some first"
-                raise RuleError(message, "rules")
+                raise _too_many()
             rule = Rule(seq, clean, created_at=now_ms, updated_at=now_ms)
             repository.add(rule)
-            repository.note_change(seq, rule, now_ms, (self.actor, "added"))
+            repository.note_change(seq, rule, now_ms, (self.actor, _ADDED))
         return rule
 
     def change(self, rule_id: int, **changes: object) -> Rule:
@@ -84,7 +88,7 @@ class RuleEditor:
                 return old
             rule = replace(old, content=clean, updated_at=now_ms)
             repository.put(rule)
-            repository.note_change(seq, rule, now_ms, (self.actor, "changed"))
+            repository.note_change(seq, rule, now_ms, (self.actor, _CHANGED))
         return rule
 
     def remove(self, rule_id: int) -> Rule:
@@ -99,7 +103,39 @@ class RuleEditor:
             seq = repository.next_seq()
             rule = _found(repository.all(), rule_id)
             repository.remove(rule_id)
-            repository.note_change(seq, rule, self.clock(), (self.actor, "removed"))
+            repository.note_change(seq, rule, self.clock(), (self.actor, _REMOVED))
+        return rule
+
+    def undo(self, change_id: int) -> Rule:
+        """Return the rule as it was before its last change; for an addition, the rule.
+
+        A rule that was added is removed, a removed one comes back with its id. What is
+        undone stays in the history, and can be undone too.
+
+        Raises:
+            UnknownRuleError: when no rule was last changed by this change.
+            RuleError: when there are too many rules for one more.
+            StoreDeletedError: when the store was deleted.
+        """
+        now_ms = self.clock()
+        with self.database.transaction() as transaction:
+            repository = RuleRepository(transaction, self.store.store_id)
+            seq = repository.next_seq()
+            change, before = _last_change(repository, change_id)
+            if change.what in {_ADDED, _RESTORED}:
+                repository.remove(change.rule.rule_id)
+                repository.note_change(seq, change.rule, now_ms, (self.actor, _REMOVED))
+                return change.rule
+            rule = replace(before, updated_at=now_ms)
+            if change.what == _REMOVED:
+                if len(repository.all()) >= MAX_RULES:
+                    raise _too_many()
+                repository.add(rule)
+                done = _RESTORED
+            else:
+                repository.put(rule)
+                done = _CHANGED
+            repository.note_change(seq, rule, now_ms, (self.actor, done))
         return rule
 
     def history(self, limit: int = 50) -> list[RuleChange]:
@@ -107,6 +143,28 @@ class RuleEditor:
         with self.database.reading() as connection:
             repository = RuleRepository(connection, self.store.store_id)
             return [RuleChange(*change) for change in repository.changes(limit)]
+
+
+def _last_change(repository: RuleRepository, change_id: int) -> tuple[RuleChange, Rule]:
+    """Return a change that is its rule's last, and the rule as it was before."""
+    found = next(
+        (one for one in repository.changes(MAX_KEPT_CHANGES) if one[4] == change_id), None
+    )
+    if found is not None:
+        last, *others = (
+            RuleChange(*one) for one in repository.changes(2, found[3].rule_id)
+        )
+        has_before = others or last.what != _CHANGED
+        if last.change_id == change_id and has_before:
+            before = others[0].rule if last.what == _CHANGED else last.rule
+            return last, before
+    message = "this change cannot be undone any more: its rule was changed after it"
+    raise UnknownRuleError(message)
+
+
+def _too_many() -> RuleError:
+    message = f"a store may have at most {MAX_RULES} rules; remove some first"
+    return RuleError(message, "rules")
 
 
 def _found(rules: Sequence[Rule], rule_id: int) -> Rule:

@@ -195,6 +195,12 @@ class StoreCache:
         if shop is not None:
             await asyncio.to_thread(self._refresh_store, store.store_id, shop)
 
+    def refresh_blocking(self, store: Store) -> None:
+        """Apply what just changed as `refresh` does, in a thread that may wait."""
+        shop = self._open.get(store.store_id)
+        if shop is not None:
+            self._refresh_store(store.store_id, shop)
+
     async def _load_in_thread(self, store: Store) -> CachedStore:
         with _without_gc():
             shop = await asyncio.to_thread(self._load, store)

@@ -204,6 +204,10 @@ class Visit:
         cookies = {FLASH: quote(message[:500])} if message else {}
         return Reply(status=303, headers={"location": path}, cookies=cookies)
 
+    def refresh_store(self) -> None:
+        """Let this process's lists follow a change at once; others do within a second."""
+        self.context.shops.refresh_blocking(self.store)
+
     def refresh_accounts(self) -> None:
         """Let this process see a changed store at once; others do within a second."""
         self.context.accounts.refresh()

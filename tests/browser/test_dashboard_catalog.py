@@ -1,0 +1,114 @@
+"""Journeys in products and merchandising: find, understand, change, and undo."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.support.dashboard_browser import DeskPage
+
+TENT = "ridge-tent-for-two"
+PEGS = "Steel pegs, set of ten"
+
+
+def focus(page: Page, selector: str, presses: int = 80) -> None:
+    """Reach an element with the Tab key alone."""
+    for _ in range(presses):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(selector)
+
+
+def test_a_product_is_found_as_one_types_and_its_lists_explained(
+    office: DeskPage, axe: str
+) -> None:
+    page = office.open("/dashboard/products")
+    expect(page.locator("tbody tr")).to_have_count(25)
+    office.check(axe)
+
+    page.locator("#f-q").press_sequentially("ridge tent")
+    expect(page.locator("tbody tr").first).to_contain_text("Ridge tent")
+    expect(page).to_have_url(re.compile("q=ridge"))
+    page.click(f"a[href$='id={TENT}']")
+
+    expect(page.locator("h1")).to_have_text("Ridge tent for two")
+    bought = page.locator("section:has(> #list-buy)")
+    expect(bought).to_contain_text(PEGS)
+    expect(bought).to_contain_text("orders hold it and Ridge tent for two")
+    office.check(axe)
+
+    pegs = bought.locator("li", has_text=PEGS)
+    pegs.locator("summary").click()
+    pegs.get_by_role("link", name="See the lists without it").click()
+    expect(page.locator("section:has(> #list-buy) .picks")).not_to_contain_text(PEGS)
+    expect(page.locator("section:has(> #list-buy)")).to_contain_text(
+        "No longer in the list"
+    )
+
+
+def test_pictures_have_their_place_before_they_are_there(office: DeskPage) -> None:
+    page = office.open("/dashboard/products")
+    picture = page.locator("tbody img").first
+
+    box = picture.bounding_box()
+    assert box is not None
+    assert (box["width"], box["height"]) == (40, 40)
+    assert picture.get_attribute("loading") == "lazy"
+    assert picture.get_attribute("referrerpolicy") == "no-referrer"
+    page.wait_for_function("document.querySelector('tbody img').naturalWidth > 0")
+
+
+def test_a_rule_is_made_and_undone_with_the_keyboard_alone(
+    office: DeskPage, axe: str
+) -> None:
+    page = office.open("/dashboard/merchandising")
+    keys = page.keyboard
+    focus(page, "a.button[href$='/rule']")
+    keys.press("Enter")
+    expect(page.locator("h1")).to_have_text("New rule")
+
+    focus(page, "[name=action]")
+    keys.press("ArrowDown")
+    keys.press("ArrowDown")
+    keys.press("ArrowDown")
+    expect(page.locator("[value=pin]")).to_be_checked()
+    focus(page, "#f-pick")
+    keys.type("feeding-bowl-stoneware")
+    expect(page.locator("[name=item]").first).to_have_value("feeding-bowl-stoneware")
+    focus(page, "[name=item]")
+    keys.press("Space")
+    after = page.locator("section[aria-label=After]")
+    expect(after.locator("li").first).to_contain_text("Feeding bowl, stoneware")
+    expect(after.locator("li").first).to_contain_text("Pinned by rule")
+    office.check(axe)
+
+    _look_and_save(page)
+    office.check(axe)
+    focus(page, "[aria-label^='Undo: Bowl first']")
+    keys.press("Enter")
+    expect(page.locator(".flash")).to_contain_text("Undone")
+    expect(page.locator("tbody tr", has_text="Bowl first")).to_have_count(0)
+    expect(page.locator("#history")).to_contain_text("Removed by owner@")
+
+
+def _look_and_save(page: Page) -> None:
+    """See the rule on another product's page, name it, and save it, by keyboard."""
+    keys = page.keyboard
+    focus(page, "#f-on")
+    keys.press("Control+a")
+    keys.type(TENT)
+    before = page.locator("section[aria-label=Before]")
+    expect(before).to_contain_text("orders hold it and Ridge tent for two")
+    focus(page, "#f-name")
+    keys.type("Bowl first")
+    keys.press("Enter")
+
+    expect(page.locator(".flash")).to_contain_text("follows within a second")
+    row = page.locator("tbody tr", has_text="Bowl first")
+    expect(row).to_contain_text("In force")
