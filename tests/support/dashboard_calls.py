@@ -93,6 +93,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             }
             for form in ("", "/file", "/start", "/discard", "/failed-rows")
         },
+        "/dashboard/merchandising/settings": {"rec_num": "9"},
         "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }
 )

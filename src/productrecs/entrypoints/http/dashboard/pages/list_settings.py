@@ -1,0 +1,179 @@
+"""List settings page: what lists, trending and search show, in force at once."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.storage.job_queue import NewJob
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
+
+SETTINGS_PATH: Final = "/dashboard/merchandising/settings"
+_TRENDING: Final = frozenset({"trending_metric", "trending_days"})
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """One setting as the form shows it."""
+
+    name: str
+    label: str
+    hint: str
+    kind: Literal["check", "number", "choice"]
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingGroup:
+    """The settings of one card."""
+
+    title: str
+    lead: str
+    fields: tuple[SettingField, ...]
+
+
+GROUPS: Final = (
+    SettingGroup(
+        "Lists",
+        "In every list of recommendations",
+        (
+            SettingField(
+                "rec_num",
+                "Products in a list",
+                "From 1 to 20, where the page does not say how many",
+                "number",
+            ),
+            SettingField(
+                "hide_out_of_stock",
+                "Hide products that are out of stock",
+                "They come back as soon as your shop sends a stock",
+                "check",
+            ),
+            SettingField(
+                "visual_recommendations",
+                "Fill up with products that look similar",
+                "Where orders and visits say too little; it needs indexed pictures",
+                "check",
+            ),
+            SettingField(
+                "allow_repeat_recommendations",
+                "Recommend products again that the shopper has bought",
+                "For goods that people buy often, such as food",
+                "check",
+            ),
+            SettingField(
+                "repeat_after_days",
+                "Recommend bought products again after days",
+                "0 means never",
+                "number",
+            ),
+        ),
+    ),
+    SettingGroup(
+        "Trending",
+        "Its counts are made anew after a change, within minutes",
+        (
+            SettingField(
+                "trending_metric",
+                "What counts",
+                "",
+                "choice",
+                (("orders", "Orders"), ("units", "Units sold"), ("revenue", "Sales")),
+            ),
+            SettingField("trending_days", "Days that count", "From 1 to 365", "number"),
+            SettingField(
+                "trending_min_price",
+                "Lowest price",
+                "Cheaper products do not trend; 0 means no limit",
+                "number",
+            ),
+        ),
+    ),
+    SettingGroup(
+        "Search",
+        "In your shop's search",
+        (
+            SettingField(
+                "search_sold_out",
+                "Products out of stock",
+                "",
+                "choice",
+                (
+                    ("mixed", "Among the others"),
+                    ("last", "After the others"),
+                    ("hidden", "Not at all"),
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def show_settings(visit: Visit) -> Reply:
+    """Show the settings as they are in force."""
+    return _settings(visit, _stored(visit), {})
+
+
+def save_settings(visit: Visit) -> Reply:
+    """Store all settings, or none; each mistake stands beside its field."""
+    before, sent, errors = _stored(visit), dict[str, str](), dict[str, str]()
+    for field in _fields():
+        sent[field.name] = _sent(visit, field)
+        try:
+            parse_setting(field.name, sent[field.name])
+        except SettingError as error:
+            meaning = str(error).rpartition(f"{field.name} is ")[2]
+            errors[field.name] = f"{field.label} must be {meaning}."
+    if errors:
+        return _settings(visit, sent, errors, status=422)
+    store = change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    changed = {name for name, text in sent.items() if text != before[name]}
+    message = "Saved. Every list and search follows within a second."
+    if changed & _TRENDING:
+        with visit.database.transaction() as transaction:
+            visit.services.queue.enqueue(transaction, NewJob(store.store_id, "train"))
+        message += " Trending is counted anew now, which takes up to some minutes."
+    if not changed:
+        message = "Nothing was changed."
+    return visit.redirect(SETTINGS_PATH, message)
+
+
+def _sent(visit: Visit, field: SettingField) -> str:
+    value = visit.form[field.name]
+    if field.kind == "check":
+        return "true" if field.name in visit.form else "false"
+    return value.replace(",", ".") if field.kind == "number" else value
+
+
+def _fields() -> list[SettingField]:
+    return [field for group in GROUPS for field in group.fields]
+
+
+def _stored(visit: Visit) -> dict[str, str]:
+    settings = find_store(visit.database, visit.store.domain).settings
+    found = {}
+    for field in _fields():
+        value = getattr(settings, field.name)
+        is_switch = isinstance(value, bool)
+        found[field.name] = (
+            str(value).lower()
+            if is_switch
+            else f"{value:g}"
+            if isinstance(value, float)
+            else str(value)
+        )
+    return found
+
+
+def _settings(
+    visit: Visit, values: dict[str, str], errors: dict[str, str], *, status: int = 200
+) -> Reply:
+    return visit.render(
+        "list_settings.html", status=status, groups=GROUPS, values=values, errors=errors
+    )
+
+
+PAGES: Final = (
+    Page(SETTINGS_PATH, "List settings", show_settings, save_settings, group=Group.CATALOG),
+)

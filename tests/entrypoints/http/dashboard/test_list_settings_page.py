@@ -1,0 +1,88 @@
+"""List settings: in force at once, all or none, without a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.tenancy.accounts.store_management import find_store
+from tests.support.dashboard import text_of
+from tests.support.filled_store import Filled, open_store
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from tests.entrypoints.http.dashboard.conftest import Office
+
+PAGE = "/dashboard/merchandising/settings"
+FIELDS = {
+    "rec_num": "3",
+    "hide_out_of_stock": "on",
+    "visual_recommendations": "on",
+    "repeat_after_days": "0",
+    "trending_metric": "orders",
+    "trending_days": "30",
+    "trending_min_price": "0",
+    "search_sold_out": "mixed",
+}
+
+
+@pytest.fixture
+def shop(office: Office) -> Filled:
+    """Return a store of twelve products, one of them out of stock."""
+    office.now_ms += 3_600_000
+    services = office.services
+    domain = f"settings-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    goods = [{"id": f"p{n}", "title": f"Good {n}", "stock_qty": n} for n in range(12)]
+    assert made.merchant.push(*goods).status == 200
+    return made
+
+
+def test_a_saved_setting_is_in_force_and_says_so(office: Office, shop: Filled) -> None:
+    member = office.member(shop.store)
+    assert len(shop.merchant.recommend(item_id="p1").ids) == 8
+
+    reply = member.post(PAGE, **FIELDS)
+
+    assert reply.status == 303
+    assert "follows within a second" in text_of(member.get(PAGE))
+    assert eventually(lambda: len(shop.merchant.recommend(item_id="p1").ids) == 3, 5)
+
+
+def test_products_out_of_stock_are_shown_when_the_box_is_not_ticked(
+    office: Office, shop: Filled
+) -> None:
+    fields = {name: text for name, text in FIELDS.items() if name != "hide_out_of_stock"}
+    assert "p0" not in shop.merchant.recommend(num=20).ids
+
+    office.member(shop.store).post(PAGE, **fields)
+
+    assert eventually(lambda: "p0" in shop.merchant.recommend(num=20).ids, 5)
+
+
+def test_a_mistake_stands_beside_its_field_and_nothing_is_stored(
+    office: Office, shop: Filled
+) -> None:
+    wrong = FIELDS | {"rec_num": "99", "trending_days": "many", "search_sold_out": "last"}
+
+    reply = office.member(shop.store).post(PAGE, **wrong)
+
+    assert reply.status == 422
+    assert "Products in a list must be a whole number from 1 to 20." in text_of(reply)
+    assert "Days that count must be a whole number from 1 to 365." in text_of(reply)
+    assert 'value="many"' in reply.body.decode()
+    settings = find_store(office.services.database, shop.store.domain).settings
+    assert (settings.rec_num, settings.search_sold_out) == (8, "mixed")
+
+
+def test_trending_is_counted_anew_after_a_change(office: Office, shop: Filled) -> None:
+    member = office.member(shop.store)
+
+    member.post(PAGE, **(FIELDS | {"trending_metric": "revenue"}))
+    told = text_of(member.get(PAGE))
+    member.post(PAGE, **(FIELDS | {"trending_metric": "revenue"}))
+    again = text_of(member.get(PAGE))
+
+    assert "Trending is counted anew" in told
+    assert "Nothing was changed." in again
