@@ -280,7 +280,7 @@ REPEAT_PURCHASES = (
 PERSONAS = (
     (16, ("pans", "baking", "sauces", "pasta", "knives", "linen")),
     (8, ("plates", "glasses", "cutlery", "linen", "candles")),
-    (12, ("tents", "sleeping", "camp-kitchen", "lights", "footwear")),
+    (12, ("sleeping", "camp-kitchen", "tent-parts", "lights", "footwear", "tents")),
     (13, ("seeds", "garden-tools", "pots", "watering")),
     (13, ("textiles", "lamps", "keeping", "candles", "towels")),
     (9, ("pens", "notebooks", "desk", "cards")),

@@ -27,6 +27,7 @@ SENT_BACK = 0.02
 BARGAIN, BARGAIN_PRICE = 0.05, 0.9
 USED_UP = frozenset({"pasta", "sauces", "coffee-tea", "sweets"})
 SET_OF_FOUR = frozenset({"plates"})
+BOUGHT_SINGLY = frozenset({"tents"})
 # What nobody sells here.
 SOUGHT_IN_VAIN = (
     *("umbrella", "voucher", "bicycle", "trampoline", "microwave", "drone", "laptop"),
@@ -205,7 +206,7 @@ class ShopperSimulation:
         return words[:at] + words[at + 1] + words[at] + words[at + 2 :]
 
     def _purchase(self, buyer: Shopper, day: int, products: Sequence[DemoProduct]) -> None:
-        lines = tuple(self._line(product) for product in dict.fromkeys(products))
+        lines = tuple(self._line(product) for product in _without_seconds(products))
         if not lines:
             return
         at_ms = self._history.moment(day)
@@ -245,7 +246,7 @@ class ShopperSimulation:
 
     def _pay(self, visit: SimulatedVisit, lines: Sequence[BasketLine]) -> None:
         wanted = [line.product for line in lines]
-        added = [one for one in dict.fromkeys(visit.tempted) if one not in wanted]
+        added = _without_seconds([*wanted, *visit.tempted])[len(wanted) :]
         basket = (*lines, *(BasketLine(product, 1, product.price) for product in added))
         paid_ms = visit.now_ms + self._rng.randint(30_000, 240_000)
         customer = visit.shopper.customer
@@ -287,6 +288,18 @@ class ShopperSimulation:
         return BasketLine(product, self._quantity(product.shelf), price)
 
     def _quantity(self, shelf: str) -> int:
+        if shelf in BOUGHT_SINGLY:
+            return 1
         if shelf in SET_OF_FOUR:
             return self._rng.choice((2, 4, 4, 6))
         return self._rng.choice((1, 1, 2, 3) if shelf in USED_UP else (1, 1, 1, 1, 1, 2))
+
+
+def _without_seconds(products: Sequence[DemoProduct]) -> list[DemoProduct]:
+    """Return each product once, and only the first of a shelf that is bought singly."""
+    kept: list[DemoProduct] = []
+    for product in dict.fromkeys(products):
+        is_single = product.shelf in BOUGHT_SINGLY
+        if not (is_single and any(one.shelf == product.shelf for one in kept)):
+            kept.append(product)
+    return kept

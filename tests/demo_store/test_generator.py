@@ -411,3 +411,10 @@ def test_the_shop_opens_on_any_day(now: datetime) -> None:
 
     assert max(when(event) for event in shop.events) <= now
     assert len(shop.events) > 45_000
+
+
+def test_nobody_buys_two_tents_at_once(baskets: list[set[str]]) -> None:
+    tents = {"ridge-tent-for-two", "ridge-tent-for-four", "solo-trekking-tent"}
+
+    assert sum(len(basket & tents) == 1 for basket in baskets) > 100
+    assert not [basket for basket in baskets if len(basket & tents) > 1]

@@ -11,6 +11,9 @@ Solo trekking tent | Tarn | sand | 219.00
   Nine hundred and eighty grams and it still keeps the rain out.
 Tarp 3 x 3 m | Tarn | moss | 69.00
   Nineteen loops: a roof, a lean-to, a windbreak, a kitchen.
+"""
+
+TENT_PARTS = """
 Steel pegs, set of ten | Tarn | steel | 12.90
   Y-shaped, for ground that argues.
 Sand pegs, set of six | Tarn | steel | 14.90
@@ -100,7 +103,10 @@ DEPARTMENT = Department(
     "outdoor",
     "Outdoor",
     (
-        Shelf("tents", "Tents and tarps", "summer", ("tent", "tarp", "pegs"), TENTS),
+        Shelf("tents", "Tents and tarps", "summer", ("tent", "tarp"), TENTS),
+        Shelf(
+            "tent-parts", "Tent accessories", "summer", ("pegs", "guy lines"), TENT_PARTS
+        ),
         Shelf("sleeping", "Sleeping outside", "summer", ("sleeping bag", "mat"), SLEEPING),
         Shelf("camp-kitchen", "Camp kitchen", "summer", ("stove", "flask"), CAMP_KITCHEN),
         Shelf("lights", "Lights and packs", "summer", ("lantern", "rucksack"), LIGHTS),

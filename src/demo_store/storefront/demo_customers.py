@@ -25,7 +25,7 @@ class DemoCustomer:
 # Name, what they like in a few words, and a shelf that only such people like best.
 _PEOPLE: Final = (
     ("Anna", "cooks and bakes", "pans"),
-    ("Ben", "camps and walks", "tents"),
+    ("Ben", "camps and walks", "sleeping"),
     ("Clara", "gardens", "seeds"),
     ("David", "makes a home", "textiles"),
     ("Edith", "writes by hand", "pens"),
