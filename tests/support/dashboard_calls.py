@@ -36,7 +36,10 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "query": "query",
         "on": "item",
         "rule": "rule",
+        "pin": "item",
         "rule_id": "rule",
+        "search_rule": "search_rule",
+        "synonym": "synonym",
         "upload": "upload",
         "upload_id": "upload",
         "user": "user",
@@ -94,6 +97,15 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             for form in ("", "/file", "/start", "/discard", "/failed-rows")
         },
         "/dashboard/merchandising/settings": {"rec_num": "9"},
+        **{
+            f"/dashboard/search{page}": {
+                "action": "pin",
+                "texts": "sofa",
+                "address": "/sale",
+                "find": "lamp",
+            }
+            for page in ("", "/improve", "/remove")
+        },
         "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }
 )

@@ -80,7 +80,7 @@ def without_what_was_sent(reply: Reply, sent: dict[str, str]) -> str:
     """Return a page's text without the ids that it was asked for, in any notation."""
     text = reply.body.decode("utf-8", "replace")
     where = reply.header("location")
-    for value in sent.values():
+    for value in sorted(sent.values(), key=len, reverse=True):
         for written in (value, html.escape(value), quote(value), quote_plus(value)):
             text = text.replace(written, "") if value else text
             where = where.replace(written, "") if value and where else where

@@ -20,6 +20,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     products,
     register,
     report_file,
+    search,
     start,
 )
 
@@ -30,6 +31,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *product_item.PAGES,
     *imports.PAGES,
     *impact.PAGES,
+    *search.PAGES,
     *report_file.PAGES,
     *merchandising.PAGES,
     *merchandising_rule.PAGES,

@@ -11,6 +11,7 @@ from productrecs.core.errors import StorageError
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.search_index import Relaxed
 from productrecs.entrypoints.http.caches.search_cache import SearchState, are_same_inputs
+from productrecs.entrypoints.http.caches.searchable_store import searchable_store
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.openapi.responses import error_responses, search_response
 from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
@@ -40,7 +41,6 @@ from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.request import SearchRequest, truncate_query
 from productrecs.features.search.results_page import MOST_COUNTED, ResultsPage, results_page
 from productrecs.records.catalog.catalog_view import Mask
-from productrecs.records.merchandising.rule import ListKind
 
 router = APIRouter(tags=["widget"])
 
@@ -241,7 +241,7 @@ async def _browsed(
     context: Context, opened: CachedStore, listing: ResultsPageRequest, now_ms: int
 ) -> SearchReply:
     """Return the reply to a search with page options."""
-    shop, store_id = _searchable(opened), opened.shop.catalog.store_id
+    shop, store_id = searchable_store(opened), opened.shop.catalog.store_id
 
     def trending(visible: Mask) -> Iterator[int]:
         return (pick.item for pick in trending_among(opened.shop, visible, MOST_COUNTED))
@@ -288,7 +288,7 @@ def _unpacked(packed: bytes) -> SearchReply:
 
 
 def _found(opened: CachedStore, search: SearchRequest, now_ms: int) -> SearchReply:
-    found = find_products(_searchable(opened), search, now_ms)
+    found = find_products(searchable_store(opened), search, now_ms)
     body = search_body(found.hits, opened.shop.catalog.cards)
     return SearchReply(body, _headers(found.relaxed, found.address))
 
@@ -303,26 +303,9 @@ def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
 
 
 def _trending(opened: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
-    visible = _searchable(opened).visible(now_ms, in_stock=search.in_stock)
+    visible = searchable_store(opened).visible(now_ms, in_stock=search.in_stock)
     return trending_search_body(
         trending_among(opened.shop, visible, search.num), opened.shop.catalog.cards
-    )
-
-
-def _searchable(opened: CachedStore) -> SearchableStore:
-    shop = opened.shop
-    models, book = shop.models, shop.book
-    return SearchableStore(
-        catalog=shop.catalog,
-        index=opened.index,
-        ranks=models.ranks,
-        trending=len(models.trending),
-        said=opened.said,
-        rules=None if book is None else book.of(ListKind.SEARCH),
-        factors=None if book is None else book.naming(ListKind.SEARCH).factors,
-        sold_out=shop.settings.search_sold_out,
-        choices=models.choices,
-        told_language=shop.settings.language,
     )
 
 

@@ -1,0 +1,202 @@
+"""Search pages: what shoppers search for, a preview with reasons, and how to improve it."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.entrypoints.http.dashboard.page import (
+    Group,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+)
+from productrecs.entrypoints.http.dashboard.period import chosen_period, figures_of, rows_of
+from productrecs.entrypoints.http.dashboard.product_rows import product_rows
+from productrecs.entrypoints.http.dashboard.search_preview import SearchPreviews
+from productrecs.entrypoints.reports import make_report
+from productrecs.features.search.request import truncate_query
+from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.search_rules import (
+    SearchRule,
+    SearchRuleAction,
+    SearchRuleError,
+    Synonym,
+    UnknownSearchRuleError,
+    checked_rule,
+    checked_synonym,
+)
+
+SEARCH_PATH: Final = "/dashboard/search"
+IMPROVE_PATH: Final = f"{SEARCH_PATH}/improve"
+REMOVE_PATH: Final = f"{SEARCH_PATH}/remove"
+_ROWS: Final = 15
+_TABLES: Final = (
+    ("search-no-results", "Searches without results", "Every search found something."),
+    ("search-no-clicks", "Searches without clicks", "Every search led to a click."),
+    ("search", "Most frequent searches", "Nobody has searched in these days."),
+)
+ACTIONS: Final = MappingProxyType(
+    {"synonym": "Add a synonym", "pin": "Pin products", "redirect": "Redirect"}
+)
+_MOST_OFFERED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """What is typed of a change to one query, and what it would be."""
+
+    query: str
+    action: str
+    texts: str  # of a synonym, separated by commas
+    address: str
+    find: str  # words of products to pin
+    pins: tuple[str, ...]
+
+    def checked(self) -> Synonym | SearchRule:
+        """Return the change in its stored form.
+
+        Raises:
+            SearchRuleError: when it is invalid.
+        """
+        if self.action == "synonym":
+            texts = [one for one in self.texts.split(",") if one.strip()]
+            return checked_synonym([self.query, *texts], one_way=False)
+        if self.action == "pin":
+            rule = SearchRule(SearchRuleAction.PIN, self.query, items=self.pins)
+        else:
+            action, address = SearchRuleAction.REDIRECT, self.address
+            rule = SearchRule(action, self.query, address=address)
+        return checked_rule(rule)
+
+
+def show_search(visit: Visit) -> Reply:
+    """Show the searches of a period, and the preview of one query."""
+    period, query = chosen_period(visit), truncate_query(visit.query["q"]).strip()
+    previews = SearchPreviews(visit)
+    tables = []
+    for name, title, nothing in _TABLES:
+        made = make_report(visit.services, visit.store, name, period.by(limit=_ROWS))
+        tables.append((name, title, nothing, made, rows_of(made)))
+    figures = figures_of(tables[-1][3])
+    template = "search_results.html" if visit.is_partial else "search.html"
+    return visit.render(
+        template,
+        period=period,
+        q=query,
+        preview=previews.now(query) if query else None,
+        tables=tables,
+        figures=figures,
+        improve=_improve_address,
+        synonyms=list(previews.synonyms.items()),
+        rules=list(previews.rules.items()),
+        is_empty=not figures["searches"] and not figures["clicks"],
+        may_improve=visit.may_change,
+    )
+
+
+def _improve_address(query: str, action: str) -> str:
+    return f"{IMPROVE_PATH}?{urlencode({'q': query, 'action': action})}"
+
+
+def show_improvement(visit: Visit) -> Reply:
+    """Show a change to one query, with the results before and after it."""
+    query = visit.query
+    wanted = Improvement(
+        query=truncate_query(query["q"]).strip(),
+        action=query["action"] if query["action"] in ACTIONS else "synonym",
+        texts=query["texts"],
+        address=query["address"],
+        find=truncate_query(query["find"]).strip(),
+        pins=query.all("pin"),
+    )
+    return _improvement(visit, wanted)
+
+
+def save_improvement(visit: Visit) -> Reply:
+    """Store a synonym or a rule; beside the field where it is not possible."""
+    form = visit.form
+    wanted = Improvement(
+        query=truncate_query(form["q"]).strip(),
+        action=form["action"] if form["action"] in ACTIONS else "synonym",
+        texts=form["texts"],
+        address=form["address"],
+        find=truncate_query(form["find"]).strip(),
+        pins=form.all("pin"),
+    )
+    if "preview" in form:
+        return _improvement(visit, wanted)
+    editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
+    try:
+        change = wanted.checked()
+        _check_known(visit, wanted)
+        if isinstance(change, Synonym):
+            editor.add_synonym(*change.texts)
+        else:
+            editor.add_rule(change)
+    except SearchRuleError as error:
+        return _improvement(visit, wanted, str(error))
+    message = "Saved. Shoppers get these results within a second."
+    return visit.redirect(f"{SEARCH_PATH}?{urlencode({'q': wanted.query})}", message)
+
+
+def _check_known(visit: Visit, wanted: Improvement) -> None:
+    catalog = visit.opened.shop.catalog
+    for item_id in wanted.pins if wanted.action == "pin" else ():
+        if catalog.number(item_id) is None:
+            message = "one of these products is no longer in the catalog; choose again"
+            raise SearchRuleError(message)
+
+
+def _improvement(visit: Visit, wanted: Improvement, error: str = "") -> Reply:
+    previews = SearchPreviews(visit)
+    after, hint = None, ""
+    if wanted.query:
+        try:
+            after = previews.with_change(wanted.query, wanted.checked())
+        except SearchRuleError as wrong:
+            hint = str(wrong)
+    offered = []
+    if wanted.action == "pin":
+        looked_for = wanted.find or wanted.query
+        offered = list(previews.now(looked_for).products) if looked_for else []
+    pinned = set(wanted.pins)
+    return visit.render(
+        "search_effect.html" if visit.is_partial else "search_improve.html",
+        status=422 if error else 200,
+        wanted=wanted,
+        actions=list(ACTIONS.items()),
+        before=previews.now(wanted.query) if wanted.query else None,
+        after=after,
+        error=f"{error[:1].upper()}{error[1:]}." if error else "",
+        hint=hint,
+        offered=[one.row for one in offered if one.row.item_id not in pinned][
+            :_MOST_OFFERED
+        ],
+        chosen=product_rows(visit, wanted.pins),
+        improve=_improve_address,
+    )
+
+
+def remove_rule(visit: Visit) -> Reply:
+    """Remove a synonym or a search rule."""
+    editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
+    synonym, rule = visit.form["synonym"], visit.form["search_rule"]
+    number = synonym or rule
+    if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 - digits
+        raise NotFoundError
+    remove = editor.remove_synonym if synonym else editor.remove_rule
+    try:
+        remove(int(number))
+    except UnknownSearchRuleError as error:
+        message = "This rule was removed already."
+        raise NotFoundError(message) from error
+    return visit.redirect(f"{SEARCH_PATH}#rules", "Removed. Results follow in a second.")
+
+
+PAGES: Final = (
+    Page(SEARCH_PATH, "Search", show_search, group=Group.ANALYSE),
+    Page(IMPROVE_PATH, "Improve a search", show_improvement, save_improvement),
+    Page(REMOVE_PATH, "Remove a search rule", change=remove_rule),
+)

@@ -1,0 +1,187 @@
+"""Search preview: the service's own results for a query, and why each is found."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.engines.text.query_interpreter import QueryTerm
+from productrecs.entrypoints.http.caches.searchable_store import searchable_store
+from productrecs.entrypoints.http.dashboard.page import Visit
+from productrecs.entrypoints.http.dashboard.product_rows import ProductRow, product_rows
+from productrecs.features.search.product_search import (
+    ResolvedQuery,
+    SearchableStore,
+    find_products,
+    resolve_query,
+)
+from productrecs.features.search.request import Hit, SearchRequest, truncate_query
+from productrecs.features.search.rule_book import SearchRuleBook
+from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.search_rules import SearchRule, Synonym
+
+SHOWN: Final = 8
+_MOST_MEANINGS: Final = 4
+_RELAXED: Final = MappingProxyType(
+    {
+        "spelling": "Spelling was corrected.",
+        "words": "No product has all words, so products with some of them are shown.",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProduct:
+    """One result: the product, its score, and why it stands there."""
+
+    row: ProductRow
+    score: float
+    reasons: tuple[str, ...]
+    change: str = ""  # against another result list: new, up, down
+
+
+@dataclass(frozen=True, slots=True)
+class WordMeaning:
+    """One word of the query, and how the search reads it."""
+
+    typed: str
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The results of one query, as a shopper gets them now or would get them."""
+
+    query: str
+    words: tuple[WordMeaning, ...]
+    products: tuple[FoundProduct, ...]
+    relaxed: str
+    address: str | None  # where the query leads instead
+
+
+class SearchPreviews:
+    """Searches of one visit, with the stored rules or with more."""
+
+    def __init__(self, visit: Visit) -> None:
+        """Read the stored synonyms and rules: another process may have changed them."""
+        self._visit = visit
+        self._shop = searchable_store(visit.opened)
+        editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
+        self.synonyms, self.rules = editor.synonyms(), editor.rules()
+
+    def now(self, query: str) -> Preview:
+        """Return what a shopper gets."""
+        return self._preview(query, SearchRuleBook(1, self.synonyms, self.rules), ())
+
+    def with_change(self, query: str, added: Synonym | SearchRule) -> Preview:
+        """Return what a shopper would get with one more synonym or rule."""
+        synonyms, rules = dict(self.synonyms), dict(self.rules)
+        if isinstance(added, Synonym):
+            synonyms[max(synonyms, default=0) + 1] = added
+        else:
+            rules[max(rules, default=0) + 1] = added
+        before = [one.row.item_id for one in self.now(query).products]
+        return self._preview(query, SearchRuleBook(1, synonyms, rules), before, has=True)
+
+    def _preview(
+        self,
+        query: str,
+        book: SearchRuleBook,
+        before: Sequence[str],
+        *,
+        has: bool = False,
+    ) -> Preview:
+        visit, shop = self._visit, replace(self._shop, said=book)
+        request = SearchRequest(f"{truncate_query(query).strip()} ", SHOWN)
+        resolved = resolve_query(shop, request, visit.now_ms)
+        found = find_products(shop, request, visit.now_ms)
+        ids = [shop.catalog.ids[hit.item] or "" for hit in found.hits]
+        rows = {row.item_id: row for row in product_rows(visit, ids)}
+        words = shop.index.understand(resolved.query, resolved.synonyms)
+        plain = {one.typed: one for one in shop.index.understand(resolved.query)}
+        products = tuple(
+            FoundProduct(
+                rows[item_id],
+                hit.score,
+                tuple(_reasons(shop, resolved, hit, words, rows[item_id])),
+                _change(item_id, place, before) if has else "",
+            )
+            for place, (item_id, hit) in enumerate(zip(ids, found.hits, strict=True))
+            if item_id in rows
+        )
+        return Preview(
+            query=query,
+            words=tuple(_meaning(one, plain.get(one.typed)) for one in words),
+            products=products,
+            relaxed=_RELAXED.get(found.relaxed.value, "") if products else "",
+            address=found.address,
+        )
+
+
+def _change(item_id: str, place: int, before: Sequence[str]) -> str:
+    if item_id not in before:
+        return "new"
+    was = before.index(item_id)
+    return "up" if place < was else "down" if place > was else ""
+
+
+def _meaning(word: QueryTerm, plain: QueryTerm | None) -> WordMeaning:
+    """Return how a word is read: as written, corrected, by a synonym, or not at all."""
+    read = [" ".join(one.words) for one in word.readings]
+    without = {" ".join(one.words) for one in plain.readings} if plain else set()
+    others = [one for one in read if one != word.typed]
+    if not read:
+        return WordMeaning(word.typed, "no product has this word", "bad")
+    synonyms = [one for one in others if one not in without]
+    if synonyms:
+        named = ", ".join(synonyms[:_MOST_MEANINGS])
+        return WordMeaning(word.typed, f"also finds {named} (synonym)", "good")
+    if not word.is_known:
+        return WordMeaning(
+            word.typed, f"read as {others[0] if others else read[0]}", "warn"
+        )
+    if others:
+        named = ", ".join(others[:_MOST_MEANINGS])
+        return WordMeaning(word.typed, f"also finds {named}", "good")
+    return WordMeaning(word.typed, "found as written", "good")
+
+
+def _reasons(
+    shop: SearchableStore,
+    query: ResolvedQuery,
+    hit: Hit,
+    words: Sequence[QueryTerm],
+    row: ProductRow,
+) -> Iterator[str]:
+    if hit.item in query.pinned:
+        yield "Pinned for this query"
+        return
+    item = row.item
+    if query.query.text.strip().lower() in {item.item_id.lower(), (item.sku or "").lower()}:
+        yield "The product id or SKU itself"
+    stems = set(shop.index.analyse(row.title).stems)
+    matched = [
+        " ".join(one.words)
+        for word in words
+        for one in word.readings[:_MOST_MEANINGS]
+        if stems.issuperset(one.stems)
+    ]
+    if matched:
+        yield f"Title: {', '.join(dict.fromkeys(matched))}"
+    else:
+        yield "Brand, category, description or similar meaning"
+    yield from _boosts(shop, query, hit)
+    if row.tone == "warn":
+        yield row.state
+
+
+def _boosts(shop: SearchableStore, query: ResolvedQuery, hit: Hit) -> Iterator[str]:
+    if query.lifts.get(hit.item, 0.0) > 0:
+        yield "Shoppers choose it after this search"
+    if shop.popularity(hit.item) > 0:
+        yield "Sells well"
+    if query.factors is not None:
+        factor = float(query.factors[min(hit.item, len(query.factors) - 1)])
+        if factor != 1.0:
+            yield "Boosted by a rule" if factor > 1.0 else "Lowered by a rule"

@@ -1,0 +1,74 @@
+"""Search in a browser: from a failed query to a synonym, and the effect, by keyboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from productrecs.core.clock import system_ms
+from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.tenancy.accounts.store_management import find_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+    from tests.support.dashboard_browser import Desk, DeskPage
+
+
+@pytest.fixture
+def without_rules(desk: Desk) -> Iterator[None]:
+    """Remove what a journey adds: the journeys share the store."""
+    yield
+    with desk.service.database() as database:
+        store = find_store(database, desk.domain)
+        editor = SearchRuleEditor(database, store, system_ms)
+        for number in editor.synonyms():
+            editor.remove_synonym(number)
+
+
+def press_until(page: Page, selector: str) -> None:
+    """Go to an element with the Tab key alone."""
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        if page.evaluate("what => document.activeElement.matches(what)", selector):
+            return
+    raise AssertionError(selector)
+
+
+@pytest.mark.usefixtures("without_rules")
+def test_from_a_failed_search_to_a_synonym(office: DeskPage, axe: str) -> None:
+    page = office.open("/dashboard/search")
+    page.fill("#f-q", "jumpr")
+    expect(page.locator("#found")).to_contain_text("read as jumper")
+    expect(page.locator("#found .picks li").first).to_contain_text("jumper")
+    office.check(axe)
+
+    page.locator("[aria-label='Synonym for headphones']").click()
+    expect(page.locator("#effect")).to_contain_text("No product is found")
+    page.fill("#f-texts", "lamp")
+    after = page.locator("section[aria-labelledby=after]")
+    expect(after.locator(".picks li").first).to_contain_text("lamp")
+    office.check(axe)
+    page.click("text=Save")
+
+    expect(page.locator(".flash")).to_contain_text("Saved")
+    expect(page.locator("#found")).to_contain_text("also finds lamp (synonym)")
+    expect(page.locator("section[aria-labelledby=rules]")).to_contain_text("headphones")
+
+
+@pytest.mark.usefixtures("without_rules")
+def test_the_whole_journey_by_keyboard(office: DeskPage) -> None:
+    page = office.open("/dashboard/search")
+    press_until(page, "[aria-label='Synonym for headphones']")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/improve?**")
+    press_until(page, "#f-texts")
+    page.keyboard.type("lamp")
+    expect(page.locator("section[aria-labelledby=after]")).to_contain_text("Table lamp")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".flash")).to_contain_text("Saved")
