@@ -170,7 +170,11 @@ def test_days_and_months_are_told_apart_by_the_merchant(
         (b"\x89PNG\r\n\x1a\n", "a.png", "is a picture"),
         (b"%PDF-1.7", "a.csv", "is a PDF"),
         (b"PK\x03\x04 no archive", "-", "cannot be unpacked"),
-        (gzip.compress(b"a,b\n" * 100, mtime=0)[:-12], "a.csv.gz", "not a complete gzip file"),
+        (
+            gzip.compress(b"a,b\n" * 100, mtime=0)[:-12],
+            "a.csv.gz",
+            "not a complete gzip file",
+        ),
         (b"<rss><channel></channel></rss>", "feed.xml", "not a product feed"),
         (b'{"a": 1}', "a.json", "array"),
     ],
