@@ -29,7 +29,9 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "category": "category",
         "customer": "customer",
         "file": "file",
+        "invitation": "invitation",
         "look": "look",
+        "member": "user",
         "order": "order",
         "origin": "origin",
         "q": "query",
@@ -40,6 +42,8 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "rule_id": "rule",
         "search_rule": "search_rule",
         "synonym": "synonym",
+        "before": "audit",
+        "session": "session",
         "upload": "upload",
         "upload_id": "upload",
         "user": "user",
@@ -80,6 +84,9 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "strength": "",
         "title_words": "",
         "to": "off",
+        "new_password": "a newer password",
+        "old_password": "correct horse battery",
+        "role": "viewer",
         "token": "",
     }
 )

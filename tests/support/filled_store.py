@@ -26,6 +26,7 @@ from productrecs.records.merchandising.rule import RuleAction, RuleContent, Rule
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.uploads.upload import new_upload_id
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
+from productrecs.tenancy.accounts.audit.repository import AuditEntry, AuditRepository
 from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
 from productrecs.tenancy.accounts.login.dashboard_user import (
@@ -34,12 +35,15 @@ from productrecs.tenancy.accounts.login.dashboard_user import (
     normalise_email,
 )
 from productrecs.tenancy.accounts.login.passwords import hash_password
-from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.repository import BrowserFacts, UserRepository
+from productrecs.tenancy.accounts.login.sessions import begin_session
+from productrecs.tenancy.accounts.login.tokens import hash_token
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,
     register_store,
 )
+from productrecs.tenancy.accounts.team.members import invite
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from tests.support.dashboard import PASSWORD
 from tests.support.service import Account, Merchant
@@ -94,6 +98,7 @@ def fill(filled: Filled, texts: Sequence[str]) -> Filled:
         _search,
         _looks,
         _users,
+        _team,
         _files,
         _others,
     ):
@@ -268,6 +273,31 @@ def _files(filled: Filled, texts: Sequence[str]) -> None:
                 repository.move(new.import_id, [ImportStatus.CHECKING], status, **values)
                 filled.ids.setdefault("file", new.import_id)
                 filled.held["files"] += 1
+
+
+def _team(filled: Filled, texts: Sequence[str]) -> None:
+    """Fill invitations, the audit log and sessions."""
+    store_id, now_ms = filled.store.store_id, filled.clock()
+    with filled.database.reading() as connection:
+        user = next(
+            one
+            for one in UserRepository(connection, store_id).all()
+            if one.user_id == filled.ids["user"]
+        )
+    for number, text in enumerate(texts[:20]):
+        with contextlib.suppress(ProductRecsError):
+            email = f"{number}{''.join(text.split())[:50]}@b.example"
+            token = invite(filled.database, store_id, email, Role.EDITOR, now_ms)
+            filled.ids.setdefault("invitation", hash_token(token))
+            filled.held["invitations"] += 1
+        browser = BrowserFacts(text, text)
+        session = begin_session(filled.database, user, now_ms, browser=browser)
+        filled.ids.setdefault("session", hash_token(session.token))
+    with filled.database.transaction() as transaction:
+        log = AuditRepository(transaction, store_id)
+        for text in texts:
+            log.add(AuditEntry(now_ms, text, text, text))
+        filled.ids["audit"] = log.page(1)[0].entry_id
 
 
 def _others(filled: Filled, texts: Sequence[str]) -> None:

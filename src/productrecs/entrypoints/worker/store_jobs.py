@@ -30,6 +30,7 @@ from productrecs.records.idempotency.repository import IdempotencyRepository
 from productrecs.records.searches.repository import RETENTION_DAYS, SearchCountRepository
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.audit.repository import AuditRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.cached_trainer import Trainer
 from productrecs.training.fit import TrainingDeps
@@ -176,12 +177,14 @@ class StoreJobs:
         self._eraser.go_on(job.store_id, lambda: progress.stopping)
 
     def forget_receipts(self, job: Job, _progress: JobProgress) -> None:
-        """Forget the ids of events a week old, and the names of calls a day old."""
+        """Forget ids of events a week old, names of calls a day old, old audit lines."""
         before = self._services.clock() - RETRY_WINDOW_MS
         with self._services.database.transaction() as transaction:
             EventRepository(transaction, job.store_id).forget_receipts(before)
             now_ms = self._services.clock()
             IdempotencyRepository(transaction, job.store_id).forget(now_ms)
+            now_ms = self._services.system_clock()
+            AuditRepository(transaction, job.store_id).purge(now_ms)
 
     def _store(self, job: Job) -> Store:
         self._accounts.refresh()  # the store may be a moment old

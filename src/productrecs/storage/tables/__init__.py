@@ -26,6 +26,8 @@ from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.dashboard import (
+    audit_log,
+    dashboard_invitations,
     dashboard_resets,
     dashboard_sessions,
     dashboard_users,
@@ -55,8 +57,10 @@ from productrecs.storage.tables.widgets import widget_configs
 
 __all__ = [
     "attribution_marks",
+    "audit_log",
     "counters",
     "credit_days",
+    "dashboard_invitations",
     "dashboard_resets",
     "dashboard_sessions",
     "dashboard_users",

@@ -1,4 +1,4 @@
-"""Tables of the dashboard: its users, their sessions and password reset links."""
+"""Tables of the dashboard: users, sessions, links, invitations and the audit log."""
 
 import sqlalchemy as sa
 
@@ -26,6 +26,32 @@ dashboard_sessions = sa.Table(
     sa.Column("user_id", sa.String(32), nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("seen_at", sa.BigInteger, nullable=False),
+    sa.Column("agent", sa.String(200)),  # the browser, as it names itself
+    sa.Column("address", sa.String(64)),
+)
+
+# Invitations into a store's team, and those to register a store: `NEW_STORE` is their id.
+dashboard_invitations = sa.Table(
+    "dashboard_invitations",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("email", sa.String(320)),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+)
+
+# Who changed what; `entry_id` begins with the time, so it sorts.
+audit_log = sa.Table(
+    "audit_log",
+    metadata,
+    store_id_column(),
+    sa.Column("entry_id", sa.String(32), primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
 )
 
 dashboard_resets = sa.Table(

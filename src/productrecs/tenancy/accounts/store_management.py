@@ -29,9 +29,11 @@ from productrecs.tenancy.accounts.login.dashboard_user import (
 )
 from productrecs.tenancy.accounts.login.passwords import hash_password
 from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.tokens import hash_token
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
+from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationRepository
 from productrecs.tenancy.billing.plans import TRIAL, Plan
 from productrecs.tenancy.billing.subscription import Subscription, first_subscription
 
@@ -63,9 +65,14 @@ class Registration:
 
 
 def register_store(
-    database: Database, wanted: Registration, clock: Clock
+    database: Database,
+    wanted: Registration,
+    clock: Clock,
+    invitation: str | None = None,
 ) -> tuple[Store, SecretKey]:
     """Create a store; return it with its secret key, which is never shown again.
+
+    An `invitation`'s token is used up with it.
 
     Raises:
         DomainError: the domain cannot be one.
@@ -73,11 +80,15 @@ def register_store(
         SettingError: a setting cannot have that value.
         WeakPasswordError: a password under eight characters.
         EmailError: with a password, an e-mail address that is none.
+        InvitationError: the invitation does not work any more.
     """
     secret = new_secret_key()
     store = _drafted(wanted, secret, clock)
     owner = _owner(store.store_id, wanted)
     with database.transaction() as transaction:
+        if invitation is not None:
+            invitations = InvitationRepository(transaction, NEW_STORE)
+            invitations.use(hash_token(invitation), system_ms())
         AccountRepository(transaction).add(store)
         if owner is not None:
             UserRepository(transaction, store.store_id).add(owner, store.created_at)

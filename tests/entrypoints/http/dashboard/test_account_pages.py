@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import HOUR_MS
+from productrecs.core.clock import HOUR_MS, system_ms
+from productrecs.entrypoints.http.application import create_application
+from productrecs.entrypoints.services import build_services
+from productrecs.settings import Settings
 from productrecs.tenancy.accounts.login.sessions import RESET_MS, new_reset_token
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
     OverlapError,
+    all_stores,
     find_store,
     owner_of,
     rotate_secret,
 )
+from productrecs.tenancy.accounts.team.members import invite_to_register
+from tests.api.inside import Inside
 from tests.support.dashboard import PASSWORD, Member, text_of
-from tests.support.service import eventually
+from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
@@ -230,3 +236,33 @@ def test_an_overlap_is_at_most_a_day(office: Office, store: Store, hours: int) -
 def status_with(office: Office, key: str) -> int:
     headers = {"x-api-key": key}
     return office.inside.ask("GET", "/integration/status", None, headers).status
+
+
+def test_registration_by_invitation_needs_one_that_works_once(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    place = Service(tmp_path_factory.mktemp("invited")).prepare()
+    settings = Settings(data=place.folder, registration="invitation")
+    services = build_services(settings)
+    token = invite_to_register(services.database, "anna@example.com", system_ms())
+    path = "/dashboard/register"
+    link = f"{path}?token={token}"
+    fields = {"domain": "a.example", "email": "a@a.example", "password": PASSWORD}
+
+    with Inside(create_application(services, draining=[])) as inside:
+        closed = text_of(Member(inside).get(path))
+        form = Member(inside).get(link).body.decode()
+        without = Member(inside).post(path, page="/dashboard/login", **fields)
+        wrong = Member(inside).post(
+            path, page=link, token=token, **fields | {"domain": "no domain"}
+        )
+        made = Member(inside).post(path, page=link, token=token, **fields)
+        fields["domain"] = "b.example"
+        again = Member(inside).post(path, page="/dashboard/login", token=token, **fields)
+
+        assert "By invitation" in closed
+        assert "anna@example.com" in form
+        statuses = [one.status for one in (without, wrong, made, again)]
+        assert statuses == [422, 422, 303, 422]
+        assert "does not work" in text_of(again)
+        assert [one.domain for one in all_stores(services.database)] == ["a.example"]

@@ -5,13 +5,15 @@ from pathlib import Path
 import click
 
 from productrecs.entrypoints.cli.command_context import data_option, open_services
+from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.login.sessions import new_reset_token
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
+from productrecs.tenancy.accounts.team.members import invite_to_register
 
 
 @click.group()
 def account() -> None:
-    """Give a store's owner a way into the dashboard."""
+    """Let people into the dashboard."""
 
 
 @account.command("reset-link")
@@ -34,6 +36,30 @@ def reset_link(
         store = find_store(services.database, domain)
         owner = owner_of(services.database, store, email)
         token = new_reset_token(services.database, owner, services.system_clock())
-        settings = services.settings
-        base = base_url or settings.base_url or f"http://localhost:{settings.port}"
-    click.echo(f"{base.rstrip('/')}/dashboard/reset?token={token}")
+        link = _link(services, base_url, f"/dashboard/reset?token={token}")
+    click.echo(link)
+
+
+@account.command()
+@click.option("--email", help="Whom you invite; the form proposes it.")
+@click.option("--base-url", help="Where browsers reach the service.")
+@data_option
+def invite(*, email: str | None, base_url: str | None, data: Path | None) -> None:
+    """Print a link at which one person registers a store.
+
+    It works once, within seven days. With `PRODUCTRECS_REGISTRATION=invitation` nobody
+    registers without one.
+
+    Example: productrecs account invite --email anna@example.com
+    """
+    with open_services(data) as services:
+        now_ms = services.system_clock()
+        token = invite_to_register(services.database, email, now_ms)
+        link = _link(services, base_url, f"/dashboard/register?token={token}")
+    click.echo(link)
+
+
+def _link(services: Services, base_url: str | None, path: str) -> str:
+    settings = services.settings
+    base = base_url or settings.base_url or f"http://localhost:{settings.port}"
+    return f"{base.rstrip('/')}{path}"

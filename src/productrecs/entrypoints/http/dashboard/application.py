@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -65,6 +66,8 @@ _log = logging.getLogger(__name__)
 FORM_LIMIT: Final = 512 << 10
 _MAX_FIELDS: Final = 5_000
 _WORTH_PACKING: Final = 1_000
+_MAX_AUDITED: Final = 120  # letters of a form's field
+_SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
 _STATIC: Final = f"{DASHBOARD_PATH}/static/"
 _MEDIA_TYPES: Final = {
     "css": "text/css; charset=utf-8",
@@ -210,7 +213,24 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
     if visit.request.method == "POST":
         _check_sender(visit, page)
         _check_token(visit)
-    return handler(visit)
+    reply = handler(visit)
+    if visit.request.method == "POST" and not page.is_public and page.is_audited:
+        _audit(visit, page, reply)
+    return reply
+
+
+def _audit(visit: Visit, page: Page, reply: Reply) -> None:
+    """Write a line of the audit log for a change that was made."""
+    if reply.status >= 400:  # noqa: PLR2004 - HTTP
+        return
+    steps = page.path.removeprefix(f"{DASHBOARD_PATH}/").split("/")[1:]
+    action = page.action or f"{page.title}: {' '.join(steps) or 'changed'}"
+    sent = [
+        f"{name} {text.strip()[:_MAX_AUDITED]}"
+        for name, text in visit.form.pairs()
+        if text.strip() and not _SENSITIVE.search(name)
+    ]
+    visit.record(action, ", ".join(sent))
 
 
 def _check_sender(visit: Visit, page: Page) -> None:

@@ -21,7 +21,9 @@ from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.services import Services
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.audit.repository import AuditEntry, AuditRepository
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.accounts.login.repository import BrowserFacts
 from productrecs.tenancy.accounts.login.sessions import Session
 from productrecs.tenancy.accounts.store import Store
 
@@ -71,6 +73,8 @@ class Page:
     group: Group | None = None  # None: not in the navigation
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
+    action: str = ""  # what a change did, in the audit log: "Added an origin"
+    is_audited: bool = True  # False where POST changes nothing, as a preview does
     shows_pictures: bool = False  # of products, from the hosts that the catalog names
     file_limit: int = 0  # bytes of the one file that its form may send as `file`
 
@@ -94,6 +98,10 @@ class Form:
         """Return every value that is not blank, in the order of the form."""
         values = (value.strip() for key, value in self._pairs if key == name)
         return tuple(value for value in values if value)
+
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Return every pair as it was sent."""
+        return self._pairs
 
     def as_typed(self, name: str) -> str:
         """Return the first value with its blanks: a password's."""
@@ -147,6 +155,11 @@ class Visit:
     def system_ms(self) -> int:
         """The machine's time, by which sessions, links and keys expire."""
         return self.context.services.system_clock()
+
+    @property
+    def browser(self) -> BrowserFacts:
+        """What a session remembers of the browser that began it."""
+        return BrowserFacts(self.request.headers.get("user-agent", ""), self.client)
 
     @property
     def store(self) -> Store:
@@ -207,6 +220,16 @@ class Visit:
     def refresh_store(self) -> None:
         """Let this process's lists follow a change at once; others do within a second."""
         self.context.shops.refresh_blocking(self.store)
+
+    def record(
+        self, action: str, detail: str = "", user: DashboardUser | None = None
+    ) -> None:
+        """Write a line of the audit log: `user`, else who is logged in, did `action`."""
+        who = user or self.user
+        name = who.email or f"{who.role.label} of {self.client}"
+        with self.database.transaction() as transaction:
+            log = AuditRepository(transaction, who.store_id)
+            log.add(AuditEntry(self.system_ms, name, action, detail))
 
     def refresh_accounts(self) -> None:
         """Let this process see a changed store at once; others do within a second."""

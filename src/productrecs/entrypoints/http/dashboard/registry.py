@@ -8,9 +8,11 @@ from typing import Final
 from productrecs.entrypoints.http.dashboard.page import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     account,
+    audit_log,
     home,
     impact,
     imports,
+    invitation,
     list_settings,
     login,
     merchandising,
@@ -21,7 +23,9 @@ from productrecs.entrypoints.http.dashboard.pages import (
     register,
     report_file,
     search,
+    security,
     start,
+    team,
 )
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -37,8 +41,12 @@ PAGES: Final[tuple[Page, ...]] = (
     *merchandising_rule.PAGES,
     *list_settings.PAGES,
     *account.PAGES,
+    *team.PAGES,
+    *security.PAGES,
+    *audit_log.PAGES,
     *login.PAGES,
     *register.PAGES,
+    *invitation.PAGES,
     *password_reset.PAGES,
 )
 BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page in PAGES})

@@ -1,5 +1,7 @@
 """User repository: SQL of the dashboard's users, sessions and reset links."""
 
+from dataclasses import dataclass
+
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
@@ -9,6 +11,24 @@ from productrecs.storage.tables import (
     dashboard_users,
 )
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserFacts:
+    """Where a session was begun: what the browser calls itself, and its address."""
+
+    agent: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A stored session."""
+
+    token_hash: str
+    began: int
+    seen: int
+    browser: BrowserFacts
 
 
 def find_users_by_email(connection: sa.Connection, email: str) -> list[DashboardUser]:
@@ -66,7 +86,45 @@ class UserRepository:
         )
         self._connection.execute(query.values(email=email))
 
-    def add_session(self, token_hash: str, user_id: str, now_ms: int) -> None:
+    def set_role(self, user_id: str, role: Role) -> None:
+        """Replace a role."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(role=role.label))
+
+    def remove(self, user_id: str) -> None:
+        """Delete a login; end its sessions before."""
+        query = dashboard_users.delete().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query)
+
+    def sessions_of(self, user_id: str) -> list[OpenSession]:
+        """Return every session of a user, the last used first."""
+        query = (
+            sa.select(dashboard_sessions)
+            .where(
+                dashboard_sessions.c.store_id == self._store_id,
+                dashboard_sessions.c.user_id == user_id,
+            )
+            .order_by(dashboard_sessions.c.seen_at.desc(), dashboard_sessions.c.token_hash)
+        )
+        return [
+            OpenSession(
+                row.token_hash,
+                row.created_at,
+                row.seen_at,
+                BrowserFacts(row.agent or "", row.address or ""),
+            )
+            for row in self._connection.execute(query)
+        ]
+
+    def add_session(
+        self, token_hash: str, user_id: str, now_ms: int, browser: BrowserFacts
+    ) -> None:
         """Store a session that begins now."""
         row = {
             "store_id": self._store_id,
@@ -74,6 +132,8 @@ class UserRepository:
             "user_id": user_id,
             "created_at": now_ms,
             "seen_at": now_ms,
+            "agent": browser.agent[:200],
+            "address": browser.address[:64],
         }
         self._connection.execute(dashboard_sessions.insert().values(row))
 
@@ -114,11 +174,13 @@ class UserRepository:
         )
         self._connection.execute(query)
 
-    def end_sessions(self, user_id: str) -> None:
-        """Delete every session of a user, and every reset link."""
+    def end_sessions(self, user_id: str, keep: str = "") -> None:
+        """Delete every session of a user but `keep`, and every reset link."""
         for table in (dashboard_sessions, dashboard_resets):
             query = table.delete().where(
-                table.c.store_id == self._store_id, table.c.user_id == user_id
+                table.c.store_id == self._store_id,
+                table.c.user_id == user_id,
+                table.c.token_hash != keep,
             )
             self._connection.execute(query)
 

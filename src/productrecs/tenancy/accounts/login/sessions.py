@@ -1,16 +1,15 @@
 """Sessions: a random token in the browser, its hash and its times in the database.
 
-A token names its store, so that it is found with that store's rows alone:
-`st_abc.random text`. Reset links have tokens of the same form.
+A session ends when it is idle, when it is old, and when its user or another session of
+that user ends it.
 """
 
-import hashlib
 from dataclasses import dataclass
 from typing import Final
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.ids import StoreId, random_text
+from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.passwords import (
@@ -19,20 +18,26 @@ from productrecs.tenancy.accounts.login.passwords import (
     rehashed,
 )
 from productrecs.tenancy.accounts.login.repository import (
+    BrowserFacts,
+    OpenSession,
     UserRepository,
     find_users_by_email,
 )
+from productrecs.tenancy.accounts.login.tokens import hash_token, new_token, store_of
 
 IDLE_MS: Final = 12 * HOUR_MS
 ABSOLUTE_MS: Final = 14 * DAY_MS
 RESET_MS: Final = 30 * MINUTE_MS
 _TOUCH_MS: Final = 5 * MINUTE_MS  # a page writes that it was seen this often at most
-_RANDOM_LENGTH: Final = 43  # 256 bits
 _MAX_VERIFIED: Final = 8  # logins of one address whose passwords are tried
 
 
 class ResetLinkError(ProductRecsError):
     """The reset link is unknown, used or expired."""
+
+
+class WrongPasswordError(ProductRecsError):
+    """The password that was given is not the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +69,14 @@ def find_logins(
 
 
 def begin_session(
-    database: Database, user: DashboardUser, now_ms: int, password: str | None = None
+    database: Database,
+    user: DashboardUser,
+    now_ms: int,
+    password: str | None = None,
+    browser: BrowserFacts | None = None,
 ) -> Session:
     """Return a new session; a right `password` is hashed anew when parameters moved on."""
-    token = _new_token(user.store_id)
+    token = new_token(user.store_id)
     fresh = None
     if password is not None and user.password_hash is not None:
         fresh = rehashed(user.password_hash, password)
@@ -76,17 +85,19 @@ def begin_session(
         if fresh is not None:
             users.set_password(user.user_id, fresh)
         users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
-        users.add_session(_hash(token), user.user_id, now_ms)
+        users.add_session(
+            hash_token(token), user.user_id, now_ms, browser or BrowserFacts()
+        )
     return Session(user, token)
 
 
 def resume_session(database: Database, token: str, now_ms: int) -> Session | None:
     """Return the session of a token; None when it is unknown, idle or too old."""
-    store_id = _store_of(token)
+    store_id = store_of(token)
     if store_id is None:
         return None
     with database.reading() as connection:
-        found = UserRepository(connection, store_id).find_session(_hash(token))
+        found = UserRepository(connection, store_id).find_session(hash_token(token))
     if found is None:
         return None
     user, began, seen = found
@@ -94,7 +105,7 @@ def resume_session(database: Database, token: str, now_ms: int) -> Session | Non
         return None
     if now_ms - seen > _TOUCH_MS:
         with database.transaction(synced=False) as transaction:
-            UserRepository(transaction, store_id).touch_session(_hash(token), now_ms)
+            UserRepository(transaction, store_id).touch_session(hash_token(token), now_ms)
     return Session(user, token)
 
 
@@ -102,26 +113,70 @@ def end_session(database: Database, session: Session) -> None:
     """End one session: its token is worth nothing any more."""
     with database.transaction() as transaction:
         users = UserRepository(transaction, session.user.store_id)
-        users.end_session(_hash(session.token))
+        users.end_session(hash_token(session.token))
+
+
+def open_sessions(database: Database, session: Session, now_ms: int) -> list[OpenSession]:
+    """Return the sessions of the same user that are not over, the last used first."""
+    user = session.user
+    with database.reading() as connection:
+        found = UserRepository(connection, user.store_id).sessions_of(user.user_id)
+    return [
+        one
+        for one in found
+        if now_ms - one.began <= ABSOLUTE_MS and now_ms - one.seen <= IDLE_MS
+    ]
+
+
+def end_other_sessions(
+    database: Database, session: Session, token_hash: str | None = None
+) -> bool:
+    """End one other session of the same user, or all others; return whether one ended."""
+    own, user = hash_token(session.token), session.user
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        others = {one.token_hash for one in users.sessions_of(user.user_id)} - {own}
+        chosen = others if token_hash is None else others & {token_hash}
+        for one in chosen:
+            users.end_session(one)
+    return bool(chosen)
+
+
+def change_password(database: Database, session: Session, old: str, new: str) -> None:
+    """Choose a new password; the user's other sessions and reset links end.
+
+    Raises:
+        WrongPasswordError: `old` is not the password.
+        WeakPasswordError: the new one is too short.
+    """
+    user = session.user
+    if not is_password(user.password_hash, old):
+        message = "this is not your password"
+        raise WrongPasswordError(message)
+    password_hash = hash_password(new)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        users.set_password(user.user_id, password_hash)
+        users.end_sessions(user.user_id, keep=hash_token(session.token))
 
 
 def new_reset_token(database: Database, user: DashboardUser, now_ms: int) -> str:
     """Return a token with which a new password can be chosen once, within 30 minutes."""
-    token = _new_token(user.store_id)
+    token = new_token(user.store_id)
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
-        users.add_reset(_hash(token), user.user_id, now_ms + RESET_MS)
+        users.add_reset(hash_token(token), user.user_id, now_ms + RESET_MS)
     return token
 
 
 def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
     """Return whether a password can be chosen with a token now."""
-    store_id = _store_of(token)
+    store_id = store_of(token)
     if store_id is None:
         return False
     with database.reading() as connection:
         users = UserRepository(connection, store_id)
-        return users.find_reset(_hash(token), now_ms) is not None
+        return users.find_reset(hash_token(token), now_ms) is not None
 
 
 def reset_password(
@@ -133,29 +188,16 @@ def reset_password(
         ResetLinkError: when the token is unknown, used or expired.
         WeakPasswordError: the password is too short; the token stays good.
     """
-    store_id = _store_of(token)
+    store_id = store_of(token)
     password_hash = hash_password(password)
     message = "this link was used already or is over 30 minutes old; ask for another"
     if store_id is None:
         raise ResetLinkError(message)
     with database.transaction() as transaction:
         users = UserRepository(transaction, store_id)
-        user = users.find_reset(_hash(token), now_ms)
+        user = users.find_reset(hash_token(token), now_ms)
         if user is None:
             raise ResetLinkError(message)
         users.set_password(user.user_id, password_hash)
         users.end_sessions(user.user_id)
     return user
-
-
-def _new_token(store_id: StoreId) -> str:
-    return f"{store_id}.{random_text(_RANDOM_LENGTH)}"
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _store_of(token: str) -> StoreId | None:
-    store_id, dot, _ = token.partition(".")
-    return StoreId(store_id) if dot and store_id else None

@@ -152,6 +152,7 @@ PAGES: Final = (
         None,
         replace_secret,
         may_change=Role.OWNER,
+        action="Replaced the secret key",
     ),
     Page(
         f"{ACCOUNT_PATH}/secret/revoke",
@@ -159,6 +160,7 @@ PAGES: Final = (
         None,
         revoke,
         may_change=Role.OWNER,
+        action="Revoked a secret key",
     ),
     Page(
         f"{ACCOUNT_PATH}/origins/add",
@@ -166,6 +168,7 @@ PAGES: Final = (
         None,
         add_origin,
         may_change=Role.OWNER,
+        action="Added an origin",
     ),
     Page(
         f"{ACCOUNT_PATH}/origins/remove",
@@ -173,5 +176,6 @@ PAGES: Final = (
         None,
         remove_origin,
         may_change=Role.OWNER,
+        action="Removed an origin",
     ),
 )

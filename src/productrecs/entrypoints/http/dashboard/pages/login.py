@@ -75,7 +75,8 @@ def enter(
     """Return a redirect with the cookie of a new session; an earlier one ends."""
     if visit.session is not None:
         end_session(visit.database, visit.session)
-    session = begin_session(visit.database, user, visit.system_ms, password)
+    session = begin_session(visit.database, user, visit.system_ms, password, visit.browser)
+    visit.record("Logged in", user=user)
     reply = visit.redirect(path, message)
     cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}
     return Reply(status=reply.status, headers=reply.headers, cookies=cookies)

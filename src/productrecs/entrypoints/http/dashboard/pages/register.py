@@ -1,6 +1,7 @@
 """Registration page: a domain, an e-mail and a password make a store on the trial."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
@@ -17,10 +18,13 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.accounts.store_settings import SettingError
+from productrecs.tenancy.accounts.team.members import find_invitation
+from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationError
 from productrecs.tenancy.billing.plans import TRIAL, find_plan
 
 START_PATH: Final = "/dashboard/start"
 OPEN: Final = "open"
+INVITATION: Final = "invitation"
 _FIELDS: Final[dict[type[ProductRecsError], str]] = {
     DomainError: "domain",
     DomainTakenError: "domain",
@@ -52,12 +56,13 @@ def registration_mode(visit: Visit) -> str:
 
 def show_form(visit: Visit) -> Reply:
     """Show the form, or how to get a store where registration is closed."""
-    return visit.render("register.html", mode=registration_mode(visit), errors={})
+    return _form(visit, visit.query["token"])
 
 
 def register(visit: Visit) -> Reply:
     """Make the store and log its owner in."""
-    if registration_mode(visit) != OPEN:
+    mode, token = registration_mode(visit), visit.form["token"]
+    if mode not in {OPEN, INVITATION}:
         message = "registration is closed here; ask who runs this service for a store"
         raise RegistrationClosedError(message)
     limits = visit.context.login_limits
@@ -79,19 +84,45 @@ def register(visit: Visit) -> Reply:
             plan=find_plan(visit.services.settings.plans, TRIAL.name),
             settings=settings,
         )
-        store, _secret = register_store(visit.database, wanted, visit.context.clock)
+        store, _secret = register_store(
+            visit.database,
+            wanted,
+            visit.context.clock,
+            token if mode == INVITATION else None,
+        )
+    except InvitationError:
+        return _form(visit, token, status=422)
     except _EXPECTED as error:
         name = _FIELDS.get(type(error), "domain")
         said = str(error)
         if isinstance(error, DomainTakenError):
             said = "this domain has a store already; log in, or reset its password"
-        return visit.render(
-            "register.html", status=422, mode=OPEN, errors={name: _sentence(said)}
-        )
+        return _form(visit, token, {name: _sentence(said)}, status=422)
     limits.failed(counted)  # each store counts: nobody makes hundreds
     visit.refresh_accounts()
     owner = owner_of(visit.database, store)
     return enter(visit, owner, START_PATH, "Welcome. Your trial runs for 14 days.")
+
+
+def _form(
+    visit: Visit, token: str, errors: Mapping[str, str] | None = None, status: int = 200
+) -> Reply:
+    """Return the form; by invitation only with one that works."""
+    mode, email = registration_mode(visit), visit.form["email"]
+    if mode == INVITATION:
+        found = find_invitation(visit.database, token, visit.system_ms)
+        if found is not None and found.store_id == NEW_STORE:
+            mode, email = OPEN, email or found.email or ""
+        elif token:
+            mode = "used"
+    return visit.render(
+        "register.html",
+        status=status,
+        mode=mode,
+        errors=errors or {},
+        token=token,
+        email=email,
+    )
 
 
 def _sentence(text: str) -> str:

@@ -1,0 +1,109 @@
+"""Login and security page: the user's own sessions and password."""
+
+from typing import Final
+
+from productrecs.entrypoints.http.dashboard.page import (
+    Group,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+)
+from productrecs.entrypoints.http.dashboard.pages.team import sentence
+from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.passwords import WeakPasswordError
+from productrecs.tenancy.accounts.login.sessions import (
+    Session,
+    WrongPasswordError,
+    change_password,
+    end_other_sessions,
+    open_sessions,
+)
+from productrecs.tenancy.accounts.login.tokens import hash_token
+
+SECURITY_PATH: Final = "/dashboard/security"
+
+
+def show_security(visit: Visit) -> Reply:
+    """Show the user's sessions, and the form for a new password."""
+    return security_page(visit)
+
+
+def new_password(visit: Visit) -> Reply:
+    """Replace the password; every other session of the user ends."""
+    old, new = visit.form.as_typed("old_password"), visit.form.as_typed("new_password")
+    counted = f"user {visit.user.store_id} {visit.user.user_id}"
+    limits = visit.context.login_limits
+    try:
+        limits.check(counted)
+        change_password(visit.database, session_of(visit), old, new)
+    except WrongPasswordError as error:
+        limits.failed(counted)
+        return security_page(visit, status=422, old_error=sentence(error))
+    except WeakPasswordError as error:
+        return security_page(visit, status=422, new_error=sentence(error))
+    except TooManyAttemptsError as error:
+        return security_page(visit, status=429, old_error=sentence(error))
+    message = "Your new password is set. Your other sessions ended."
+    return visit.redirect(SECURITY_PATH, message)
+
+
+def end_session(visit: Visit) -> Reply:
+    """End one other session of the user, or all of them."""
+    chosen = visit.form["session"]
+    if chosen == "others":
+        end_other_sessions(visit.database, session_of(visit))
+        return visit.redirect(SECURITY_PATH, "Your other sessions ended.")
+    if not end_other_sessions(visit.database, session_of(visit), chosen):
+        message = "You have no such session; it may have ended already."
+        raise NotFoundError(message)
+    return visit.redirect(SECURITY_PATH, "The session ended.")
+
+
+def session_of(visit: Visit) -> Session:
+    """Return the session of a page that is not public."""
+    if visit.session is None:
+        raise NotFoundError
+    return visit.session
+
+
+def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
+    """Return the page, with what is wrong beside its fields."""
+    session = session_of(visit)
+    shown = {"old_error": "", "new_error": "", **errors}
+    return visit.render(
+        "security.html",
+        status=status,
+        sessions=open_sessions(visit.database, session, visit.system_ms),
+        own=hash_token(session.token),
+        system_ms=visit.system_ms,
+        **shown,
+    )
+
+
+PAGES: Final = (
+    Page(
+        SECURITY_PATH,
+        "Login and security",
+        show_security,
+        group=Group.SETTINGS,
+        may_change=Role.VIEWER,
+    ),
+    Page(
+        f"{SECURITY_PATH}/password",
+        "Login and security",
+        None,
+        new_password,
+        may_change=Role.VIEWER,
+        action="Changed the own password",
+    ),
+    Page(
+        f"{SECURITY_PATH}/sessions",
+        "Login and security",
+        None,
+        end_session,
+        may_change=Role.VIEWER,
+        action="Ended own sessions",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Audit log: who changed what in the dashboard, and when."""

@@ -1,0 +1,67 @@
+"""Audit log repository: SQL of the lines that say who changed what."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.tables import audit_log
+
+RETENTION_MS: Final = 400 * DAY_MS
+_MAX_DETAIL: Final = 1_000
+_RANDOM: Final = 4
+_NUMBERS: Final = itertools.count()  # lines of one millisecond stay in order
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One line of the log; `actor` is an e-mail or what else names who did it."""
+
+    at: int
+    actor: str
+    action: str
+    detail: str = ""
+    entry_id: str = ""
+
+
+class AuditRepository:
+    """One store's log, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def add(self, entry: AuditEntry) -> None:
+        """Store a line."""
+        row = {
+            "store_id": self._store_id,
+            "entry_id": f"{entry.at:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}",
+            "at": entry.at,
+            "actor": entry.actor,
+            "action": entry.action,
+            "detail": entry.detail[:_MAX_DETAIL],
+        }
+        self._connection.execute(audit_log.insert().values(row))
+
+    def page(self, size: int, before: str = "") -> list[AuditEntry]:
+        """Return up to `size` lines, the newest first; older than the line `before`."""
+        query = sa.select(audit_log).where(audit_log.c.store_id == self._store_id)
+        if before:
+            query = query.where(audit_log.c.entry_id < before)
+        query = query.order_by(audit_log.c.entry_id.desc()).limit(size)
+        return [
+            AuditEntry(row.at, row.actor, row.action, row.detail, row.entry_id)
+            for row in self._connection.execute(query)
+        ]
+
+    def purge(self, now_ms: int) -> None:
+        """Delete the lines that are older than 400 days."""
+        query = audit_log.delete().where(
+            audit_log.c.store_id == self._store_id,
+            audit_log.c.at < now_ms - RETENTION_MS,
+        )
+        self._connection.execute(query)

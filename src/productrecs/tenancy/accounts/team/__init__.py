@@ -1,0 +1,1 @@
+"""Team: the people of a store's dashboard, and invitations for more."""

@@ -1,0 +1,112 @@
+"""Invitation repository: SQL of the links that let people in."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.storage.tables import dashboard_invitations
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+
+NEW_STORE: Final = StoreId("new")
+"""Stands for the store that an invited person will register."""
+OVER: Final = "this invitation was used or withdrawn, or is over seven days old"
+
+
+class InvitationError(ProductRecsError):
+    """The invitation is unknown, used, withdrawn or expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A link that works once: for a role in a store."""
+
+    store_id: StoreId
+    token_hash: str
+    email: str | None
+    role: Role
+    created_at: int
+    expires_at: int
+
+
+class InvitationRepository:
+    """One store's invitations, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def all(self, now_ms: int) -> list[Invitation]:
+        """Return those that still work, the newest first."""
+        query = (
+            sa.select(dashboard_invitations)
+            .where(
+                dashboard_invitations.c.store_id == self._store_id,
+                dashboard_invitations.c.expires_at > now_ms,
+            )
+            .order_by(dashboard_invitations.c.created_at.desc())
+        )
+        return [_invitation(row) for row in self._connection.execute(query).mappings()]
+
+    def add(self, invitation: Invitation) -> None:
+        """Store one."""
+        row = {
+            "store_id": self._store_id,
+            "token_hash": invitation.token_hash,
+            "email": invitation.email,
+            "role": invitation.role.label,
+            "created_at": invitation.created_at,
+            "expires_at": invitation.expires_at,
+        }
+        self._connection.execute(dashboard_invitations.insert().values(row))
+
+    def find(self, token_hash: str, now_ms: int) -> Invitation | None:
+        """Return one that still works."""
+        query = sa.select(dashboard_invitations).where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.token_hash == token_hash,
+            dashboard_invitations.c.expires_at > now_ms,
+        )
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else _invitation(row)
+
+    def use(self, token_hash: str, now_ms: int) -> Invitation:
+        """Return one and delete it: it works once.
+
+        Raises:
+            InvitationError: it does not work any more.
+        """
+        found = self.find(token_hash, now_ms)
+        if found is None or not self.remove(token_hash):
+            raise InvitationError(OVER)
+        return found
+
+    def remove(self, token_hash: str) -> bool:
+        """Delete one; return whether it was there: of two that use it, one may."""
+        query = dashboard_invitations.delete().where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.token_hash == token_hash,
+        )
+        return self._connection.execute(query).rowcount > 0
+
+    def purge(self, now_ms: int) -> None:
+        """Delete the expired ones."""
+        query = dashboard_invitations.delete().where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.expires_at <= now_ms,
+        )
+        self._connection.execute(query)
+
+
+def _invitation(row: sa.RowMapping) -> Invitation:
+    return Invitation(
+        StoreId(row["store_id"]),
+        row["token_hash"],
+        row["email"],
+        Role[row["role"].upper()],
+        row["created_at"],
+        row["expires_at"],
+    )
