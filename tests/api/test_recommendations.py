@@ -242,6 +242,22 @@ def test_a_number_outside_one_to_twenty_is_refused(shop: Merchant, num: str) -> 
     assert locs(shop.trending(num=num)) == [["query", "num"]]
 
 
+@pytest.mark.parametrize("shown", ["0", "-1", "21", "3.5", "many"])
+def test_a_shown_number_outside_one_to_twenty_is_refused(
+    shop: Merchant, shown: str
+) -> None:
+    assert locs(shop.recommend(item_id="tent-0", shown=shown)) == [["query", "shown"]]
+
+
+@pytest.mark.parametrize("shown", [1, 4, 12, 20])
+def test_the_number_that_a_page_shows_changes_nothing_without_new_products(
+    shop: Merchant, shown: int
+) -> None:
+    for named in ({}, {"exclude": "boot-0"}, {"user_id": "c1tent"}):
+        wanted = {"item_id": "tent-0", "num": 12, **named}
+        assert shop.recommend(shown=shown, **wanted).ids == shop.recommend(**wanted).ids
+
+
 @pytest.mark.parametrize("source", ["", "MIX", "trending", "category", "buy,mix"])
 def test_an_unknown_source_is_refused(shop: Merchant, source: str) -> None:
     assert locs(shop.recommend(source=source)) == [["query", "source"]]
