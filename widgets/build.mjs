@@ -14,7 +14,9 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/routes/public/assets/widgets");
 const DASHBOARD = join(HERE, "../src/productrecs/entrypoints/http/dashboard/static");
 // Scripts of the dashboard's pages: src/dashboard/NAME.ts, but for main.ts, which all load.
-const ISLANDS = { dashboard: "main" };
+const ISLANDS = {
+  appearance: "appearance", dashboard: "main", "widget-preview": "widget-preview",
+};
 const WIDGETS = ["recs", "search", "look", "all", "tools"];
 
 // Styles stand in files of their own and travel as text without needless blanks.

@@ -58,6 +58,8 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "categories": "",
         "change": "1",
         "csrf": "",
+        "custom_css": "",
+        "everywhere": "",
         "currency": "EUR",
         "days": "30",
         "domain": "new.example",
@@ -88,6 +90,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "old_password": "correct horse battery",
         "role": "viewer",
         "token": "",
+        "type": "recs",
     }
 )
 # By path: the names of one page that mean something else there, or are computed.

@@ -296,7 +296,7 @@ def _response(visit: Visit, reply: Reply) -> Response:
         body = render_page(visit, reply, unquote(flash)).encode()
         hosts = visit.pictures.origins if visit.page.shows_pictures else ()
         headers.setdefault("content-security-policy", " ".join([_POLICY, *hosts]))
-        headers["x-frame-options"] = "DENY"
+        headers.setdefault("x-frame-options", "DENY")
         if flash and not visit.is_partial:
             cookies.setdefault(FLASH, None)
         if visit.session is None and SESSION not in cookies:

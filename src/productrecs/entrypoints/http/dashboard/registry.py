@@ -26,6 +26,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     security,
     start,
     team,
+    widgets,
 )
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -40,6 +41,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *merchandising.PAGES,
     *merchandising_rule.PAGES,
     *list_settings.PAGES,
+    *widgets.PAGES,
     *account.PAGES,
     *team.PAGES,
     *security.PAGES,

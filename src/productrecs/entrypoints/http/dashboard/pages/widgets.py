@@ -1,0 +1,288 @@
+"""Widgets page: the appearance of each widget type, its preview and its embed code."""
+
+import json
+from typing import Any, Final
+
+from productrecs.entrypoints.http.dashboard.page import (
+    Group,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+)
+from productrecs.entrypoints.http.dashboard.widget_form import (
+    Draft,
+    differences,
+    fields_of,
+    has_no_title,
+    read_form,
+    reset_of,
+)
+from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
+from productrecs.entrypoints.http.schemas.product_cards import safe_url
+from productrecs.features.guides.embed_snippets import EmbedSnippet, embed_snippets
+from productrecs.features.widgets.contrast import ENOUGH, check_accent
+from productrecs.features.widgets.default_titles import default_title
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.features.widgets.widget_config import (
+    TooManyWidgetTypesError,
+    WidgetConfig,
+    WidgetConfigTooLargeError,
+    is_widget_type,
+)
+from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
+from productrecs.records.catalog.repository import CatalogRepository
+
+WIDGETS_PATH: Final = "/dashboard/widgets"
+PREVIEW_PATH: Final = f"{WIDGETS_PATH}/preview"
+TYPES: Final = ("recs", "fbt", "cart", "trending", "search", "look")
+_PLATFORMS: Final = (
+    ("shopify", "Shopify"),
+    ("magento", "Magento"),
+    ("prestashop", "PrestaShop"),
+    ("opencart", "OpenCart"),
+)
+_ITEM: Final = "YOUR_PRODUCT_ID"
+_SHOWN: Final = 24
+_SEARCHED: Final = 200
+# The shop's pictures come from any host, and the merchant's rules are inline.
+_PREVIEW_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' https: http: data:; font-src 'self' https: data:; "
+    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+)
+
+
+def show_widgets(visit: Visit) -> Reply:
+    """Show the form of one widget type with its preview."""
+    widget_type = _type_of(visit.query["type"])
+    return _widgets(visit, widget_type, _saved(visit, widget_type))
+
+
+def save_widget(visit: Visit) -> Reply:
+    """Save the settings of a widget type."""
+    widget_type = _type_of(visit.form["type"])
+    draft = read_form(visit.form)
+    if draft.errors:
+        return _widgets(visit, widget_type, _saved(visit, widget_type), draft)
+    try:
+        with visit.database.transaction() as transaction:
+            repository = WidgetRepository(transaction, visit.store.store_id)
+            repository.change(widget_type, draft.change, visit.now_ms)
+    except (WidgetConfigTooLargeError, TooManyWidgetTypesError) as error:
+        too_large = Draft(draft.change, {"strings": f"{str(error).capitalize()}."})
+        return _widgets(visit, widget_type, _saved(visit, widget_type), too_large)
+    return visit.redirect(
+        f"{WIDGETS_PATH}?type={widget_type}", "Saved. Your shop shows it within a minute."
+    )
+
+
+def reset_widget(visit: Visit) -> Reply:
+    """Take a widget type back to its defaults."""
+    widget_type = _type_of(visit.form["type"])
+    with visit.database.transaction() as transaction:
+        repository = WidgetRepository(transaction, visit.store.store_id)
+        change = reset_of(repository.find(widget_type))
+        repository.change(widget_type, change, visit.now_ms)
+    return visit.redirect(
+        f"{WIDGETS_PATH}?type={widget_type}", "Every setting has its default again."
+    )
+
+
+def show_draft(visit: Visit) -> Reply:
+    """Answer the form while it is edited: what differs, and what the preview shows."""
+    widget_type = _type_of(visit.form["type"])
+    saved, draft = _saved(visit, widget_type), read_form(visit.form)
+    return visit.render("widget_draft.html", **_live(visit, widget_type, saved, draft))
+
+
+def show_preview(visit: Visit) -> Reply:
+    """Show the saved appearance on the shop's own products."""
+    widget_type = _type_of(visit.query["type"])
+    return _preview(visit, widget_type, _saved(visit, widget_type))
+
+
+def preview_draft(visit: Visit) -> Reply:
+    """Show what the form says on the shop's own products; nothing is saved."""
+    widget_type = _type_of(visit.form["type"])
+    changed = _changed(_saved(visit, widget_type), read_form(visit.form))
+    return _preview(visit, widget_type, changed)
+
+
+def _widgets(
+    visit: Visit, widget_type: str, saved: WidgetConfig, draft: Draft | None = None
+) -> Reply:
+    form = None if draft is None else visit.form
+    errors = {} if draft is None else draft.errors
+    with visit.database.reading() as connection:
+        others = WidgetRepository(connection, visit.store.store_id).all()
+    store = visit.store.settings
+    live = _live(visit, widget_type, saved, draft)
+    css = form.as_typed("custom_css") if form is not None else saved.custom_css or ""
+    return visit.render(
+        "widgets.html",
+        status=422 if errors else 200,
+        types=_titles([*TYPES, *(one for one in others if one not in TYPES)]),
+        groups=fields_of(widget_type, saved, store, form, errors),
+        no_title=has_no_title(saved, form),
+        css=css,
+        css_error=errors.get("custom_css", ""),
+        everywhere="everywhere" in form if form is not None else saved.scoped is False,
+        is_default=saved == WidgetConfig(),
+        platforms=_embed(visit, widget_type),
+        **live,
+    )
+
+
+def _live(
+    visit: Visit, widget_type: str, saved: WidgetConfig, draft: Draft | None
+) -> dict[str, Any]:
+    """Return what follows the form: differences, contrast and the preview's settings."""
+    store = visit.store.settings
+    config = saved if draft is None else _changed(saved, draft)
+    shown = config.resolved(widget_type, store)
+    accent = str(shown.settings.get("accent_color") or "")
+    checks = check_accent(accent, str(shown.settings["theme"])) if accent else []
+    return {
+        "widget_type": widget_type,
+        "accent": accent,
+        "checks": checks and [(one.where, one.ratio, one.is_enough) for one in checks],
+        "enough": ENOUGH,
+        "differences": differences(saved, config, widget_type, store),
+        "errors": {} if draft is None else draft.errors,
+        "told": json.dumps(_told(widget_type, shown)),
+    }
+
+
+def _changed(saved: WidgetConfig, draft: Draft) -> WidgetConfig:
+    """Return the saved settings with a draft over them; too large ones do not count."""
+    try:
+        return saved.changed(draft.change)
+    except WidgetConfigTooLargeError:
+        return saved
+
+
+def _told(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
+    return {
+        "type": widget_type,
+        "settings": dict(shown.settings),
+        "custom_css": shown.custom_css,
+        "scoped": shown.scoped,
+    }
+
+
+def _preview(visit: Visit, widget_type: str, config: WidgetConfig) -> Reply:
+    products = _products(visit)
+    shown = config.resolved(widget_type, visit.store.settings)
+    first = products[0]["id"] if products else ""
+    scripts = dict(zip(("recs", "search", "look"), _addresses(visit), strict=True))
+    reply = visit.render(
+        "widget_preview.html",
+        kind=widget_type if widget_type in scripts else "recs",
+        widget_type=widget_type,
+        script=scripts.get(widget_type, scripts["recs"]),
+        item=first,
+        word=(products[0]["title"].split() or [""])[0] if products else "",
+        language=str(shown.settings["locale"]).partition("-")[0],
+        told={"config": _told(widget_type, shown), "products": products},
+    )
+    headers = {
+        "content-security-policy": _PREVIEW_POLICY,
+        "x-frame-options": "SAMEORIGIN",
+    }
+    return Reply(reply.status, reply.template, reply.values, headers=headers)
+
+
+def _addresses(visit: Visit) -> list[str]:
+    """Return where the scripts are, without the host: the dashboard's own."""
+    return [
+        tag.partition('src="')[2].partition('"')[0]
+        for tag in live_tags("", visit.store.domain)
+    ]
+
+
+def _products(visit: Visit) -> list[dict[str, Any]]:
+    """Return some of the shop's products as cards, those with a picture first."""
+    with visit.database.reading() as connection:
+        page = CatalogRepository(connection, visit.store.store_id).page(-1, _SEARCHED)
+    items = sorted((one.item for one in page), key=lambda item: not item.image_url)
+    return [
+        {
+            "id": item.item_id,
+            "title": item.title,
+            "price": item.price,
+            "image_url": safe_url(item.image_url),
+            "product_url": safe_url(item.product_url),
+            "source": "mix",
+        }
+        for item in items[:_SHOWN]
+    ]
+
+
+def _embed(visit: Visit, widget_type: str) -> list[tuple[str, str, list[EmbedSnippet]]]:
+    """Return the platforms: name, guide and snippets."""
+    base, domain = visit.base_url, visit.store.domain
+    recs, search, look = live_tags(base, domain)
+    place = "Where it should stand"
+    code = {
+        "search": [EmbedSnippet("In the head of your pages", search)],
+        "look": [
+            EmbedSnippet("In the head of your pages", look),
+            EmbedSnippet(
+                place, '<product-look data-item-id="YOUR_PRODUCT_ID"></product-look>'
+            ),
+        ],
+    }
+    html = code.get(widget_type) or [
+        EmbedSnippet("In the head of your pages", recs),
+        EmbedSnippet(place, _element(widget_type, _ITEM)),
+    ]
+    woo = [
+        EmbedSnippet(
+            "Install the plugin from this address; it places the widgets by switches",
+            f"{base}/plugin/service-recommender.zip",
+        ),
+        EmbedSnippet("Other places: a shortcode", f'[product_recs type="{widget_type}"]'),
+    ]
+    return [
+        ("Any shop (HTML)", "widgets", html),
+        ("WooCommerce", "woocommerce", woo),
+        *((name, slug, embed_snippets(slug, base, domain)) for slug, name in _PLATFORMS),
+    ]
+
+
+def _element(widget_type: str, item: str) -> str:
+    kind = "" if widget_type == DEFAULT_TYPE else f' data-type="{widget_type}"'
+    names = {"cart": "data-item-ids", "trending": ""}
+    name = names.get(widget_type, "data-item-id")
+    of_item = f' {name}="{item}"' if name else ""
+    return f"<product-recs{kind}{of_item}></product-recs>"
+
+
+def _titles(types: list[str]) -> list[tuple[str, str]]:
+    return [(one, default_title(one, "en") if one in TYPES else one) for one in types]
+
+
+def _saved(visit: Visit, widget_type: str) -> WidgetConfig:
+    with visit.database.reading() as connection:
+        return WidgetRepository(connection, visit.store.store_id).find(widget_type)
+
+
+def _type_of(text: str) -> str:
+    """Return a widget type; the usual one without any.
+
+    Raises:
+        NotFoundError: when it cannot be the name of one.
+    """
+    if text and not is_widget_type(text):
+        message = "There is no widget type of this name."
+        raise NotFoundError(message)
+    return text or DEFAULT_TYPE
+
+
+PAGES: Final = (
+    Page(WIDGETS_PATH, "Widgets", show_widgets, save_widget, group=Group.CONNECT),
+    Page(f"{WIDGETS_PATH}/reset", "Widgets", None, reset_widget),
+    Page(f"{WIDGETS_PATH}/draft", "Widgets", None, show_draft),
+    Page(PREVIEW_PATH, "Preview", show_preview, preview_draft),
+)
