@@ -110,6 +110,18 @@ def test_where_nobody_is_known_any_new_product_is_tried() -> None:
     assert {pick.engine for pick in found} == {Engine.TRENDING}
 
 
+@pytest.mark.parametrize("shown", [4, 6, None])
+def test_new_product_takes_the_last_place_that_the_page_shows(shown: int | None) -> None:
+    request = RecommendationRequest(Source.MIX, 8, item_id="item 0", shown=shown)
+    tried = [one for who in range(300) if (one := asked(who, request)).tried]
+
+    assert tried
+    for one in tried:
+        assert one.tried is not None
+        assert one.tried.place == min(shown or 8, len(one.picks)) - 1
+        assert one.picks[one.tried.place] == one.tried.pick
+
+
 @pytest.mark.parametrize(
     "request_",
     [
