@@ -281,6 +281,20 @@ def test_without_an_answer_no_gap_is_left_after_three_seconds(
     check_nothing_shifted(wide)
 
 
+def test_a_list_that_still_loads_has_no_barriers(
+    wide: Page, front: Storefront, axe: str
+) -> None:
+    wide.route(*SILENCE["lists never come"])
+    body = "<main><product-recs data-eager></product-recs></main>"
+    wide.goto(put(front, body), wait_until="commit")
+    wide.wait_for_function("document.querySelector('product-recs')?.shadowRoot")
+    wide.evaluate(axe)
+    found = wide.evaluate("axe.run('product-recs').then(it => it.violations)")
+
+    assert wide.evaluate("document.querySelector('product-recs').offsetHeight") > LINE
+    assert not [(one["id"], one["nodes"][0]["html"]) for one in found]
+
+
 def test_a_page_that_forbids_the_script_beside_the_stylesheet_keeps_no_gap(
     wide: Page, front: Storefront
 ) -> None:
