@@ -15,7 +15,8 @@ const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/routes/public/as
 const DASHBOARD = join(HERE, "../src/productrecs/entrypoints/http/dashboard/static");
 // Scripts of the dashboard's pages: src/dashboard/NAME.ts, but for main.ts, which all load.
 const ISLANDS = {
-  appearance: "appearance", dashboard: "main", "widget-preview": "widget-preview",
+  appearance: "appearance", dashboard: "main", looks: "looks",
+  "widget-preview": "widget-preview",
 };
 const WIDGETS = ["recs", "search", "look", "all", "tools"];
 

@@ -119,13 +119,17 @@ async def _answer(request: Request) -> Response:
         headers = request.scope["headers"]
         body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
         pairs = _fields(body.decode("utf-8", "replace"))
-    return await _run(exchange, lambda: _respond(_visit_of(request, page, pairs), page))
+    loop = asyncio.get_running_loop()
+    return await _run(
+        exchange, lambda: _respond(_visit_of(request, page, pairs, loop), page)
+    )
 
 
 async def _answer_upload(request: Request, page: Page) -> Response:
     """Take a form with a file, nothing being read before it is known who sends it."""
     exchange: RequestContext = request.scope["productrecs"]
-    visit = await _run(exchange, lambda: _visit_of(request, page, []))
+    loop = asyncio.get_running_loop()
+    visit = await _run(exchange, lambda: _visit_of(request, page, [], loop))
     if visit.session is None:
         return _response(visit, _to_login(visit))
     try:
@@ -166,7 +170,12 @@ def _refusal(visit: Visit, error: Exception) -> Reply:
     return render_error(visit, _status_of(error), str(error))
 
 
-def _visit_of(request: Request, page: Page | None, pairs: list[tuple[str, str]]) -> Visit:
+def _visit_of(
+    request: Request,
+    page: Page | None,
+    pairs: list[tuple[str, str]],
+    loop: asyncio.AbstractEventLoop,
+) -> Visit:
     exchange: RequestContext = request.scope["productrecs"]
     context, base_url = exchange.context, base_url_of(request)
     session, store = _session_of(context, request.cookies, base_url)
@@ -183,6 +192,7 @@ def _visit_of(request: Request, page: Page | None, pairs: list[tuple[str, str]])
         session=session,
         known_store=store,
         csrf_secret=secret or secrets.token_urlsafe(24),
+        loop=loop,
     )
 
 

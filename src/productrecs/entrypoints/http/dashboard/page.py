@@ -1,13 +1,14 @@
 """Page: the route, the roles and the handlers of one dashboard page; one visit to it."""
 
+import asyncio
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from fastapi import Request
@@ -29,6 +30,7 @@ from productrecs.tenancy.accounts.store import Store
 
 LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
 HOME_PATH: Final = DASHBOARD_PATH
+Result = TypeVar("Result")
 
 
 class NotFoundError(ProductRecsError):
@@ -103,6 +105,10 @@ class Form:
         """Return every pair as it was sent."""
         return self._pairs
 
+    def each(self, name: str) -> tuple[str, ...]:
+        """Return every value, blank ones too: a column of rows that are sent together."""
+        return tuple(value.strip() for key, value in self._pairs if key == name)
+
     def as_typed(self, name: str) -> str:
         """Return the first value with its blanks: a password's."""
         return next((value for key, value in self._pairs if key == name), "")
@@ -134,6 +140,7 @@ class Visit:
     session: Session | None
     known_store: Store | None
     csrf_secret: str
+    loop: asyncio.AbstractEventLoop  # of the process; handlers run in threads
     file: SentFile | None = None  # None: none was chosen
 
     @property
@@ -216,6 +223,10 @@ class Visit:
         """Return a redirect to a page that shows `message` once."""
         cookies = {FLASH: quote(message[:500])} if message else {}
         return Reply(status=303, headers={"location": path}, cookies=cookies)
+
+    def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return the result of what runs on the process's event loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def refresh_store(self) -> None:
         """Let this process's lists follow a change at once; others do within a second."""

@@ -196,6 +196,7 @@ class ImpactRepository:
                 one.touch.is_not(None),
                 one.currency.in_(("", self._currency)),
                 *_within(outcomes, period),
+                *_where(period),
             )
             .group_by(one.item)
             .order_by(revenue.desc(), one.item)

@@ -1,0 +1,163 @@
+"""Look editor page: the photo's hotspots, proposed and corrected, and the look's state."""
+
+from dataclasses import replace
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.look_drafts import (
+    LookDraft,
+    SpotDraft,
+    errors_of,
+)
+from productrecs.entrypoints.http.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.looks import (
+    LOOKS_PATH,
+    STATES,
+    editor_of,
+    look_id_of,
+    picture_of,
+    sales_by_item,
+    titles_of,
+)
+from productrecs.features.looks.hotspot_proposals import look_picture, propose_hotspots
+from productrecs.features.looks.look import (
+    Hotspot,
+    Look,
+    LookError,
+    LookState,
+    UnknownLookError,
+)
+from productrecs.features.looks.spot_detection import spots_in_picture
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+
+EDIT_PATH: Final = f"{LOOKS_PATH}/edit"
+_AT_ONCE: Final = "Your shop follows within a second."
+
+
+def show_look(visit: Visit) -> Reply:
+    """Show one look; with `propose`, with hotspots that are not stored yet.
+
+    Raises:
+        NotFoundError: when the store has no such look.
+    """
+    look = _found(visit, visit.query["look"])
+    draft = LookDraft.of_content(look.content)
+    if not visit.query["propose"] or not visit.may_change:
+        return _form(visit, look, draft)
+    try:
+        proposed = _proposals(visit, look)
+    except ProductRecsError as error:
+        note = f"No hotspots could be proposed: {error}. Add them by hand."
+        return _form(visit, look, draft, note=note)
+    note = "No product of your catalog was recognised in the photo. Add hotspots by hand."
+    if proposed:
+        what = "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
+        note = f"{what} proposed. Correct what is wrong, then save."
+    return _form(visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note)
+
+
+def save_look(visit: Visit) -> Reply:
+    """Store what the form says, and publish it if that is asked for."""
+    look = _found(visit, visit.form["look"])
+    draft = LookDraft.of_form(visit.form)
+    if visit.form["then"] == "add":
+        return _form(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
+    editor, publishes = editor_of(visit), visit.form["then"] == "publish"
+    if publishes and not draft.spots:
+        errors = {"look": "Add at least one hotspot before you publish the look."}
+        return _form(visit, look, draft, status=422, errors=errors)
+    try:
+        content = draft.content(titles_of(visit, draft.item_ids))
+        editor.edit(look.look_id, content)
+    except LookError as error:
+        return _form(visit, look, draft, status=422, errors=errors_of(error))
+    message = "Saved."
+    if publishes:
+        editor.publish(look.look_id)
+        message = f"Published. {_AT_ONCE}"
+    elif look.state is LookState.PUBLISHED:
+        message = f"Saved. {_AT_ONCE}"
+    visit.refresh_store()
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def change_state(visit: Visit) -> Reply:
+    """Unpublish, archive or remove a look, or make a draft of an archived one."""
+    look, editor = _found(visit, visit.form["look"]), editor_of(visit)
+    to = visit.form["to"]
+    if to == "remove":
+        editor.remove(look.look_id)
+        visit.refresh_store()
+        return visit.redirect(LOOKS_PATH, "The look is removed.")
+    if to == "archive":
+        editor.archive(look.look_id)
+        message = "Archived: it is kept here, and shoppers no longer see it."
+    else:
+        editor.unpublish(look.look_id)
+        message = f"It is a draft now. {_AT_ONCE}"
+    visit.refresh_store()
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def _found(visit: Visit, text: str) -> Look:
+    try:
+        return editor_of(visit).one(look_id_of(text))
+    except UnknownLookError as error:
+        message = "There is no such look in your store."
+        raise NotFoundError(message) from error
+
+
+def _proposals(visit: Visit, look: Look) -> tuple[SpotDraft, ...]:
+    """Return hotspots for what is recognised in the photo, beside those there are.
+
+    Raises:
+        ProductRecsError: when the photo cannot be had or read, or too many photos wait.
+    """
+    opened, settings = visit.opened, visit.services.settings
+    shop, known = opened.shop, look.content.hotspots
+    visible = shop.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    trusted = settings.image_hosts
+    data = look_picture(editor_of(visit), look, visit.store.domain, trusted)
+
+    def search(worker: PhotoWorkerClient) -> tuple[SpotDraft, ...]:
+        seen = worker.over(opened.pictures)
+        spots = spots_in_picture(data, seen, shop.catalog, visible)
+        found = propose_hotspots(spots, shop.catalog, known)
+        return tuple(map(SpotDraft.of_proposal, found))
+
+    return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))
+
+
+def _form(
+    visit: Visit,
+    look: Look,
+    draft: LookDraft,
+    *,
+    status: int = 200,
+    errors: dict[str, str] | None = None,
+    note: str = "",
+) -> Reply:
+    state, tone = STATES[look.state]
+    stored: tuple[Hotspot, ...] = look.content.hotspots
+    return visit.render(
+        "look_edit.html",
+        status=status,
+        title=look.content.title or "Look",
+        look=look,
+        draft=draft,
+        errors=errors or {},
+        note=note,
+        state=state,
+        tone=tone,
+        picture=picture_of(visit, look.content),
+        titles=titles_of(visit, draft.item_ids),
+        sales=sales_by_item(visit) if stored else {},
+        empty_spot=SpotDraft.new(),
+    )
+
+
+PAGES: Final = (
+    Page(EDIT_PATH, "Look", show_look, save_look, shows_pictures=True),
+    Page(f"{LOOKS_PATH}/state", "Look", None, change_state),
+)

@@ -1,0 +1,196 @@
+"""Looks page: every look with its state and sales; a new one begins with a photo."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.report import report_query
+from productrecs.entrypoints.http.dashboard.page import (
+    Group,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+)
+from productrecs.entrypoints.reports import make_report
+from productrecs.features.looks.look import Look, LookContent, LookError, LookState
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.pictures.decode_picture import (
+    MAX_BYTES,
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.sandboxed_decoder import (
+    BATCH_CPU_SECONDS,
+    SandboxedDecoder,
+)
+
+LOOKS_PATH: Final = "/dashboard/looks"
+STATES: Final = MappingProxyType(
+    {
+        LookState.DRAFT: ("Draft", "warn"),
+        LookState.PUBLISHED: ("Published", "good"),
+        LookState.ARCHIVED: ("Archived", ""),
+    }
+)
+_MOST_ITEMS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class LookSales:
+    """Carts and sales of products after they were seen or clicked in a look."""
+
+    carts: int = 0
+    sales: int = 0
+    revenue: float = 0.0
+    clicked: float = 0.0  # the part of the revenue that followed a click
+
+
+@dataclass(frozen=True, slots=True)
+class LookRow:
+    """One look as the table shows it."""
+
+    look: Look
+    title: str
+    on: str  # the title of the product on whose page it is shown
+    picture: str
+    state: str
+    tone: str
+    sold: LookSales
+
+
+def editor_of(visit: Visit) -> LookEditor:
+    """Return the editor of the store's looks."""
+    return LookEditor(visit.database, visit.store, visit.context.clock)
+
+
+def picture_of(visit: Visit, content: LookContent) -> str:
+    """Return the address of a look's picture."""
+    if content.picture_id:
+        return f"/look-pictures/{visit.store.domain}/{content.picture_id}.jpg"
+    return visit.pictures.address(content.image_url)
+
+
+def titles_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, str]:
+    """Return the titles of those products that the catalog has."""
+    with visit.database.reading() as connection:
+        stored = CatalogRepository(connection, visit.store.store_id).find(item_ids)
+    return {one: row.item.title or one for one, row in stored.items() if row.present}
+
+
+def sales_by_item(visit: Visit) -> dict[str, LookSales]:
+    """Return what each product sold after a look in the last 30 days, as reports count."""
+    asked = report_query(visit.now_ms, visit.store.settings.zone, limit=_MOST_ITEMS)
+    asked = replace(asked, where=(("widget", "look"),))
+    made = make_report(visit.services, visit.store, "credited-items", asked)
+    at = {column.name: place for place, column in enumerate(made.columns)}
+    return {
+        str(row[at["item_id"]]): LookSales(
+            carts=int(row[at["carts"]] or 0),
+            sales=int(row[at["sales"]] or 0),
+            revenue=float(row[at["revenue"]] or 0),
+            clicked=float(row[at["revenue_clicked"]] or 0),
+        )
+        for row in made.rows
+    }
+
+
+def show_looks(visit: Visit) -> Reply:
+    """Show every look, the newest first."""
+    return _looks(visit)
+
+
+def add_look(visit: Visit) -> Reply:
+    """Store a photo and make a draft of it; its hotspots are proposed next."""
+    item_id, title = visit.form["on"], visit.form["title"]
+    errors = {}
+    if visit.file is None or not visit.file.size:
+        errors["file"] = "Choose a photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB."
+    if item_id not in titles_of(visit, [item_id]):
+        errors["on"] = "Choose the product on whose page the look is shown, by its id."
+    if errors or visit.file is None:
+        return _looks(visit, status=422, errors=errors)
+    editor, data = editor_of(visit), visit.file.path.read_bytes()
+    try:
+        with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
+            picture = editor.keep_picture(data, viewer)
+    except (NotAPictureError, PictureTooLargeError) as error:
+        return _looks(visit, status=422, errors={"file": _sentence(error)})
+    try:
+        content = LookContent(item_id, title=title, picture_id=picture.picture_id)
+        look = editor.add([content])[0]
+    except LookError as error:
+        return _looks(visit, status=422, errors={"title": _sentence(error)})
+    return visit.redirect(f"{LOOKS_PATH}/edit?look={look.look_id}&propose=1")
+
+
+def look_id_of(text: str) -> int:
+    """Return the id of a look that a form or query names.
+
+    Raises:
+        NotFoundError: when it cannot be one.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits that a database can hold
+        raise NotFoundError
+    return int(text)
+
+
+def _looks(
+    visit: Visit, *, status: int = 200, errors: dict[str, str] | None = None
+) -> Reply:
+    found = editor_of(visit).all()[::-1]
+    named = [one.content.item_id for one in found]
+    titles, sales = titles_of(visit, named), sales_by_item(visit)
+    return visit.render(
+        "looks.html",
+        status=status,
+        rows=[_row(visit, one, titles, sales) for one in found],
+        errors=errors or {},
+        on=visit.form["on"],
+        look_title=visit.form["title"],
+        most_mib=MAX_BYTES >> 20,
+    )
+
+
+def _row(
+    visit: Visit, look: Look, titles: dict[str, str], sales: dict[str, LookSales]
+) -> LookRow:
+    content = look.content
+    state, tone = STATES[look.state]
+    sold = [
+        sales[one] for one in {spot.item_id for spot in content.hotspots} if one in sales
+    ]
+    return LookRow(
+        look=look,
+        title=content.title or "Without a title",
+        on=titles.get(content.item_id, f"{content.item_id} (not in the catalog)"),
+        picture=picture_of(visit, content),
+        state=state,
+        tone=tone,
+        sold=LookSales(
+            carts=sum(one.carts for one in sold),
+            sales=sum(one.sales for one in sold),
+            revenue=sum(one.revenue for one in sold),
+            clicked=sum(one.clicked for one in sold),
+        ),
+    )
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+PAGES: Final = (
+    Page(
+        LOOKS_PATH,
+        "Looks",
+        show_looks,
+        add_look,
+        group=Group.CATALOG,
+        shows_pictures=True,
+        file_limit=MAX_BYTES,
+    ),
+)

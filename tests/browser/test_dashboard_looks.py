@@ -1,0 +1,122 @@
+"""The look editor: boxes corrected by mouse, touch and keyboard, and published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_dashboard_catalog import focus
+from tests.support.pictures import drawn, encoded
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.support.dashboard_browser import DeskPage
+
+SIDES = ("x", "y", "width", "height")
+
+
+def box_of(page: Page, row: int) -> tuple[float, ...]:
+    """Return a hotspot's box in per cent."""
+    fields = page.locator("[data-spot]").nth(row)
+    return tuple(float(fields.locator(f"[data-{side}]").input_value()) for side in SIDES)
+
+
+def upload(office: DeskPage, title: str) -> Page:
+    """Upload a photo; only the choice of the file is made without keys."""
+    page = office.open("/dashboard/looks")
+    keys = page.keyboard
+    focus(page, "#f-title", 160)
+    keys.type(title)
+    focus(page, "#f-on")
+    keys.type("ridge-tent-for-two")
+    photo = encoded(drawn("red", "disc", side=400))
+    files = [{"name": "lake.jpg", "mimeType": "image/jpeg", "buffer": photo}]
+    page.set_input_files("#f-file", files)  # type: ignore[arg-type]  # a dictionary will do
+    focus(page, "form button.button")
+    keys.press("Enter")
+    expect(page.locator("h1")).to_have_text(title)
+    expect(page.locator("[data-photo]")).to_be_visible()
+    while page.locator("[data-spot]").count():  # what was proposed is the engine's matter
+        page.locator("[data-remover] button").first.click()
+    return page
+
+
+def test_a_look_is_made_and_published_with_the_keyboard_alone(
+    office: DeskPage, axe: str
+) -> None:
+    page = upload(office, "By the lake")
+    keys = page.keyboard
+
+    focus(page, "[data-add]")
+    keys.press("Enter")
+    expect(page.locator(".box")).to_be_focused()
+    for key in ("ArrowLeft", "ArrowUp", "ArrowUp", "Shift+ArrowRight", "Shift+ArrowDown"):
+        keys.press(key)
+    assert box_of(page, 0) == (39, 38, 21, 21)
+    keys.press("Enter")
+    expect(page.locator("[data-spot] [data-item]")).to_be_focused()
+    keys.type("enamel-mug")
+    keys.press("Tab")
+    keys.type("Mug")
+    expect(page.locator(".box")).to_have_attribute("aria-label", "Hotspot 1: Mug")
+    focus(page, "[data-add]")
+    keys.press("Enter")
+    keys.press("Delete")
+    expect(page.locator(".box")).to_have_count(1)
+    office.check(axe)
+    focus(page, "[name=then][value=publish]:not(.away)")
+    keys.press("Enter")
+
+    expect(page.locator(".flash")).to_contain_text("Published")
+    assert box_of(page, 0) == (39, 38, 21, 21)
+    focus(page, "[name=to][value=draft]")
+    keys.press("Enter")
+    expect(page.locator(".heading .badge")).to_have_text("Draft")
+    focus(page, "[name=to][value=archive]")
+    keys.press("Enter")
+    expect(page.locator(".heading .badge")).to_have_text("Archived")
+    office.open("/dashboard/looks")
+    office.check(axe)
+
+
+@pytest.mark.parametrize("pointer", ["mouse", "touch"])
+def test_boxes_are_moved_and_resized_by_mouse_and_touch(
+    office: DeskPage, pointer: str
+) -> None:
+    page = upload(office, f"By {pointer}")
+    page.click("[data-add]")
+    page.locator("[data-stage]").scroll_into_view_if_needed()
+    stage = page.locator("[data-stage]").bounding_box()
+    assert stage is not None
+    wide, high = stage["width"], stage["height"]
+
+    def drag(from_x: float, from_y: float, to_x: float, to_y: float) -> None:
+        points = [
+            (stage["x"] + x * wide, stage["y"] + y * high)
+            for x, y in ((from_x, from_y), (to_x, to_y))
+        ]
+        if pointer == "mouse":
+            page.mouse.move(*points[0])
+            page.mouse.down()
+            page.mouse.move(*points[1], steps=4)
+            page.mouse.up()
+            return
+        session = page.context.new_cdp_session(page)
+        for kind, point in (
+            ("touchStart", points[:1]),
+            ("touchMove", points[1:]),
+            ("touchEnd", []),
+        ):
+            touches = [{"x": x, "y": y} for x, y in point]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+        session.detach()
+
+    drag(0.48, 0.48, 0.28, 0.38)
+    assert box_of(page, 0) == pytest.approx((20, 30, 20, 20), abs=0.6)
+    drag(0.39, 0.49, 0.59, 0.59)
+    assert box_of(page, 0) == pytest.approx((20, 30, 40, 30), abs=0.6)
+    drag(0.3, 0.4, -0.5, 2.0)  # it stays within the photo
+    assert box_of(page, 0) == pytest.approx((0, 70, 40, 30), abs=0.6)
