@@ -31,9 +31,9 @@ def never() -> None:
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[GroupCommit]:
-    group_commit = GroupCommit(database, never)
-    yield group_commit
-    group_commit.close()
+    writer = GroupCommit(database, never)
+    yield writer
+    writer.close()
 
 
 def test_each_caller_gets_its_own_result_after_the_commit(
@@ -44,6 +44,34 @@ def test_each_caller_gets_its_own_result_after_the_commit(
 
     assert asyncio.run(send()) == [f"N{i}" for i in range(50)]
     assert stored(database) == {f"n{i}" for i in range(50)}
+
+
+def test_writes_that_come_one_after_another_do_not_wait_for_more(
+    writer: GroupCommit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    async def send() -> None:
+        for number in range(5):
+            await writer.submit(add, "a", f"n{number}")
+
+    monkeypatch.setattr("productrecs.storage.group_commit.time.sleep", waits.append)
+    asyncio.run(send())
+    assert not waits
+
+
+def test_small_batch_waits_for_more_after_a_batch_of_several(
+    writer: GroupCommit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    async def send() -> None:
+        await asyncio.gather(*(writer.submit(add, "a", f"n{i}") for i in range(50)))
+        await writer.submit(add, "a", "one more")
+
+    monkeypatch.setattr("productrecs.storage.group_commit.time.sleep", waits.append)
+    asyncio.run(send())
+    assert waits
 
 
 def test_one_bad_write_fails_alone(database: Database, writer: GroupCommit) -> None:

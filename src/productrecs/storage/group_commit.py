@@ -33,8 +33,7 @@ BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
 SMALL_BATCH: Final = 8
 GATHER_SECONDS: Final = 0.012
-BUSY_SECONDS: Final = 0.1
-"""So long after a write others are to be expected, and fewer than `FEW` wait for them."""
+"""So long a small batch waits for more, if the batch before it had several writes."""
 
 _LOOK_SECONDS: Final = 0.003
 
@@ -138,7 +137,7 @@ class GroupCommit:
         self._wake = threading.Condition()
         self._sleeps = False
         self._closing = False
-        self._gathered_at = -BUSY_SECONDS
+        self._last_size = 0  # of the batch before
         self._flusher = (
             _Flusher(database, self._broke) if database.syncs_after_commit else None
         )
@@ -213,15 +212,18 @@ class GroupCommit:
             self._write(self._take())
 
     def _gather(self) -> None:
-        """Let some more come where many do: a commit costs nearly the same for more."""
-        began = time.monotonic()
-        if began - self._gathered_at < BUSY_SECONDS:
-            until = began + GATHER_SECONDS
+        """Wait for more writes: a commit costs nearly the same for several.
+
+        One client that sends one write after another waits for nobody: its batches have
+        one write each.
+        """
+        if self._last_size > 1:
+            until = time.monotonic() + GATHER_SECONDS
             while len(self._waiting) < SMALL_BATCH and not self._closing:
                 if time.monotonic() >= until:
                     break
                 time.sleep(_LOOK_SECONDS)
-        self._gathered_at = began
+        self._last_size = len(self._waiting)
 
     def _sleep(self) -> bool:
         """Return once something waits; false when nothing does and nothing will."""
