@@ -90,6 +90,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "strength": "",
         "title_words": "",
         "to": "off",
+        "code": "000000",
         "new_password": "a newer password",
         "old_password": "correct horse battery",
         "role": "viewer",

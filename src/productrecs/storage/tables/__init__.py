@@ -27,8 +27,10 @@ from productrecs.storage.tables.billing import metered_calls
 from productrecs.storage.tables.catalog import items
 from productrecs.storage.tables.dashboard import (
     audit_log,
+    dashboard_challenges,
     dashboard_invitations,
     dashboard_resets,
+    dashboard_second_factors,
     dashboard_sessions,
     dashboard_users,
 )
@@ -60,8 +62,10 @@ __all__ = [
     "audit_log",
     "counters",
     "credit_days",
+    "dashboard_challenges",
     "dashboard_invitations",
     "dashboard_resets",
+    "dashboard_second_factors",
     "dashboard_sessions",
     "dashboard_users",
     "erased_names",

@@ -62,3 +62,25 @@ dashboard_resets = sa.Table(
     sa.Column("user_id", sa.String(32), nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
 )
+
+# The shared secret of an authenticator app (TOTP), which the server needs as it is.
+dashboard_second_factors = sa.Table(
+    "dashboard_second_factors",
+    metadata,
+    store_id_column(),
+    sa.Column("user_id", sa.String(32), primary_key=True),
+    sa.Column("secret", sa.String(64), nullable=False),  # base32
+    sa.Column("enabled_at", sa.BigInteger),  # null: no code has confirmed it yet
+    sa.Column("last_step", sa.BigInteger, nullable=False),  # of the last code used
+    sa.Column("recovery", sa.Text, nullable=False),  # JSON: hashes of codes not used yet
+)
+
+# Logins whose password was right and whose code is awaited.
+dashboard_challenges = sa.Table(
+    "dashboard_challenges",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("user_id", sa.String(32), nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+)

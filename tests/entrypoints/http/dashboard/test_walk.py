@@ -30,6 +30,9 @@ CHANGING = [page for page in PAGES if page.change is not None]
 OWN = {  # what a viewer may change: the own login, nothing of the store
     "/dashboard/security/password",
     "/dashboard/security/sessions",
+    "/dashboard/security/two-factor",
+    "/dashboard/security/two-factor/on",
+    "/dashboard/security/two-factor/off",
 }
 INNER = [page for page in CHANGING if not page.is_public]
 FOR_EDITORS = [page for page in INNER if page.path not in OWN]

@@ -7,6 +7,7 @@ import click
 from productrecs.entrypoints.cli.command_context import data_option, open_services
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.login.sessions import new_reset_token
+from productrecs.tenancy.accounts.second_factor.codes import remove_factor
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
 from productrecs.tenancy.accounts.team.members import invite_to_register
 
@@ -20,9 +21,19 @@ def account() -> None:
 @click.argument("domain")
 @click.option("--email", help="Who owns it, where the store has no e-mail yet.")
 @click.option("--base-url", help="Where browsers reach the service.")
+@click.option(
+    "--turn-off-two-factor",
+    is_flag=True,
+    help="For an owner who lost the phone and the recovery codes.",
+)
 @data_option
 def reset_link(
-    domain: str, *, email: str | None, base_url: str | None, data: Path | None
+    domain: str,
+    *,
+    email: str | None,
+    base_url: str | None,
+    turn_off_two_factor: bool,
+    data: Path | None,
 ) -> None:
     """Print a link at which a store's owner chooses a password.
 
@@ -35,6 +46,8 @@ def reset_link(
     with open_services(data) as services:
         store = find_store(services.database, domain)
         owner = owner_of(services.database, store, email)
+        if turn_off_two_factor:
+            remove_factor(services.database, owner)
         token = new_reset_token(services.database, owner, services.system_clock())
         link = _link(services, base_url, f"/dashboard/reset?token={token}")
     click.echo(link)

@@ -28,6 +28,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     security,
     start,
     team,
+    two_factor,
     widgets,
 )
 
@@ -49,6 +50,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *account.PAGES,
     *team.PAGES,
     *security.PAGES,
+    *two_factor.PAGES,
     *audit_log.PAGES,
     *login.PAGES,
     *register.PAGES,

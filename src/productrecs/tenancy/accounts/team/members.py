@@ -15,6 +15,7 @@ from productrecs.tenancy.accounts.login.passwords import hash_password
 from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.login.tokens import hash_token, new_token, store_of
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.second_factor.repository import FactorRepository
 from productrecs.tenancy.accounts.team.repository import (
     NEW_STORE,
     OVER,
@@ -153,6 +154,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
         users = UserRepository(transaction, store_id)
         user = _member(users, user_id, keeps_owner=False)
         users.end_sessions(user_id)
+        FactorRepository(transaction, store_id).remove(user_id)
         users.remove(user_id)
     return user
 

@@ -21,6 +21,10 @@ from productrecs.tenancy.accounts.login.sessions import (
     find_logins,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.second_factor.codes import (
+    has_second_factor,
+    new_challenge,
+)
 
 _WRONG: Final = "The e-mail (or domain) and the password do not belong together."
 
@@ -28,7 +32,7 @@ _WRONG: Final = "The e-mail (or domain) and the password do not belong together.
 def show_login(visit: Visit) -> Reply:
     """Show the form; who is logged in already goes on."""
     if visit.session is not None:
-        return visit.redirect(_next(visit.query["next"]))
+        return visit.redirect(safe_path(visit.query["next"]))
     return _form(visit, next_path=visit.query["next"])
 
 
@@ -50,7 +54,7 @@ def log_in(visit: Visit) -> Reply:
     limits.succeeded(counted[0])
     if len(found) > 1:
         return _choose(visit, found, name)
-    return enter(visit, found[0], _next(visit.form["next"]), password=password)
+    return enter(visit, found[0], safe_path(visit.form["next"]), password=password)
 
 
 def log_out(visit: Visit) -> Reply:
@@ -66,6 +70,20 @@ def log_out(visit: Visit) -> Reply:
 
 
 def enter(
+    visit: Visit,
+    user: DashboardUser,
+    path: str = HOME_PATH,
+    message: str = "",
+    password: str | None = None,
+) -> Reply:
+    """Begin a session, or ask for the code of who has a second factor."""
+    if has_second_factor(visit.database, user):
+        token = new_challenge(visit.database, user, visit.system_ms)
+        return visit.render("login_code.html", token=token, next_path=path, error="")
+    return start_session(visit, user, path, message, password)
+
+
+def start_session(
     visit: Visit,
     user: DashboardUser,
     path: str = HOME_PATH,
@@ -122,7 +140,7 @@ def _is_local(visit: Visit) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
 
 
-def _next(path: str) -> str:
+def safe_path(path: str) -> str:
     """Return where to go on: a page of the dashboard, never another site."""
     is_ours = path.startswith(f"{HOME_PATH}/") and "\\" not in path and path.isprintable()
     return quote(path, safe="/?=&%") if is_ours else HOME_PATH

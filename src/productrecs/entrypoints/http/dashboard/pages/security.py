@@ -21,6 +21,7 @@ from productrecs.tenancy.accounts.login.sessions import (
     open_sessions,
 )
 from productrecs.tenancy.accounts.login.tokens import hash_token
+from productrecs.tenancy.accounts.second_factor.codes import has_second_factor
 
 SECURITY_PATH: Final = "/dashboard/security"
 
@@ -78,6 +79,7 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         sessions=open_sessions(visit.database, session, visit.system_ms),
         own=hash_token(session.token),
         system_ms=visit.system_ms,
+        has_factor=has_second_factor(visit.database, session.user),
         **shown,
     )
 

@@ -1,0 +1,1 @@
+"""Second factor of a login: codes of an authenticator app, and recovery codes."""
