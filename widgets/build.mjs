@@ -3,7 +3,7 @@
 //   node build.mjs            writes them into the package
 //   node build.mjs --out DIR  writes them elsewhere, for the test that compares
 //   node build.mjs --tests    bundles the unit tests into .built/
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { constants, createBrotliCompress } from "node:zlib";
@@ -15,9 +15,10 @@ const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/routes/public/as
 const DASHBOARD = join(HERE, "../src/productrecs/entrypoints/http/dashboard/static");
 // Scripts of the dashboard's pages: src/dashboard/NAME.ts, but for main.ts, which all load.
 const ISLANDS = {
-  appearance: "appearance", dashboard: "main", looks: "looks",
+  appearance: "appearance", dashboard: "main", demand: "demand", looks: "looks",
   "widget-preview": "widget-preview",
 };
+const UPLOT = join(HERE, "node_modules/uplot"); // draws the series of the page Demand
 const WIDGETS = ["recs", "search", "look", "all", "tools"];
 
 // Styles stand in files of their own and travel as text without needless blanks.
@@ -92,14 +93,17 @@ if (what === "--tests") {
 } else {
   const isElsewhere = what === "--out" && where;
   const out = isElsewhere ? where : PACKAGE;
+  const pages = isElsewhere ? join(where, "dashboard") : DASHBOARD;
   await build({
     ...common,
     entryPoints: Object.fromEntries(
       Object.entries(ISLANDS).map(([name, source]) => [name, `src/dashboard/${source}.ts`])),
-    outdir: isElsewhere ? join(where, "dashboard") : DASHBOARD,
+    outdir: pages,
     format: "iife",
     minify: true,
   });
+  await copyFile(join(UPLOT, "dist/uPlot.min.css"), join(pages, "uplot.css"));
+  await copyFile(join(UPLOT, "LICENSE"), join(pages, "uplot.LICENSE.txt"));
   await Promise.all(WIDGETS.map(async (name) => {
     await script(out, name);
     await compressed(out, name);

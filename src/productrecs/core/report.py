@@ -65,7 +65,7 @@ class ReportQuery:
     by: tuple[str, ...] = ()  # empty: the report's own
     limit: int = DEFAULT_ROWS
     test: str | None = None  # of the experiment; None: the store's own
-    where: tuple[tuple[str, str], ...] = ()  # sales of one widget, source, position, touch
+    where: tuple[tuple[str, str], ...] = ()  # what to choose, by name
 
 
 def report_query(  # noqa: PLR0913 - one for each word that a reader may say

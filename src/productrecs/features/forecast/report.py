@@ -80,7 +80,7 @@ def demand_report(
     """Return what to do about each product, sorted by the money at stake.
 
     `query.by` may name another order: stockout_date, order_date, expected_28_days or
-    overstock_value.
+    overstock_value; `query.where` one product by its item_id.
 
     Raises:
         ReportError: for any other order.
@@ -89,7 +89,8 @@ def demand_report(
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.run()
-        stocked = repository.stocked() if run is not None else None
+        named = dict(query.where).get("item_id")
+        stocked = repository.stocked(named) if run is not None else None
     title = f"Stock and demand of {store.domain}"
     if run is None or stocked is None:
         return Report("demand", title, columns=COLUMNS, notes=(_NOT_YET,))

@@ -138,9 +138,13 @@ class ForecastRepository:
         query = self._items().where(items.c.item_id.in_(item_ids))
         return [_read(row) for row in self._connection.execute(query).mappings()]
 
-    def stocked(self) -> StockedItems:
-        """Return every item of the catalog that was forecast."""
-        rows = raw_connection(self._connection).all(_STOCKED, (self._store_id,))
+    def stocked(self, item_id: str | None = None) -> StockedItems:
+        """Return every item of the catalog that was forecast, or the one of this id."""
+        query, values = _STOCKED, [str(self._store_id)]
+        if item_id is not None:
+            query += " AND i.item_id = ?"
+            values.append(item_id)
+        rows = raw_connection(self._connection).all(query, values)
         rows.sort(key=lambda row: str(row[0]))
         paths = b"".join(_ahead(row[-2], row[-1]) for row in rows)
         both = np.frombuffer(paths, "<f4").astype(np.float64)

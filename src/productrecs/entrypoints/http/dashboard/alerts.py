@@ -96,7 +96,7 @@ def _issues(visit: Visit) -> Iterator[Alert]:
         text = f"{issue.message[:1].upper()}{issue.message[1:]}. {issue.remedy[:1].upper()}"
         text += f"{issue.remedy[1:]}."
         level = "bad" if issue.is_serious else "note"
-        yield Alert(level, text, "Read how", "/guides/reports")
+        yield Alert(level, text, "See the numbers", "/dashboard/impact#doctor")
 
 
 def _stock(visit: Visit) -> Iterator[Alert]:
@@ -110,4 +110,4 @@ def _stock(visit: Visit) -> Iterator[Alert]:
         first = str(urgent[0][at["title"]] or urgent[0][at["item_id"]])
         more = f" and {len(urgent) - 1} more" if len(urgent) > 1 else ""
         text = f"{first}{more} will be sold out before new stock can arrive."
-        yield Alert("warn", text, "See what to order", "/guides/demand")
+        yield Alert("warn", text, "See what to order", "/dashboard/demand")

@@ -1,12 +1,14 @@
 """Charts: bars that the server draws as SVG, each with the table of its numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.formats import Formats
 
 HEIGHT: Final = 120
+SERIES_WIDTH: Final = 600
 _STEP: Final = 20
 _WIDTH: Final = 14
 _LEAST: Final = 1.5  # a day with a little is seen
@@ -75,3 +77,57 @@ def split_bars(
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Days with what was sold, then with the median and the p10-p90 band of what will be.
+
+    `points` stand as uPlot takes them: seconds, sold, low, high, median. The other fields
+    are the same as SVG, for browsers without JavaScript.
+    """
+
+    points: tuple[tuple[float | None, ...], ...]
+    sold: str
+    median: str
+    band: str
+    first: str
+    last: str
+    highest: float
+
+
+def series(
+    history: Sequence[tuple[str, float]], ahead: Sequence[tuple[str, float, float, float]]
+) -> Series:
+    """Return a chart of (day, sold), followed by (day, low, median, high)."""
+    days = [*(day for day, _ in history), *(one[0] for one in ahead)]
+    highest = max([1e-9, *(one for _, one in history), *(one[3] for one in ahead)])
+    place = {day: number for number, day in enumerate(days)}
+    step = SERIES_WIDTH / max(len(days) - 1, 1)
+
+    def at(day: str, value: float) -> str:
+        height = HEIGHT * (1 - max(value, 0.0) / highest)
+        return f"{place[day] * step:.1f},{height:.1f}"
+
+    rows: list[tuple[float | None, ...]] = [
+        (_seconds(day), value, None, None, None) for day, value in history
+    ]
+    rows += [(_seconds(day), None, low, high, middle) for day, low, middle, high in ahead]
+    return Series(
+        points=tuple(zip(*rows, strict=True)),
+        sold=" ".join(at(day, value) for day, value in history),
+        median=" ".join(at(one[0], one[2]) for one in ahead),
+        band=" ".join(
+            [
+                *(at(one[0], one[3]) for one in ahead),
+                *(at(one[0], one[1]) for one in reversed(ahead)),
+            ]
+        ),
+        first=days[0] if days else "",
+        last=days[-1] if days else "",
+        highest=highest,
+    )
+
+
+def _seconds(day: str) -> float:
+    return datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp()

@@ -9,6 +9,7 @@ from productrecs.entrypoints.http.dashboard.page import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     account,
     audit_log,
+    demand,
     home,
     impact,
     imports,
@@ -40,6 +41,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *imports.PAGES,
     *impact.PAGES,
     *search.PAGES,
+    *demand.PAGES,
     *report_file.PAGES,
     *merchandising.PAGES,
     *merchandising_rule.PAGES,
