@@ -72,7 +72,6 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "email": "anna@new.example",
         "key": "all",
         "name": "anna@new.example",
-        "find": "",
         "next": "",
         "overlap": "24",
         "not_in": "",

@@ -165,7 +165,7 @@ def test_without_a_script_hotspots_are_added_and_removed_by_the_form(
     look = draft_of(office, shop)
     page = f"{EDIT}?look={look}"
 
-    more = member.post(EDIT, page=page, look=look, on="tent", then="add", **SPOT)
+    more = member.post(f"{EDIT}/add", page=page, look=look, on="tent", **SPOT)
     member.post(EDIT, page=page, look=look, on="tent", then="save", **SPOT)
     member.post(EDIT, page=page, look=look, on="mug", then="save", spot_remove="0", **SPOT)
 

@@ -182,7 +182,8 @@ def test_products_are_picked_and_stay_picked_while_others_are_found(
 
     reply = member.post(f"{PAGE}/pick", page=RULE, item="lamp-2", pick="lamp-5")
     body = reply.body.decode()
-    form = member.post(RULE, action="pin", item="lamp-2", pick="lamp-5", find="1")
+    found = {"action": "pin", "item": "lamp-2", "pick": "lamp-5"}
+    form = member.post(f"{PAGE}/find", page=RULE, **found)
 
     assert 'value="lamp-2" checked' in body
     assert 'value="lamp-5"' in body

@@ -175,5 +175,12 @@ def _settings(
 
 
 PAGES: Final = (
-    Page(SETTINGS_PATH, "List settings", show_settings, save_settings, group=Group.CATALOG),
+    Page(
+        SETTINGS_PATH,
+        "List settings",
+        show_settings,
+        save_settings,
+        action="Changed list settings",
+        group=Group.CATALOG,
+    ),
 )

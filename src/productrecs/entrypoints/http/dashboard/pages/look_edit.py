@@ -61,8 +61,6 @@ def save_look(visit: Visit) -> Reply:
     """Store what the form says, and publish it if that is asked for."""
     look = _found(visit, visit.form["look"])
     draft = LookDraft.of_form(visit.form)
-    if visit.form["then"] == "add":
-        return _form(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
     editor, publishes = editor_of(visit), visit.form["then"] == "publish"
     if publishes and not draft.spots:
         errors = {"look": "Add at least one hotspot before you publish the look."}
@@ -80,6 +78,12 @@ def save_look(visit: Visit) -> Reply:
         message = f"Saved. {_AT_ONCE}"
     visit.refresh_store()
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def add_hotspot(visit: Visit) -> Reply:
+    """Show the form with one more hotspot: without a script it is sent for that."""
+    look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
+    return _form(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
 
 
 def change_state(visit: Visit) -> Reply:
@@ -158,6 +162,17 @@ def _form(
 
 
 PAGES: Final = (
-    Page(EDIT_PATH, "Look", show_look, save_look, shows_pictures=True),
-    Page(f"{LOOKS_PATH}/state", "Look", None, change_state),
+    Page(
+        EDIT_PATH, "Look", show_look, save_look, shows_pictures=True, action="Saved a look"
+    ),
+    Page(
+        f"{EDIT_PATH}/add", "Look", None, add_hotspot, shows_pictures=True, is_audited=False
+    ),
+    Page(
+        f"{LOOKS_PATH}/state",
+        "Look",
+        None,
+        change_state,
+        action="Changed the state of a look",
+    ),
 )

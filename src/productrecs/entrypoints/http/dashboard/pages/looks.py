@@ -192,5 +192,6 @@ PAGES: Final = (
         group=Group.CATALOG,
         shows_pictures=True,
         file_limit=MAX_BYTES,
+        action="Uploaded a photo of a look",
     ),
 )

@@ -176,7 +176,25 @@ def _history(editor: RuleEditor) -> list[ChangeRow]:
 
 PAGES: Final = (
     Page(MERCHANDISING_PATH, "Merchandising", show_rules, group=Group.CATALOG),
-    Page(f"{MERCHANDISING_PATH}/switch", "Merchandising", None, switch_rule),
-    Page(f"{MERCHANDISING_PATH}/remove", "Merchandising", None, remove_rule),
-    Page(f"{MERCHANDISING_PATH}/undo", "Merchandising", None, undo_change),
+    Page(
+        f"{MERCHANDISING_PATH}/switch",
+        "Merchandising",
+        None,
+        switch_rule,
+        action="Switched a rule on or off",
+    ),
+    Page(
+        f"{MERCHANDISING_PATH}/remove",
+        "Merchandising",
+        None,
+        remove_rule,
+        action="Removed a rule",
+    ),
+    Page(
+        f"{MERCHANDISING_PATH}/undo",
+        "Merchandising",
+        None,
+        undo_change,
+        action="Undid a change of a rule",
+    ),
 )

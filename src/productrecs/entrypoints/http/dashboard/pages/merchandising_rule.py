@@ -96,8 +96,6 @@ def show_rule(visit: Visit) -> Reply:
 def save_rule(visit: Visit) -> Reply:
     """Store the rule; what is wrong is said beside its field, and nothing is lost."""
     draft = RuleDraft.of_form(visit.form)
-    if visit.form["find"]:  # without a script, products are found by sending the form
-        return _form(visit, draft, visit.form)
     editor = editor_of(visit)
     try:
         if draft.rule_id:
@@ -112,6 +110,11 @@ def save_rule(visit: Visit) -> Reply:
         raise _missing() from error
     visit.refresh_store()
     return visit.redirect(MERCHANDISING_PATH, f"“{rule.title}” is saved. {AT_ONCE}")
+
+
+def find_products(visit: Visit) -> Reply:
+    """Show the form with the products found: without a script it is sent for that."""
+    return _form(visit, RuleDraft.of_form(visit.form), visit.form)
 
 
 def preview_rule(visit: Visit) -> Reply:
@@ -248,8 +251,18 @@ def _selected(shop: StoreState, number: int) -> int:
 
 
 PAGES: Final = (
-    Page(RULE_PATH, "Rule", show_rule, save_rule, shows_pictures=True),
-    Page(f"{MERCHANDISING_PATH}/preview", "Preview", None, preview_rule),
-    Page(f"{MERCHANDISING_PATH}/pick", "Products", None, pick_products),
+    Page(
+        RULE_PATH, "Rule", show_rule, save_rule, shows_pictures=True, action="Saved a rule"
+    ),
+    Page(
+        f"{MERCHANDISING_PATH}/find",
+        "Rule",
+        None,
+        find_products,
+        shows_pictures=True,
+        is_audited=False,
+    ),
+    Page(f"{MERCHANDISING_PATH}/preview", "Preview", None, preview_rule, is_audited=False),
+    Page(f"{MERCHANDISING_PATH}/pick", "Products", None, pick_products, is_audited=False),
     Page(f"{MERCHANDISING_PATH}/options", "Products", suggest_products),
 )
