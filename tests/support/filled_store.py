@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import http
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
+from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.insights.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, checked_look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.rule_editor import SearchRuleEditor
@@ -100,6 +103,7 @@ def fill(filled: Filled, texts: Sequence[str]) -> Filled:
         _users,
         _team,
         _files,
+        _live,
         _others,
     ):
         writer(filled, texts)
@@ -236,6 +240,18 @@ def _users(filled: Filled, texts: Sequence[str]) -> None:
                 user = DashboardUser(store_id, f"user{number}", email, Role.VIEWER, hashed)
                 users.add(user, filled.clock())
                 filled.held["users"] += 1
+
+
+def _live(filled: Filled, texts: Sequence[str]) -> None:
+    """Store what the live view of events shows."""
+    now = filled.clock()
+    events = [
+        LiveEvent(now, verdict, text[:32], text[:128], text[:128], "", text, text)
+        for text, verdict in zip(texts, itertools.cycle(Verdict), strict=False)
+    ]
+    with filled.database.transaction() as transaction:
+        LiveEventRepository(transaction, filled.store.store_id).add(events)
+    filled.held["live events"] += len(events)
 
 
 def _files(filled: Filled, texts: Sequence[str]) -> None:

@@ -82,6 +82,7 @@ from productrecs.entrypoints.http.transport.error_body import (
 )
 from productrecs.entrypoints.http.writes.batched_writes import write_handlers
 from productrecs.entrypoints.http.writes.disk_failure import exit_after_disk_failure
+from productrecs.entrypoints.http.writes.event_watch import EventWatch
 from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
 from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
@@ -260,6 +261,7 @@ class _Process:
             key_use_log=KeyUseLog(database, services.system_clock),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
             login_limits=AttemptLimits(_LOGIN_BURST, _LOGIN_SECONDS, time.monotonic),
+            event_watch=EventWatch(database, services.clock),
             rates=self._rates,
         )
         context.shops.start()
@@ -342,6 +344,7 @@ async def _storing(context: Context) -> AsyncIterator[None]:
         context.key_misuse_log.write_behind.flush_periodically(),
         context.key_use_log.write_behind.flush_periodically(),
         context.searches.flush_periodically(),
+        context.event_watch.run(),
     ):
         yield
 

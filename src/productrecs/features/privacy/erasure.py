@@ -118,6 +118,7 @@ class Eraser:
             shoppers.forget_searches(sorted(texts), FEW_SEARCHES)
             shoppers.delete_experiment_rows(names)
             shoppers.delete_upload_errors(names)
+            shoppers.delete_live_events()
         while self._clear_some(store_id, erasure):
             if is_over():
                 return False

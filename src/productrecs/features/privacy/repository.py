@@ -18,6 +18,7 @@ from productrecs.storage.tables import (
     exposures,
     file_imports,
     insights,
+    live_events,
     purchase_lines,
     search_counts,
     shopper_links,
@@ -226,6 +227,11 @@ class ShopperRepository:
             quoting = sa.or_(*(column.contains(name, autoescape=True) for name in names))
             gone = file_imports.update().where(columns.store_id == self._store_id, quoting)
             self._transaction.execute(gone.values({column: empty}))
+
+    def delete_live_events(self) -> None:
+        """Delete what the live view of events still holds: all of it, it is an hour's."""
+        gone = live_events.delete().where(live_events.c.store_id == self._store_id)
+        self._transaction.execute(gone)
 
     def unlink(self, names: Sequence[str]) -> None:
         """Delete what led from one of the names to another; the last step of all."""

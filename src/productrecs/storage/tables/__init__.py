@@ -48,6 +48,7 @@ from productrecs.storage.tables.idempotency import named_calls
 from productrecs.storage.tables.insights import insights
 from productrecs.storage.tables.jobs import jobs
 from productrecs.storage.tables.key_misuse import sightings
+from productrecs.storage.tables.live_events import event_watches, live_events
 from productrecs.storage.tables.looks import look_pictures, looks
 from productrecs.storage.tables.merchandising import rule_changes, rules
 from productrecs.storage.tables.pictures import pictures
@@ -72,6 +73,7 @@ __all__ = [
     "erasures",
     "event_hours",
     "event_receipts",
+    "event_watches",
     "events",
     "experiment_days",
     "explorations",
@@ -85,6 +87,7 @@ __all__ = [
     "items",
     "jobs",
     "key_uses",
+    "live_events",
     "look_pictures",
     "looks",
     "metadata",

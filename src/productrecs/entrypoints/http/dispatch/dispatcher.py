@@ -72,6 +72,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     ClientGoneError,
     read_event_body,
 )
+from productrecs.entrypoints.http.writes.event_watch import Sender
 from productrecs.entrypoints.http.writes.search_log import searcher_of_scope
 from productrecs.storage.byte_budget import Claim
 from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
@@ -226,7 +227,10 @@ class Dispatcher:
             "/v1/events",
         ):
             data = await read_event_body(receive, scope["headers"], claim)
-            body = await receive_events(context, caller.store, data, claim)
+            if caller.store.store_id in context.event_watch.stores:
+                body = await _watched_events(context, caller.store, exchange, data, claim)
+            else:
+                body = await receive_events(context, caller.store, data, claim)
         elif caller is not None and scope["path"] == "/v1/search":
             found = await _search_reply(context, caller.store, exchange)
             body, extra = found or (None, ())
@@ -262,11 +266,45 @@ class Dispatcher:
 def _record_misuse(exchange: HttpExchange, context: Context) -> None:
     """Record a secret key in a URL or a page, or a page that is not on the list."""
     admission, origin = exchange.admission, exchange.headers.get(b"origin")
+    if context.event_watch.stores:
+        _watch_refusal(context, exchange)
     if isinstance(admission.refusal, SecretKeyInUrlError):
         _record_leaked_key(exchange, context)
     elif admission.misuse is not None and admission.caller is not None:
         store_id = admission.caller.store.store_id
         context.key_misuse_log.note(store_id, admission.misuse, origin)
+
+
+async def _watched_events(
+    context: Context, store: Store, exchange: HttpExchange, data: bytes, claim: Claim
+) -> bytes:
+    """Store events of a store whose live view is open, and note what became of them."""
+    peer, is_foreign = peer_of(exchange.scope), exchange.admission.misuse is not None
+    sender = Sender(store.store_id, context.clock(), peer, exchange.headers, is_foreign)
+    try:
+        body = await receive_events(context, store, data, claim)
+    except ProductRecsError as error:
+        context.event_watch.note(sender, data, error)
+        raise
+    context.event_watch.note(sender, data)
+    return body
+
+
+def _watch_refusal(context: Context, exchange: HttpExchange) -> None:
+    """Note refused events of the store whose key they have, else whose page sent them."""
+    admission = exchange.admission
+    if admission.refusal is None or exchange.scope["path"] != "/v1/events":
+        return
+    caller, origin = admission.caller, exchange.headers.get(b"origin", b"")
+    host = origin.decode("latin-1").partition("://")[2].partition(":")[0]
+    store = caller.store if caller is not None else context.accounts.by_domain(host)
+    if store is not None and store.store_id in context.event_watch.stores:
+        peer, now_ms = peer_of(exchange.scope), context.clock()
+        sender = Sender(
+            *(store.store_id, now_ms, peer, exchange.headers),
+            has_key=caller is not None,
+        )
+        context.event_watch.note(sender, b"", admission.refusal)
 
 
 def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:

@@ -17,6 +17,7 @@ from productrecs.entrypoints.http.pipeline.photo_pool import PhotoPool
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
+from productrecs.entrypoints.http.writes.event_watch import EventWatch
 from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
 from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
@@ -63,6 +64,7 @@ class Context:
     key_use_log: KeyUseLog
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_limits: AttemptLimits
+    event_watch: EventWatch  # the live view of events
     rates: RateLimits | None  # None where the installation limits no rate
 
     async def refresh_accounts(self) -> None:

@@ -1,0 +1,178 @@
+"""Event watch: notes the requests with events of stores whose live view is open.
+
+The event loop only appends; parsing, verdicts and storing happen in a thread, each second.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final
+
+from productrecs.core.clock import MINUTE_MS, Clock
+from productrecs.core.errors import ProductRecsError, StorageError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.limits.rate_limits import address_of_client
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError
+from productrecs.features.insights.live_events.live_event import (
+    Arrived,
+    LiveEvent,
+    Verdict,
+    client_mark,
+    judged,
+    read_arrival,
+)
+from productrecs.features.insights.live_events.repository import (
+    LiveEventRepository,
+    watched_stores,
+)
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+WATCH_MS: Final = 2 * MINUTE_MS
+"""How long a store's events are noted after its page was last asked for."""
+
+_RENEW_MS: Final = MINUTE_MS // 2
+_SECONDS: Final = 1.0
+_MOST_BYTES: Final = 4 << 20  # of requests that wait in one process
+_MOST_REQUESTS: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Whose events a request has, when it came, and who sent it."""
+
+    store_id: StoreId
+    at_ms: int
+    peer: str
+    headers: Mapping[bytes, bytes]
+    is_foreign: bool = False
+    has_key: bool = True  # that some store has
+
+
+class EventWatch:
+    """The requests of watched stores. `stores` is empty while nobody looks."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        """Watch nobody yet."""
+        self.stores: frozenset[StoreId] = frozenset()
+        self._database = database
+        self._clock = clock
+        self._waiting = 0
+        self._opened: dict[StoreId, int] = {}  # when this process last said so
+        self._reader = database.raw_reader()
+        self._noted: deque[Arrived] = deque()
+
+    def open(self, store_id: StoreId) -> None:
+        """Watch a store for two minutes, in every process within a second."""
+        now = self._clock()
+        until = now + WATCH_MS
+        if now - self._opened.get(store_id, 0) < _RENEW_MS:
+            return
+        self._opened[store_id] = now
+        with self._database.transaction(synced=False) as transaction:
+            LiveEventRepository(transaction, store_id).watch(until)
+        self.stores |= {store_id}
+
+    def note(
+        self, sender: Sender, data: bytes, error: ProductRecsError | None = None
+    ) -> None:
+        """Note a request with `data`; `error` is why nothing of it was stored."""
+        if self._waiting + len(data) > _MOST_BYTES or len(self._noted) >= _MOST_REQUESTS:
+            return  # the view shows less; no request waits for it
+        self._waiting += len(data)
+        agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
+        address = address_of_client(sender.peer, sender.headers)
+        problems = _problems(error) if isinstance(error, BodyError) else {}
+        arrived = Arrived(
+            store_id=sender.store_id,
+            at_ms=sender.at_ms,
+            client=client_mark(sender.store_id, address, agent),
+            data=data,
+            is_foreign=sender.is_foreign,
+            problems=problems,
+            refusal="" if error is None or problems else str(error),
+            is_key_refused=not sender.has_key,
+        )
+        self._noted.append(arrived)
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Follow which stores are watched, and store what was noted."""
+        following = asyncio.create_task(self._follow())
+        try:
+            yield
+        finally:
+            following.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await following
+            self._reader.close()
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(_SECONDS)
+            try:
+                await asyncio.to_thread(self._turn)
+            except Exception as error:
+                expected = isinstance(error, StorageError)
+                _log.log(
+                    logging.WARNING if expected else logging.ERROR,
+                    "write-behind flush failed",
+                    extra={"what": "live events"},
+                    exc_info=not expected,
+                )
+
+    def _turn(self) -> None:
+        """Store what was noted, and learn which stores are watched."""
+        batch = [self._noted.popleft() for _ in range(len(self._noted))]
+        self._waiting = 0
+        if batch:
+            self._store(batch)
+        self.stores = watched_stores(self._reader, self._clock())
+
+    def _store(self, batch: Sequence[Arrived]) -> None:
+        ordered = sorted(batch, key=lambda one: one.store_id)
+        for store_id, group in groupby(ordered, key=lambda one: one.store_id):
+            events = [event for one in group for event in read_arrival(one)]
+            with self._database.transaction(synced=False) as transaction:
+                repository = LiveEventRepository(transaction, store_id)
+                known = CatalogRepository(transaction, store_id).find(
+                    {item for event in events for item in event.items}
+                )
+                present = {item for item, one in known.items() if one.present}
+                received = repository.receipts(
+                    [event.event_id for event in events if event.event_id]
+                )
+                repository.add([_final(one, present, received) for one in events])
+
+
+def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> LiveEvent:
+    """Return an event with its verdict; one that was received before is a duplicate."""
+    first = received.get(event.event_id)
+    is_stored = event.verdict in {
+        Verdict.ACCEPTED,
+        Verdict.NO_ORDER_ID,
+        Verdict.FOREIGN_ORIGIN,
+        Verdict.CLOCK,
+    }
+    if is_stored and first is not None and first < event.at_ms:
+        return replace(event, verdict=Verdict.DUPLICATE)
+    return replace(event, verdict=judged(event, present))
+
+
+def _problems(error: BodyError) -> dict[int, str]:
+    """Return what is wrong, by the place of the event; 0 where it stands alone."""
+    found: dict[int, str] = {}
+    for problem in error.problems:
+        place = next((one for one in problem.loc[1:2] if isinstance(one, int)), 0)
+        name = next((str(one) for one in reversed(problem.loc) if isinstance(one, str)), "")
+        if problem.type == "json_invalid":
+            place = -1
+        text = f"{name}: {problem.msg}" if name not in {"", "body"} else problem.msg
+        found.setdefault(place, text)
+    return found

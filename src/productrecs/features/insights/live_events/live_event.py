@@ -1,0 +1,174 @@
+"""Live event: one event as it came, and what became of it."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from productrecs.core.clock import MINUTE_MS, parse_timestamp
+from productrecs.core.ids import StoreId
+from productrecs.records.events.event import (
+    EVENT_KINDS,
+    EVENT_SUBJECTS,
+    EventKind,
+    EventSubject,
+)
+
+MOST_BODY: Final = 2_000  # characters of one event that are stored
+_MOST_NAME: Final = 128
+_MOST_SKEW: Final = 5  # minutes
+_PRODUCTS: Final = frozenset({EventSubject.PRODUCT, EventSubject.PRODUCTS})
+
+
+class Verdict(StrEnum):
+    """What became of an event."""
+
+    ACCEPTED = "accepted"
+    UNKNOWN_ITEM = "unknown_item"
+    NO_ORDER_ID = "no_order_id"
+    DUPLICATE = "duplicate"
+    FOREIGN_ORIGIN = "foreign_origin"
+    CLOCK = "clock"  # its own time is far from ours
+    INVALID = "invalid"
+    NOT_STORED = "not_stored"  # another event of its request was invalid
+    KEY_REFUSED = "key_refused"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A request with events, as an API process notes it.
+
+    `problems` are the reasons of invalid events by their place in the request; a place of
+    -1 is the whole request. `refusal` is why the request was refused.
+    """
+
+    store_id: StoreId
+    at_ms: int
+    client: str
+    data: bytes
+    is_foreign: bool = False
+    problems: Mapping[int, str] = field(default_factory=dict)
+    refusal: str = ""
+    is_key_refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEvent:
+    """One event of the live view."""
+
+    at_ms: int
+    verdict: Verdict
+    kind: str
+    session: str
+    item: str
+    client: str
+    detail: str
+    body: str
+    event_id: str = ""
+    items: tuple[str, ...] = ()
+    entry_id: str = ""
+
+
+def client_mark(store_id: StoreId, address: str, agent: str) -> str:
+    """Return what tells one browser from others without its address."""
+    text = f"{store_id}\n{address}\n{agent}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def read_arrival(arrived: Arrived) -> list[LiveEvent]:
+    """Return the events of a request, judged by what the request itself says."""
+    if arrived.refusal or -1 in arrived.problems:
+        verdict = Verdict.KEY_REFUSED if arrived.is_key_refused else Verdict.REFUSED
+        if not arrived.refusal:
+            verdict = Verdict.INVALID
+        detail = arrived.refusal or arrived.problems[-1]
+        shown = arrived.data[:MOST_BODY].decode("utf-8", "replace")
+        return [_event(arrived, {}, verdict, detail, shown)]
+    events = []
+    for place, body in enumerate(_bodies(arrived.data)):
+        verdict, detail = _verdict(arrived, place, body)
+        events.append(_event(arrived, body, verdict, detail, ""))
+    return events
+
+
+def judged(event: LiveEvent, known: Collection[str]) -> Verdict:
+    """Return the verdict on an event, given which products are in the catalog."""
+    if event.verdict is not Verdict.ACCEPTED:
+        return event.verdict
+    unknown = any(item not in known for item in event.items)
+    return Verdict.UNKNOWN_ITEM if unknown else event.verdict
+
+
+def _verdict(arrived: Arrived, place: int, body: Mapping[str, Any]) -> tuple[Verdict, str]:
+    if place in arrived.problems:
+        return Verdict.INVALID, arrived.problems[place]
+    if arrived.problems:
+        return Verdict.NOT_STORED, ""
+    if body.get("event") == EventKind.BUY.wire_name and not body.get("order_id"):
+        return Verdict.NO_ORDER_ID, ""
+    if arrived.is_foreign:
+        return Verdict.FOREIGN_ORIGIN, ""
+    minutes = _skew_minutes(body.get("timestamp"), arrived.at_ms)
+    if minutes >= _MOST_SKEW:
+        return Verdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
+    return Verdict.ACCEPTED, ""
+
+
+def _skew_minutes(text: object, at_ms: int) -> int:
+    """Return how far an event's own time is from ours; 0 where it tells none."""
+    try:
+        return abs(parse_timestamp(str(text)) - at_ms) // MINUTE_MS if text else 0
+    except ValueError:
+        return 0
+
+
+def _event(
+    arrived: Arrived, body: Mapping[str, Any], verdict: Verdict, detail: str, shown: str
+) -> LiveEvent:
+    items = _items(body)
+    named = ", ".join(items) or str(body.get("search_query") or body.get("item_id") or "")
+    text = shown or json.dumps(body, ensure_ascii=False, indent=1)
+    return LiveEvent(
+        at_ms=arrived.at_ms,
+        verdict=verdict,
+        kind=_clean(str(body.get("event") or ""))[:32],
+        session=_clean(str(body.get("session_id") or body.get("user_id") or "")),
+        item=_clean(named),
+        client=arrived.client,
+        detail=_clean(detail, 500),
+        body=_clean(text, MOST_BODY),
+        event_id=str(body.get("event_id") or ""),
+        items=items if _is_about_products(body) else (),
+    )
+
+
+def _items(body: Mapping[str, Any]) -> tuple[str, ...]:
+    listed = body.get("item_ids")
+    if isinstance(listed, str):
+        listed = listed.split(",")
+    if isinstance(listed, list) and listed:
+        return tuple(str(one).strip() for one in listed[:200])
+    item = body.get("item_id")
+    return (str(item).strip(),) if item and _is_about_products(body) else ()
+
+
+def _is_about_products(body: Mapping[str, Any]) -> bool:
+    kind = EVENT_KINDS.get(str(body.get("event")))
+    return kind is not None and EVENT_SUBJECTS[kind] in _PRODUCTS
+
+
+def _bodies(data: bytes) -> Iterator[Mapping[str, Any]]:
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):
+        told = {}
+    for body in told if isinstance(told, list) else [told]:
+        yield body if isinstance(body, dict) else {}
+
+
+def _clean(text: str, most: int = _MOST_NAME) -> str:
+    """Return a text that every database stores: no zero bytes, no half surrogates."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "�")[:most]

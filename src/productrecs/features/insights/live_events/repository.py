@@ -1,0 +1,115 @@
+"""Live event repository: SQL of watched stores and of their last events."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import HOUR_MS
+from productrecs.core.ids import StoreId, random_text
+from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
+from productrecs.storage.dialects import RawReader, upsert
+from productrecs.storage.tables import event_receipts, event_watches, live_events
+
+MOST_EVENTS: Final = 500
+"""So many events of a store are stored."""
+
+KEPT_MS: Final = HOUR_MS
+_CHUNK: Final = 400
+_COLUMNS: Final = live_events.c
+_WATCHED_SQL: Final = "SELECT store_id FROM event_watches WHERE until > ?"
+
+
+def watched_stores(reader: RawReader, now_ms: int) -> frozenset[StoreId]:
+    """Return the stores that somebody watches."""
+    return frozenset(StoreId(row[0]) for row in reader.all(_WATCHED_SQL, (now_ms,)))
+
+
+class LiveEventRepository:
+    """One store's live events, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def watch(self, until_ms: int) -> None:
+        """Let the store's events be noted until then."""
+        row = upsert(self._transaction, event_watches).values(
+            store_id=self._store_id, until=until_ms
+        )
+        self._transaction.execute(
+            row.on_conflict_do_update(index_elements=["store_id"], set_={"until": until_ms})
+        )
+
+    def add(self, events: Sequence[LiveEvent]) -> None:
+        """Store events, and delete those beyond the last 500 or older than an hour."""
+        if not events:
+            return
+        rows = [
+            {
+                "store_id": self._store_id,
+                "entry_id": f"{event.at_ms:013d}{place:04d}{random_text(8)}",
+                "at": event.at_ms,
+                "verdict": event.verdict,
+                "kind": event.kind,
+                "session": event.session,
+                "item": event.item,
+                "client": event.client,
+                "detail": event.detail,
+                "body": event.body,
+            }
+            for place, event in enumerate(events[-MOST_EVENTS:])
+        ]
+        self._transaction.execute(live_events.insert(), rows)
+        self._trim(events[-1].at_ms - KEPT_MS)
+
+    def _trim(self, before_ms: int) -> None:
+        newest = (
+            sa.select(_COLUMNS.entry_id)
+            .where(_COLUMNS.store_id == self._store_id)
+            .order_by(_COLUMNS.entry_id.desc())
+            .offset(MOST_EVENTS)
+            .limit(1)
+        )
+        last = self._transaction.execute(newest).scalar() or ""
+        stale = (_COLUMNS.at < before_ms) | (_COLUMNS.entry_id <= last)
+        gone = live_events.delete().where(_COLUMNS.store_id == self._store_id, stale)
+        self._transaction.execute(gone)
+
+    def latest(self, now_ms: int, after: str = "", **filters: str) -> list[LiveEvent]:
+        """Return the last events, the newest first; those after an entry's id alone."""
+        query = sa.select(live_events).where(
+            _COLUMNS.store_id == self._store_id,
+            _COLUMNS.entry_id > after,
+            _COLUMNS.at > now_ms - KEPT_MS,
+            *(_COLUMNS[name] == value for name, value in filters.items() if value),
+        )
+        query = query.order_by(_COLUMNS.entry_id.desc()).limit(MOST_EVENTS)
+        return [
+            LiveEvent(
+                at_ms=row["at"],
+                verdict=Verdict(row["verdict"]),
+                kind=row["kind"],
+                session=row["session"],
+                item=row["item"],
+                client=row["client"],
+                detail=row["detail"],
+                body=row["body"],
+                entry_id=row["entry_id"],
+            )
+            for row in self._transaction.execute(query).mappings()
+        ]
+
+    def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
+        """Return when events of these ids were first received."""
+        found: dict[str, int] = {}
+        for start in range(0, len(event_ids), _CHUNK):
+            query = sa.select(
+                event_receipts.c.event_id, event_receipts.c.received_at
+            ).where(
+                event_receipts.c.store_id == self._store_id,
+                event_receipts.c.event_id.in_(event_ids[start : start + _CHUNK]),
+            )
+            found |= {row[0]: row[1] for row in self._transaction.execute(query)}
+        return found

@@ -1,0 +1,201 @@
+"""Events page: each event appears with its verdict, from every process, while one looks."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.entrypoints.http.writes.event_watch import EventWatch
+from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.insights.live_events.repository import (
+    KEPT_MS,
+    MOST_EVENTS,
+    LiveEventRepository,
+    watched_stores,
+)
+from tests.support.dashboard import Member, add_store, text_of
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.entrypoints.http.dashboard.conftest import Office
+    from tests.support.service import Reply
+
+PAGE = "/dashboard/events"
+VIEW = {"event": "detail-page-view", "item_id": "tent", "session_id": "s_1"}
+
+
+BUY = {**VIEW, "event": "buy", "value": 5, "currency": "EUR"}
+
+
+def search(session: str, words: str = "tents", **more: str) -> dict[str, str]:
+    """Return the event of a search."""
+    one = {"event": "search-pref", "search_query": words, "session_id": session}
+    return one | more
+
+
+def send(
+    office: Office, store: Store, body: object, agent: str = "", origin: str = ""
+) -> Reply:
+    """Send events as a shop's page does."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    path = f"/v1/events?key={store.publishable_key}"
+    sent = {"content-type": "text/plain", "user-agent": agent}
+    if origin:
+        sent["origin"] = origin
+    return office.inside.ask("POST", path, data, sent)
+
+
+def lines(member: Member, query: str = "") -> list[str]:
+    """Return the events on the page, as text, the newest first."""
+    page = member.get(f"{PAGE}?{query}").body.decode()
+    rows = re.findall(r"<li>(.*?)</li>", page.partition('id="stream"')[2], re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+
+
+def awaited(member: Member, count: int) -> list[str]:
+    """Return the events once there are so many."""
+    eventually(lambda: len(lines(member)) >= count, 8, 0.1)
+    return lines(member)
+
+
+def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None:
+    member = office.member(store)
+    assert "Nothing has come" in text_of(member.get(PAGE))
+    named = {**VIEW, "event_id": "e-1"}
+    for body in (
+        VIEW,
+        BUY,
+        search("s_2"),
+        {**VIEW, "event": "detail-page-watch"},
+        [search("s_3", "ok"), {"event": "buy"}],
+        b"{broken",
+        search("s_4", timestamp="2020-01-01"),
+        named,
+    ):
+        send(office, store, body)
+        office.now_ms += 5
+    send(office, store, named)
+
+    seen = awaited(member, 10)
+    told = "\n".join(reversed(seen))
+
+    assert [verdict_of(one) for one in reversed(seen)] == [
+        "Unknown product",
+        "No order id",
+        "Accepted",
+        "Invalid",
+        "Not stored",
+        "Invalid",
+        "Invalid",
+        "Clock differs",
+        "Unknown product",
+        "Duplicate",
+    ]
+    assert "is not in your catalog" in told
+    assert "Send order_id with each purchase" in told
+    assert "&#34;search_query&#34;: &#34;tents&#34;" in member.get(PAGE).body.decode()
+    assert len(lines(member, "kind=search-pref")) == 3
+    assert len(lines(member, "session=s_1&verdict=no_order_id")) == 1
+    assert len(lines(member, "item=tents")) == 2
+
+
+def verdict_of(line: str) -> str:
+    """Return the badge of a line."""
+    known = ("Unknown product", "No order id", "Accepted", "Invalid", "Not stored")
+    others = ("Clock differs", "Duplicate", "Other origin", "Key refused")
+    return next(one for one in (*known, *others) if f" {one} " in f"{line} ")
+
+
+def test_refused_origins_and_keys_are_shown(office: Office, store: Store) -> None:
+    member = office.member(store)
+    listed = {"origin": "https://shop.example"}
+    member.post("/dashboard/account/origins/add", page="/dashboard/account", **listed)
+    lines(member)
+
+    send(office, store, VIEW, origin="https://elsewhere.example")
+    wrong = {"content-type": "text/plain", "origin": f"https://{store.domain}"}
+    office.inside.ask("POST", "/v1/events?key=pk_wrong", b"{}", wrong)
+
+    seen = "\n".join(awaited(member, 2))
+    assert "Key refused" in seen
+    assert "Other origin" in seen
+
+
+def test_only_what_came_since_is_sent_again(office: Office, store: Store) -> None:
+    member = office.member(store)
+    lines(member)
+    send(office, store, VIEW)
+    awaited(member, 1)
+    page = member.get(PAGE).body.decode()
+    poll = re.search(r'hx-get="([^"]+)"', page)
+    assert poll is not None
+    member.headers = {"hx-request": "true"}
+
+    address = poll[1].replace("&amp;", "&")
+    none = member.get(address)
+    send(office, store, {**VIEW, "session_id": "s_later"})
+    eventually(lambda: b"s_later" in member.get(address).body, 8, 0.1)
+    later = member.get(address).body.decode()
+
+    assert b"<li>" not in none.body
+    assert later.count("<li>") == 1
+    assert 'hx-swap-oob="true"' in later
+
+
+def test_only_my_browser_is_told_from_others(office: Office, store: Store) -> None:
+    member = Member(office.inside, headers={"user-agent": "Mine/1"})
+    member.log_in(f"owner@{store.domain}")
+    lines(member)
+    send(office, store, VIEW, agent="Mine/1")
+    send(office, store, VIEW, agent="Other/2")
+
+    assert len(awaited(member, 2)) == 2
+    assert len(lines(member, "mine=on")) == 1
+
+
+def test_nothing_is_noted_while_nobody_looks(office: Office, store: Store) -> None:
+    other = add_store(office.services, f"other-{office.now_ms}.example")
+    member = office.member(store)
+    lines(member)
+    send(office, other, VIEW)
+    send(office, store, VIEW)
+    awaited(member, 1)
+
+    assert lines(office.member(other)) == []
+
+
+def test_a_watch_ends_and_every_process_follows(office: Office, store: Store) -> None:
+    database = office.services.database
+    watch = EventWatch(database, lambda: office.now_ms)
+    watch.open(store.store_id)
+    reader = database.raw_reader()
+    assert store.store_id in watched_stores(reader, office.now_ms)
+    assert store.store_id not in watched_stores(reader, office.now_ms + 121_000)
+    reader.close()
+
+
+def event_at(at_ms: int) -> LiveEvent:
+    return LiveEvent(at_ms, Verdict.ACCEPTED, "buy", "s", "tent", "c", "", "{}")
+
+
+@pytest.mark.parametrize("per_batch", [1, 7, 600])
+def test_so_many_are_stored_and_no_more(
+    office: Office, store: Store, per_batch: int
+) -> None:
+    now, total = office.now_ms, MOST_EVENTS + 60
+    for start in range(0, total, per_batch):
+        with office.services.database.transaction() as transaction:
+            repository = LiveEventRepository(transaction, store.store_id)
+            end = min(total, start + per_batch)
+            repository.add([event_at(now + one) for one in range(start, end)])
+
+    with office.services.database.reading() as connection:
+        repository = LiveEventRepository(connection, store.store_id)
+        found = repository.latest(now + total)
+        assert repository.latest(now + total + KEPT_MS) == []
+    assert len(found) == MOST_EVENTS
+    assert found[0].at_ms == now + total - 1
