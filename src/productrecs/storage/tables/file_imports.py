@@ -18,7 +18,7 @@ file_imports = sa.Table(
     sa.Column("submitted_at", sa.BigInteger, nullable=False),  # the business clock
     sa.Column("ended_at", sa.BigInteger),
     sa.Column("choices", sa.Text, nullable=False),  # JSON: kind, format and column mapping
-    sa.Column("progress", sa.Float, nullable=False),  # 0 to 1
+    sa.Column("progress", sa.Double, nullable=False),  # 0 to 1
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("preview", sa.Text, nullable=False),  # JSON: the dry run; emptied at the end
     sa.Column("result", sa.Text, nullable=False),  # JSON: counts, notes, first errors

@@ -21,7 +21,7 @@ def upgrade() -> None:
         sa.Column("submitted_at", sa.BigInteger(), nullable=False),
         sa.Column("ended_at", sa.BigInteger()),
         sa.Column("choices", sa.Text(), nullable=False),
-        sa.Column("progress", sa.Float(), nullable=False),
+        sa.Column("progress", sa.Double(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("preview", sa.Text(), nullable=False),
         sa.Column("result", sa.Text(), nullable=False),

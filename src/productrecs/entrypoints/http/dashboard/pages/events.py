@@ -77,7 +77,7 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "/guides/events",
         ),
         Verdict.INVALID: Judgement(
-            "Invalid", "bad", "Not stored. Correct this field.", "Fields", "/guides/events"
+            "Invalid", "bad", "Not stored. Correct this:", "Fields", "/guides/events"
         ),
         Verdict.NOT_STORED: Judgement(
             "Not stored",

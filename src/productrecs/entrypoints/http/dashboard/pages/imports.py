@@ -282,9 +282,18 @@ PAGES: Final = (
         send_file,
         group=Group.CONNECT,
         file_limit=MAX_UPLOAD_BYTES,
+        action="Sent a file to import",
     ),
-    Page(FILE_PATH, "Imports", show_file, check_again),
-    Page(f"{IMPORTS_PATH}/start", "Imports", None, start_import),
-    Page(f"{IMPORTS_PATH}/discard", "Imports", None, discard_import),
+    Page(FILE_PATH, "Imports", show_file, check_again, is_audited=False),
+    Page(
+        f"{IMPORTS_PATH}/start", "Imports", None, start_import, action="Started an import"
+    ),
+    Page(
+        f"{IMPORTS_PATH}/discard",
+        "Imports",
+        None,
+        discard_import,
+        action="Discarded a file",
+    ),
     Page(f"{IMPORTS_PATH}/failed-rows", "Imports", download_rejects),
 )

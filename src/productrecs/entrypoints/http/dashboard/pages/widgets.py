@@ -281,8 +281,21 @@ def _type_of(text: str) -> str:
 
 
 PAGES: Final = (
-    Page(WIDGETS_PATH, "Widgets", show_widgets, save_widget, group=Group.CONNECT),
-    Page(f"{WIDGETS_PATH}/reset", "Widgets", None, reset_widget),
-    Page(f"{WIDGETS_PATH}/draft", "Widgets", None, show_draft),
-    Page(PREVIEW_PATH, "Preview", show_preview, preview_draft),
+    Page(
+        WIDGETS_PATH,
+        "Widgets",
+        show_widgets,
+        save_widget,
+        group=Group.CONNECT,
+        action="Changed a widget's appearance",
+    ),
+    Page(
+        f"{WIDGETS_PATH}/reset",
+        "Widgets",
+        None,
+        reset_widget,
+        action="Reset a widget's appearance",
+    ),
+    Page(f"{WIDGETS_PATH}/draft", "Widgets", None, show_draft, is_audited=False),
+    Page(PREVIEW_PATH, "Preview", show_preview, preview_draft, is_audited=False),
 )
