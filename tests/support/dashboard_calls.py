@@ -126,6 +126,10 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             }
             for page in ("", "/improve", "/remove")
         },
+        **{
+            f"/dashboard/customers{page}": {"segment": "active", "confirm": ""}
+            for page in ("", "/one", "/export")
+        },
         "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }
 )

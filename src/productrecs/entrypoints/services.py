@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import Clock, system_ms
+from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
     ModelFile,
@@ -109,4 +110,15 @@ def build_services(settings: Settings) -> Services:
         numbers=ItemNumbers(),
         queue=JobQueue(database, system_ms, chance),
         models=settings.data / "models",
+    )
+
+
+def build_eraser(services: Services) -> Eraser:
+    """Return what erases shoppers from these services' database and folders."""
+    return Eraser(
+        services.database,
+        services.settings.data,
+        services.models,
+        services.trails,
+        services.clock,
     )

@@ -8,9 +8,8 @@ from typing import Final
 
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.services import Services, build_eraser
 from productrecs.entrypoints.worker.job_worker import JobProgress, JobRefusedError
-from productrecs.entrypoints.worker.shopper_eraser import build_eraser
 from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,

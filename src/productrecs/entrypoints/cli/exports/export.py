@@ -11,8 +11,9 @@ import click
 
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.entrypoints.cli.command_context import data_option, open_services
-from productrecs.entrypoints.cli.exports.export_rows import ROW_READERS, Fields
+from productrecs.entrypoints.cli.exports.export_rows import ROW_READERS
 from productrecs.records.catalog.item import FIELD_DEFAULTS
+from productrecs.records.events.exported_event import Fields
 from productrecs.tenancy.accounts.store_management import find_store
 
 _CSV, _JSONL = "csv", "jsonl"

@@ -7,13 +7,19 @@ cleanup. Rows that arrive during an export may be missing from it.
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.events.event import EVENT_SUBJECTS, EventKind, EventSubject
+from productrecs.records.events.event import EventKind
+from productrecs.records.events.exported_event import (
+    Fields,
+    event_fields,
+    identity_fields,
+    without_empty_fields,
+)
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.line_merger import merge_lines
 from productrecs.records.orders.repository import (
@@ -25,7 +31,6 @@ from productrecs.storage.database import Database
 
 PAGE: Final = 2_000
 
-Fields: TypeAlias = dict[str, object]
 Rows: TypeAlias = Callable[[Database, StoreId], Iterator[Fields]]
 
 
@@ -114,27 +119,6 @@ def _logged(database: Database, store_id: StoreId, after: int) -> _Page:
     return rows, page[-1]["seq"] if len(page) == PAGE else None
 
 
-def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
-    """Return a row of the log in the form of the import; `names` gives the item ids."""
-    kind = EventKind(row["kind"])
-    item = names.get(row["item"])
-    fields: Fields = {
-        "event": kind.wire_name,
-        **identity_fields(row["shopper"], row["session"]),
-    }
-    if EVENT_SUBJECTS[kind] is EventSubject.INDICATOR:
-        fields["item_id"] = row["term"]
-    elif kind is EventKind.REC_IMPRESSION:
-        fields["item_ids"] = [item]
-        fields["sources"], fields["positions"] = [row["source"]], [row["position"]]
-    else:
-        fields |= {"item_id": item, "search_query": row["term"]}
-        fields |= {"source": row["source"], "position": row["position"]}
-    for name in ("value", "currency", "quantity", "widget"):
-        fields[name] = row[name]
-    return without_empty_fields(fields | {"timestamp": iso(row["ts"])})
-
-
 def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
     with database.reading() as connection:
         page = PurchaseRepository(connection, store_id).lines_from_buy_events(after, PAGE)
@@ -155,16 +139,6 @@ def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
         for line in page
     ]
     return rows, page[-1].seq if len(page) == PAGE else None
-
-
-def identity_fields(shopper: str, session: str | None) -> Fields:
-    """Return the shopper's ids as they were sent."""
-    return {"user_id": None if shopper == session else shopper, "session_id": session}
-
-
-def without_empty_fields(fields: Fields) -> Fields:
-    """Return the fields that are not empty."""
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 ROW_READERS: Final[Mapping[str, Rows]] = MappingProxyType(

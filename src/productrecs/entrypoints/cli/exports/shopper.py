@@ -2,9 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -15,20 +14,11 @@ from productrecs.entrypoints.cli.command_context import (
     open_services,
     print_json,
 )
-from productrecs.entrypoints.cli.exports.export_rows import (
-    Fields,
-    event_fields,
-    identity_fields,
-    without_empty_fields,
-)
 from productrecs.entrypoints.cli.terminal_output import counted
-from productrecs.entrypoints.worker.shopper_eraser import build_eraser
+from productrecs.entrypoints.services import build_eraser
 from productrecs.features.privacy.repository import Erasure
-from productrecs.features.privacy.shopper_records import (
-    ShopperRecord,
-    shopper_names,
-    shopper_records,
-)
+from productrecs.features.privacy.shopper_export import exported_shopper
+from productrecs.features.privacy.shopper_records import shopper_names
 from productrecs.tenancy.accounts.store_management import find_store
 
 _user_option: Final = click.option(
@@ -63,10 +53,7 @@ def export(domain: str, file: str, user: str, data: Path | None) -> None:
     ):
         store = find_store(services.database, domain)
         names = shopper_names(services.database, store.store_id, user)
-        for record in shopper_records(services.database, store.store_id, names):
-            row = {"record": record.kind} | without_empty_fields(
-                _WRITTEN[record.kind](record)
-            )
+        for row in exported_shopper(services.database, store.store_id, names):
             out.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
             count += 1
     click.echo(f"{counted(count, 'record')} written.", err=True)
@@ -143,54 +130,3 @@ def _facts(one: Erasure) -> dict[str, object]:
         "state": state if one.done_at is None else "done",
         "done_at": None if one.done_at is None else iso(one.done_at),
     }
-
-
-def _event(record: ShopperRecord) -> Fields:
-    return event_fields(record.row, record.products)
-
-
-def _purchase(record: ShopperRecord) -> Fields:
-    row = record.row
-    return {
-        "order_id": row["order_id"],
-        **identity_fields(row["shopper"] or "", row["session"]),
-        "item_id": record.products.get(row["item"]),
-        "quantity": row["quantity"],
-        "price": row["price"],
-        "total": row["total"],
-        "currency": row["currency"],
-        "timestamp": iso(row["ts"]),
-    }
-
-
-def _test(record: ShopperRecord) -> Fields:
-    row = record.row
-    return {
-        "name": row["identity"],
-        "test": row["test"],
-        "arm": row["arm"],
-        "timestamp": iso(row["first_at"]),
-    }
-
-
-def _try(record: ShopperRecord) -> Fields:
-    row = record.row
-    return {
-        "name": row["shopper"],
-        "item_id": record.products.get(row["item"]),
-        "beside": record.products.get(row["about"]),
-        "timestamp": iso(row["first_at"]),
-    }
-
-
-def _name(record: ShopperRecord) -> Fields:
-    return {"session_id": record.row["session"], "user_id": record.row["customer"]}
-
-
-_WRITTEN: Final[dict[str, Callable[[ShopperRecord], dict[str, Any]]]] = {
-    "name": _name,
-    "event": _event,
-    "purchase": _purchase,
-    "test": _test,
-    "try": _try,
-}

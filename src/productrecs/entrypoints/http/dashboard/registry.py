@@ -9,6 +9,7 @@ from productrecs.entrypoints.http.dashboard.page import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     account,
     audit_log,
+    customers,
     demand,
     events,
     home,
@@ -44,6 +45,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *impact.PAGES,
     *search.PAGES,
     *demand.PAGES,
+    *customers.PAGES,
     *report_file.PAGES,
     *merchandising.PAGES,
     *merchandising_rule.PAGES,
