@@ -27,6 +27,18 @@ class SettingsError(ProductRecsError):
 
 
 @dataclass(frozen=True, slots=True)
+class SmtpServer:
+    """The server that sends the service's e-mails."""
+
+    host: str
+    port: int
+    security: str  # starttls, tls or none
+    sender: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How this process is set up."""
 
@@ -52,6 +64,7 @@ class Settings:
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
     search_model: Path | None = None
     registration: str | None = None
+    smtp: SmtpServer | None = None
 
     @property
     def database_file(self) -> Path:
@@ -175,6 +188,30 @@ KNOBS: Final = (
         "who may register a store in the dashboard: open, invitation or closed; when "
         "empty, open on this machine's own address and closed elsewhere",
     ),
+    Knob(
+        "PRODUCTRECS_SMTP_HOST",
+        "",
+        "the SMTP server for reset links and invitations, which needs "
+        "PRODUCTRECS_BASE_URL too; empty: no e-mails are sent",
+    ),
+    Knob("PRODUCTRECS_SMTP_PORT", "587", "the port of the SMTP server"),
+    Knob(
+        "PRODUCTRECS_SMTP_SECURITY",
+        "starttls",
+        "starttls, tls (from the first byte, often port 465), or none",
+    ),
+    Knob("PRODUCTRECS_SMTP_USER", "", "the login of the SMTP server; empty: no login"),
+    Knob(
+        "PRODUCTRECS_SMTP_PASSWORD",
+        "",
+        "the password of that login",
+        is_secret=True,
+    ),
+    Knob(
+        "PRODUCTRECS_SMTP_FROM",
+        "",
+        "the sender of e-mails, like ProductRecs <recs@example.com>",
+    ),
 )
 
 
@@ -228,6 +265,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
         registration=_registration(environment.get("PRODUCTRECS_REGISTRATION")),
+        smtp=_smtp(environment),
     )
 
 
@@ -309,6 +347,32 @@ def _registration(text: str | None) -> str | None:
         )
         raise SettingsError(message)
     return text
+
+
+def _smtp(environment: Mapping[str, str]) -> SmtpServer | None:
+    host = environment.get("PRODUCTRECS_SMTP_HOST")
+    if not host:
+        return None
+    security = environment.get("PRODUCTRECS_SMTP_SECURITY") or "starttls"
+    sender = environment.get("PRODUCTRECS_SMTP_FROM") or ""
+    message = None
+    if security not in {"starttls", "tls", "none"}:
+        message = f"PRODUCTRECS_SMTP_SECURITY is {security!r}; use starttls, tls or none"
+    elif "@" not in sender or not sender.isprintable():
+        message = "PRODUCTRECS_SMTP_FROM must name the sender, like recs@example.com"
+    elif not environment.get("PRODUCTRECS_BASE_URL"):
+        # A link made from the request's Host header could lead to another site.
+        message = "PRODUCTRECS_SMTP_HOST needs PRODUCTRECS_BASE_URL, for links in e-mails"
+    if message is not None:
+        raise SettingsError(message)
+    return SmtpServer(
+        host=host,
+        port=_whole(environment, "PRODUCTRECS_SMTP_PORT", 587),
+        security=security,
+        sender=sender,
+        user=environment.get("PRODUCTRECS_SMTP_USER") or None,
+        password=_secret(environment, "PRODUCTRECS_SMTP_PASSWORD"),
+    )
 
 
 def _path(text: str | None) -> Path | None:

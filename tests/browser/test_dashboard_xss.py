@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.support.filled_store import Filled
     from tests.support.service import Service
 
-STORES = 5  # a list shows some fifty rows at most
+STORES = 3  # a list shows some fifty rows at most
 SHOWN = [page for page in PAGES if page.show is not None]
 # What would run once somebody points at it, clicks it, or lets htmx read it.
 ARMED = """() => {
@@ -161,6 +161,6 @@ def _addresses(page: DashboardPage, filled: Filled, turn: int) -> Iterator[str]:
     """Yield a page with ids of its store, and with a payload in each field of its query."""
     yield address_of(page, filled)
     names = sorted(names_read(page))
-    if names and (page.is_public or not turn % 2):
+    if names and (page.is_public or not turn % 3):
         payload = PAYLOADS[turn * 7 % len(PAYLOADS)]
         yield f"{page.path}?{urlencode(dict.fromkeys(names, payload))}"

@@ -1,45 +1,123 @@
 """Password reset page: a link that works once, for 30 minutes, and the new password.
 
-The operator makes a link with `productrecs account reset-link`.
+With an SMTP server the link comes by e-mail; in any case the operator makes one with
+`productrecs account reset-link`.
 """
 
+import logging
+import threading
 from typing import Final
 
+from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
+from productrecs.entrypoints.http.dashboard.pages.team import sentence
+from productrecs.entrypoints.mail import send_mail
+from productrecs.entrypoints.services import Services
+from productrecs.settings import SmtpServer
+from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.accounts.login.passwords import WeakPasswordError
+from productrecs.tenancy.accounts.login.repository import find_users_by_email
 from productrecs.tenancy.accounts.login.sessions import (
     ResetLinkError,
     is_reset_token,
+    new_reset_token,
     reset_password,
 )
 
 RESET_PATH: Final = "/dashboard/reset"
+_MAX_LINKS: Final = 8
+_TEXT: Final = """Somebody asked for a new password of your ProductRecs dashboard.
+
+Choose it here, within 30 minutes:
+
+{}
+
+If it was not you, do nothing: your password stays as it is.
+"""
+_log = logging.getLogger(__name__)
 
 
 def show_reset(visit: Visit) -> Reply:
     """Show how to get a link; with a good one, the form for a new password."""
     token = visit.query["token"]
     if token and not is_reset_token(visit.database, token, visit.system_ms):
-        return visit.render("reset.html", status=404, token="", is_expired=True, error="")
-    return visit.render("reset.html", token=token, is_expired=False, error="")
+        return _page(visit, status=404, is_expired=True)
+    return _page(visit, token)
 
 
-def choose_password(visit: Visit) -> Reply:
+def send_or_choose(visit: Visit) -> Reply:
+    """Send a link to an address; or store the new password that a link allows."""
+    if visit.form["email"] and not visit.form["token"]:
+        return _send_link(visit)
+    return _choose_password(visit)
+
+
+def _send_link(visit: Visit) -> Reply:
+    """Send a link to whoever has the address; the reply is the same for any address."""
+    server, limits = visit.services.settings.smtp, visit.context.login_limits
+    if server is None:
+        return _page(visit)
+    email = visit.form["email"].lower()[:320]
+    counted = (f"reset {email}", f"reset from {visit.client}")
+    try:
+        limits.check(*counted)
+    except TooManyAttemptsError as error:
+        return _page(visit, status=429, error=sentence(error))
+    limits.failed(*counted)
+    # In a thread of its own: how long it takes would tell who has a login here.
+    arguments = (visit.services, server, email, visit.system_ms)
+    threading.Thread(target=_mail_links, args=arguments, daemon=True).start()
+    return _page(visit, sent_to=email)
+
+
+def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int) -> None:
+    """Send a link for each login of an address, if there is one."""
+    try:
+        links = []
+        with services.database.reading() as connection:
+            found = find_users_by_email(connection, email)
+        for user in found[:_MAX_LINKS]:
+            token = new_reset_token(services.database, user, now_ms)
+            links.append(f"{services.settings.base_url}{RESET_PATH}?token={token}")
+        if links:
+            send_mail(server, email, "Reset your password", _TEXT.format("\n".join(links)))
+    except ProductRecsError:
+        _log.warning("reset link not sent", exc_info=True)
+
+
+def _choose_password(visit: Visit) -> Reply:
     """Store the new password, end every session, and log in."""
     token, password = visit.form["token"], visit.form.as_typed("password")
     try:
         user = reset_password(visit.database, token, password, visit.system_ms)
     except ResetLinkError:
-        return visit.render("reset.html", status=404, token="", is_expired=True, error="")
+        return _page(visit, status=404, is_expired=True)
     except WeakPasswordError as error:
-        said = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return visit.render(
-            "reset.html", status=422, token=token, is_expired=False, error=said
-        )
+        return _page(visit, token, status=422, error=sentence(error))
     return enter(visit, user, message="Your new password is set.")
 
 
+def _page(
+    visit: Visit,
+    token: str = "",
+    *,
+    status: int = 200,
+    error: str = "",
+    is_expired: bool = False,
+    sent_to: str = "",
+) -> Reply:
+    return visit.render(
+        "reset.html",
+        status=status,
+        token=token,
+        error=error,
+        is_expired=is_expired,
+        sent_to=sent_to,
+        has_mail=visit.services.settings.smtp is not None,
+    )
+
+
 PAGES: Final = (
-    Page(RESET_PATH, "Reset your password", show_reset, choose_password, is_public=True),
+    Page(RESET_PATH, "Reset your password", show_reset, send_or_choose, is_public=True),
 )

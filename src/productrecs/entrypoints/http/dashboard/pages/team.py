@@ -10,6 +10,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.mail import MailError, send_mail
 from productrecs.tenancy.accounts.login.dashboard_user import EmailError, Role
 from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.team.members import (
@@ -24,6 +25,12 @@ from productrecs.tenancy.accounts.team.repository import InvitationRepository
 
 TEAM_PATH: Final = "/dashboard/team"
 INVITATION_PATH: Final = "/dashboard/invitation"
+_TEXT: Final = """You are invited to the ProductRecs dashboard of {}.
+
+Choose your password here, within seven days:
+
+{}
+"""
 ROLES: Final = (
     ("viewer", "Viewer: sees everything, changes nothing"),
     ("editor", "Editor: changes rules, search, looks, widgets and settings"),
@@ -44,8 +51,24 @@ def send_invitation(visit: Visit) -> Reply:
         token = invite(visit.database, store_id, email, role, visit.system_ms)
     except (EmailError, MemberError) as error:
         return _team(visit, status=422, email=email, error=sentence(error))
-    link = f"{visit.base_url}{INVITATION_PATH}?token={token}"
-    return _team(visit, link=link, invited=email)
+    path = f"{INVITATION_PATH}?token={token}"
+    if _mailed(visit, email, path):
+        message = f"{email} is invited; the link is on its way by e-mail."
+        return visit.redirect(TEAM_PATH, message)
+    return _team(visit, link=visit.base_url + path, invited=email)
+
+
+def _mailed(visit: Visit, email: str, path: str) -> bool:
+    """Return whether an invitation went by e-mail; else its link is shown."""
+    settings = visit.services.settings
+    if settings.smtp is None:
+        return False
+    text = _TEXT.format(visit.store.domain, f"{settings.base_url}{path}")
+    try:
+        send_mail(settings.smtp, email, f"Join {visit.store.domain}", text)
+    except MailError:
+        return False
+    return True
 
 
 def withdraw_invitation(visit: Visit) -> Reply:
