@@ -219,12 +219,13 @@ class ShopperRepository:
     def _delete_import_reports(self, names: Sequence[str]) -> None:
         """Delete dry runs and rejected rows of the dashboard that quote a name."""
         columns = file_imports.c
+        written = {form for name in names for form in _written_forms(name)}
         for column, empty in (
             (columns.preview, "{}"),
             (columns.result, "{}"),
             (columns.rejects, ""),
         ):
-            quoting = sa.or_(*(column.contains(name, autoescape=True) for name in names))
+            quoting = sa.or_(*(column.contains(form, autoescape=True) for form in written))
             gone = file_imports.update().where(columns.store_id == self._store_id, quoting)
             self._transaction.execute(gone.values({column: empty}))
 
@@ -277,6 +278,11 @@ class ShopperRepository:
         return sum(
             int(self._transaction.execute(one).scalar_one()) for one in (query, sent)
         )
+
+
+def _written_forms(name: str) -> tuple[str, str, str]:
+    """Return a name as it stands in JSON and in a CSV."""
+    return json.dumps(name)[1:-1], name, name.replace('"', '""')
 
 
 class ErasureRepository:

@@ -1,0 +1,88 @@
+"""Erasure in the dashboard's records: dry runs, failed rows and the live view of events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.insights.live_events.repository import LiveEventRepository
+from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.records.file_imports.file_import import ImportStatus, NewFileImport
+from productrecs.records.file_imports.repository import FileImportRepository
+from tests.features.insights.shop import NOON
+from tests.records.orders.import_support import new_store
+
+if TYPE_CHECKING:
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+
+FILE = "up_" + "a" * 24
+
+
+def add_file(
+    database: Database, store_id: StoreId, status: ImportStatus, **values: object
+) -> None:
+    """Store a file import in a state."""
+    new = NewFileImport(FILE, "orders.csv", 1, "", NOON)
+    with database.transaction() as transaction:
+        repository = FileImportRepository(transaction, store_id)
+        repository.add(new)
+        repository.move(FILE, [ImportStatus.CHECKING], status, **values)
+
+
+@pytest.mark.parametrize("name", ["me-zq71", "Zoë", 'a"b', "50%_off\\"])
+def test_reports_that_quote_a_name_are_deleted(database: Database, name: str) -> None:
+    store_id = new_store(database)
+    quoting = {"rows": {"cells": [[name]]}}
+    quoted = name.replace('"', '""')
+    add_file(
+        database,
+        store_id,
+        ImportStatus.DONE,
+        preview=quoting,
+        result=quoting,
+        rejects=f'row,reason\n3,"{quoted}"\n',
+    )
+
+    with database.transaction() as transaction:
+        ShopperRepository(transaction, store_id).delete_upload_errors(["somebody-else"])
+    with database.reading() as connection:
+        kept = FileImportRepository(connection, store_id).find(FILE)
+    with database.transaction() as transaction:
+        ShopperRepository(transaction, store_id).delete_upload_errors([name])
+    with database.reading() as connection:
+        repository = FileImportRepository(connection, store_id)
+        gone, rejects = repository.find(FILE), repository.rejects(FILE)
+
+    assert kept is not None
+    assert kept.preview == kept.result == quoting
+    assert gone is not None
+    assert (gone.preview, gone.result, rejects) == ({}, {}, "")
+
+
+def test_an_erasure_waits_for_files_that_were_sent_before(database: Database) -> None:
+    store_id = new_store(database)
+    add_file(database, store_id, ImportStatus.CHECKED)
+
+    with database.transaction() as transaction:
+        shoppers = ShopperRepository(transaction, store_id)
+        assert shoppers.uploads_before(NOON) == 1
+        assert shoppers.uploads_before(NOON - 1) == 0
+        imports = FileImportRepository(transaction, store_id)
+        imports.move(FILE, [ImportStatus.CHECKED], ImportStatus.FAILED)
+        assert shoppers.uploads_before(NOON) == 0
+
+
+def test_the_live_view_of_a_store_is_emptied(database: Database) -> None:
+    stores = [new_store(database), new_store(database)]
+    event = LiveEvent(NOON, Verdict.ACCEPTED, "buy", "me", "tent", "c", "", "{}")
+    with database.transaction() as transaction:
+        for store_id in stores:
+            LiveEventRepository(transaction, store_id).add([event])
+        ShopperRepository(transaction, stores[0]).delete_live_events()
+
+    with database.reading() as connection:
+        left = [len(LiveEventRepository(connection, one).latest(NOON)) for one in stores]
+    assert left == [0, 1]
