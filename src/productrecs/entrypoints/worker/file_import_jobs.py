@@ -3,6 +3,7 @@
 Checks have a worker of their own, so that a dry run does not wait for a long import.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -115,7 +116,7 @@ class FileImportJobs:
                 preview = self._importer.check(store, one, self._path(one), share)
                 self._end(store, one, ImportStatus.CHECKED, preview=preview)
             except (FileNotFoundError, ProductRecsError) as error:
-                problem = {"problem": _problem(error)}
+                problem = {"problem": self._problem(store, one, error)}
                 self._end(store, one, ImportStatus.CHECKED, preview=problem)
 
     def run(self, job: Job, progress: JobProgress) -> None:
@@ -126,7 +127,8 @@ class FileImportJobs:
             try:
                 done = self._importer.run(store, one, self._path(one), share)
             except (FileNotFoundError, ProductRecsError) as error:
-                self._finish(store, one, ImportStatus.FAILED, {"problem": _problem(error)})
+                problem = {"problem": self._problem(store, one, error)}
+                self._finish(store, one, ImportStatus.FAILED, problem)
             else:
                 self._finish(store, one, ImportStatus.DONE, done.result, done.rejects)
 
@@ -175,6 +177,26 @@ class FileImportJobs:
                 repository.set_progress(one.import_id, min(share, 1.0))
 
         return note
+
+    def _problem(self, store: Store, one: FileImport, error: Exception) -> str:
+        """Return what is wrong with a file.
+
+        Raises:
+            Exception: an error that passes, so that the job is tried again; the attempt
+                does not count.
+        """
+        if isinstance(error, FileNotFoundError):
+            return _GONE
+        if isinstance(error, StorageError | JobInterruptedError):
+            with (
+                contextlib.suppress(StorageError),  # it counts, then: there are some more
+                self._services.database.transaction() as transaction,
+            ):
+                repository = FileImportRepository(transaction, store.store_id)
+                repository.cancel_attempt(one.import_id)
+            raise error
+        text = str(error)
+        return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
     def _path(self, one: FileImport) -> Path:
         return self._services.uploads / one.import_id
@@ -232,17 +254,3 @@ def build_file_importer(services: Services, importer: FileImporter) -> JobWorker
 def _schedule(services: Services, duties: Sequence[PeriodicJob]) -> JobSchedule:
     turns = PeriodicTasks(services.database, services.queue, system_ms)
     return JobSchedule(turns, duties)
-
-
-def _problem(error: Exception) -> str:
-    """Return what is wrong with a file.
-
-    Raises:
-        Exception: an error that passes, so that the job is tried again.
-    """
-    if isinstance(error, FileNotFoundError):
-        return _GONE
-    if isinstance(error, StorageError | JobInterruptedError):
-        raise error
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")

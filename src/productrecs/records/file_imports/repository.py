@@ -116,6 +116,10 @@ class FileImportRepository:
         """Count another attempt."""
         self._set(import_id, attempts=_COLUMNS.attempts + 1)
 
+    def cancel_attempt(self, import_id: str) -> None:
+        """Do not count the attempt: something else than the file broke it off."""
+        self._set(import_id, attempts=_COLUMNS.attempts - 1)
+
     def set_progress(self, import_id: str, share: float) -> None:
         """Note how much of it is done, from 0 to 1."""
         self._set(import_id, progress=share)

@@ -15,6 +15,7 @@ from productrecs.entrypoints.worker.file_import_jobs import (
     build_file_checker,
     build_file_importer,
 )
+from productrecs.entrypoints.worker.job_worker import JobInterruptedError
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.file_imports.file_import import OPEN_LIMIT
 from productrecs.records.file_imports.repository import (
@@ -287,3 +288,27 @@ def test_a_file_that_breaks_the_worker_is_given_up(office: Office, store: Store)
     work(office)
 
     assert "was interrupted" in text_of(member.get(path))
+
+
+def test_interruptions_do_not_count_as_attempts(
+    office: Office, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = office.member(store)
+    path = send(member, PRODUCTS, "a.csv")
+    files, stops = DashboardFiles(office.services), []
+
+    def stopped(*_: object) -> None:
+        stops.append(1)
+        message = "the worker stops"
+        raise JobInterruptedError(message)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DashboardFiles, "check", stopped)
+        checker = build_file_checker(office.services, files)
+        for _ in range(MAX_ATTEMPTS + 1):
+            assert checker.run_one()
+    assert len(stops) == MAX_ATTEMPTS + 1
+    assert found(office, store, path).attempts == 0
+    work(office)
+
+    assert "Ready to start" in text_of(member.get(path))
