@@ -9,7 +9,10 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportQuery
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.impact.attributed_sales import items_report
+from productrecs.features.insights.impact.attributed_sales import (
+    items_report,
+    looks_by_item,
+)
 from productrecs.features.insights.impact.attribution_report import attribution_report
 from productrecs.features.insights.impact.widget_funnel import widgets_report
 from productrecs.records.events.event import EventKind, NewEvent
@@ -131,3 +134,21 @@ def test_the_product_of_the_page_that_a_look_shows_is_no_recommendation(
     figures = attribution_report(database, shop.store, PERIOD).figures
     told = {one.definition.name: one.value for one in figures}
     assert (told["shown"], told["orders"]) == (int(credited), int(credited))
+
+
+def test_what_products_do_in_looks_is_counted_by_product(
+    database: Database, tmp_path: Path
+) -> None:
+    shop = Shop(database, tmp_path)
+    shop.send(*(impression("tent", f"s_{n}", widget="look") for n in range(3)), at=NOON)
+    shop.send(click("tent", "s_1", widget="look"), at=NOON + 1)
+    shop.send(click("tent", "s_2", widget="recs"), at=NOON + 1)
+    shop.send(impression("mug", "s_1", widget="look"), at=NOON - 9 * DAY_MS)
+    shop.order("1", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
+    shop.order("2", NewOrderLine("tent", 1, 50.0), session="s_2", at=NOON + 2)
+    Attributor(database, tmp_path).catch_up(shop.store)
+    period = ReportQuery("2026-02-24", "2026-03-01", where=(("widget", "look"),))
+
+    assert looks_by_item(database, shop.store, period) == {"tent": (3, 1)}
+    (row,) = table(items_report(database, shop.store, period))
+    assert (row["item_id"], row["sales"], row["revenue"]) == ("tent", 1, 30.0)

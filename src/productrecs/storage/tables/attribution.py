@@ -103,6 +103,18 @@ touch_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# Which products were shown and clicked in looks.
+look_days = sa.Table(
+    "look_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
+    sa.Column("shown", sa.BigInteger, nullable=False),
+    sa.Column("clicked", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # Who was shown something where, and who clicked: crowds (`engines/hyperloglog.py`).
 shopper_days = sa.Table(
     "shopper_days",

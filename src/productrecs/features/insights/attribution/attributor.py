@@ -54,7 +54,7 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The version of the stored results; another version starts again from the beginning."""
 
 STEP: Final = 50_000
@@ -63,8 +63,10 @@ STEP: Final = 50_000
 _EMPTYING: Final = -1
 _EMPTIED_AT_ONCE: Final = 5_000
 _TOUCHES_KEPT: Final = 2_000_000  # in memory, 24 bytes each
+_LOOK: Final = "look"  # the widget
 _CLICK: Final = int(EventKind.REC_CLICK)
 
+InLooks = Mapping[tuple[str, int], tuple[int, int]]
 Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]
 
 
@@ -79,6 +81,7 @@ class Step:
     days: Sequence[str]  # those whose sums change
     sums: DaySums
     touched: Touched
+    in_looks: InLooks
     crowds: Mapping[ReachKey, tuple[bytes, bytes]]
     searches: Sequence[SearchDay]
     hours: Sequence[Row]
@@ -150,6 +153,7 @@ class Attributor:
             repository.replace(self.database, step.forgotten, step.outcomes)
             repository.replace_days(self.database, step.days, step.sums)
             repository.count_touches(step.touched)
+            repository.count_looks(step.in_looks)
             repository.replace_crowds(self.database, step.crowds)
             repository.replace_searches(self.database, step.searches)
             repository.count_events(step.hours)
@@ -220,6 +224,7 @@ def _read_step(
         days=touched_days,
         sums=_sums(repository, touched_days, outcomes, gone),
         touched=_counted(touches, days),
+        in_looks=_in_looks(touches, days),
         crowds=updated_reach(repository, touches, trail.codes, days),
         searches=counted_searches(repository, searches, trail.codes, days, intents),
         hours=repository.hours(mark.seq, up_to),
@@ -340,3 +345,14 @@ def _counted(touches: TouchpointColumns, days: LocalDays) -> Touched:
         place = (day, widget or "", source or "", position or 0)
         counts[place][kind == _CLICK] += count
     return {place: (shown, clicked) for place, (shown, clicked) in counts.items()}
+
+
+def _in_looks(touches: TouchpointColumns, days: LocalDays) -> InLooks:
+    """Return how often each product was shown and clicked in looks, by day."""
+    counts: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+    columns = zip(touches.times, touches.widgets, touches.items, touches.kinds, strict=True)
+    for time, widget, item, kind in columns:
+        if widget == _LOOK:
+            day = days.of(time // QUARTER_MS * QUARTER_MS)
+            counts[day, item][kind == _CLICK] += 1
+    return {key: (shown, clicked) for key, (shown, clicked) in counts.items()}

@@ -19,6 +19,7 @@ from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
     event_hours,
+    look_days,
     outcome_days,
     outcomes,
     search_credit_days,
@@ -83,6 +84,15 @@ _COUNT_TOUCHES: Final = (
     "shown = touch_days.shown + excluded.shown, "
     "clicked = touch_days.clicked + excluded.clicked"
 )
+_COUNT_LOOKS: Final = (
+    "INSERT INTO look_days (store_id, day, item, shown, clicked) "  # noqa: S608 - own words
+    "SELECT ?, given.value ->> 0, CAST(given.value ->> 1 AS BIGINT), "
+    "CAST(given.value ->> 2 AS BIGINT), CAST(given.value ->> 3 AS BIGINT) "
+    f"FROM {ROWS_PLACEHOLDER} WHERE true "
+    "ON CONFLICT (store_id, day, item) DO UPDATE SET "
+    "shown = look_days.shown + excluded.shown, "
+    "clicked = look_days.clicked + excluded.clicked"
+)
 _COUNT_EVENTS: Final = (
     "INSERT INTO event_hours (store_id, hour, kind, count) "  # noqa: S608 - own words
     "SELECT ?, CAST(given.value ->> 0 AS BIGINT), CAST(given.value ->> 1 AS SMALLINT), "
@@ -114,6 +124,7 @@ _KEPT: Final = (
     credit_days,
     outcome_days,
     touch_days,
+    look_days,
     event_hours,
     shopper_days,
     search_days,
@@ -330,6 +341,12 @@ class AttributionRepository:
         rows = [[*place, *counts] for place, counts in counted.items()]
         if rows:
             self._bare.run(_COUNT_TOUCHES, (self._store_id, rows))
+
+    def count_looks(self, counted: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+        """Add impressions and clicks in looks, by day and item number."""
+        rows = [[*key, *counts] for key, counts in counted.items()]
+        if rows:
+            self._bare.run(_COUNT_LOOKS, (self._store_id, rows))
 
     def crowds(self, places: Iterable[ReachKey]) -> dict[ReachKey, tuple[bytes, bytes]]:
         """Return the sketches of shoppers shown and clicking, by day, widget and source."""

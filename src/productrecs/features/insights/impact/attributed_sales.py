@@ -21,6 +21,7 @@ from productrecs.features.insights.impact.repository import (
     AttributedItem,
     AttributedSale,
     ImpactRepository,
+    ShownAndClicked,
 )
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
@@ -52,6 +53,17 @@ _SALE_COLUMNS: Final = (
     Definition("touched", "time", "the time of the touchpoint"),
     *(GROUPS[name] for name in ("widget", "source", "position")),
 )
+
+
+def looks_by_item(
+    database: Database, store: Store, period: ReportQuery
+) -> dict[str, ShownAndClicked]:
+    """Return how often products were shown and clicked in looks, by their ids.
+
+    The product of the page that shows a look does not count.
+    """
+    with database.reading() as connection:
+        return ImpactRepository(connection, store.store_id).looks(period)
 
 
 def items_report(database: Database, store: Store, period: ReportQuery) -> Report:

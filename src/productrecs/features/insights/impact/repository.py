@@ -14,6 +14,7 @@ from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
     items,
+    look_days,
     outcome_days,
     outcomes,
     purchase_lines,
@@ -39,6 +40,13 @@ Key = tuple[Any, ...]
 
 class ShopperReach(NamedTuple):
     """How many different shoppers were shown something, and how many clicked."""
+
+    shown: int
+    clicked: int
+
+
+class ShownAndClicked(NamedTuple):
+    """How often a product was shown, and how often it was clicked."""
 
     shown: int
     clicked: int
@@ -174,6 +182,27 @@ class ImpactRepository:
             .group_by(outcome_days.c.currency)
         )
         return [_whole(row) for row in self._connection.execute(query)]
+
+    def looks(self, period: ReportQuery) -> dict[str, ShownAndClicked]:
+        """Return how often products were shown and clicked in looks, by their ids."""
+        columns = look_days.c
+        query = (
+            sa.select(
+                items.c.item_id, sa.func.sum(columns.shown), sa.func.sum(columns.clicked)
+            )
+            .join(
+                items,
+                sa.and_(
+                    items.c.store_id == columns.store_id, items.c.number == columns.item
+                ),
+            )
+            .where(columns.store_id == self._store_id, *_within(look_days, period))
+            .group_by(items.c.item_id)
+        )
+        return {
+            str(item_id): ShownAndClicked(int(shown), int(clicked))
+            for item_id, shown, clicked in self._connection.execute(query)
+        }
 
     def items(self, period: ReportQuery) -> list[AttributedItem]:
         """Return the products with most credited revenue in the store's own currency."""

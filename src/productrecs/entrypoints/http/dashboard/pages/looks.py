@@ -14,6 +14,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.reports import make_report
+from productrecs.features.insights.impact.attributed_sales import looks_by_item
 from productrecs.features.looks.look import Look, LookContent, LookError, LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.repository import CatalogRepository
@@ -40,8 +41,10 @@ _MOST_ITEMS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LookSales:
-    """Carts and sales of products after they were seen or clicked in a look."""
+    """What products did in looks, and their carts and sales after that."""
 
+    clicks: int = 0
+    shown: int = 0
     carts: int = 0
     sales: int = 0
     revenue: float = 0.0
@@ -81,20 +84,26 @@ def titles_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, str]:
 
 
 def sales_by_item(visit: Visit) -> dict[str, LookSales]:
-    """Return what each product sold after a look in the last 30 days, as reports count."""
+    """Return what each product did in looks in the last 30 days, as reports count it."""
     asked = report_query(visit.now_ms, visit.store.settings.zone, limit=_MOST_ITEMS)
     asked = replace(asked, where=(("widget", "look"),))
     made = make_report(visit.services, visit.store, "credited-items", asked)
     at = {column.name: place for place, column in enumerate(made.columns)}
-    return {
-        str(row[at["item_id"]]): LookSales(
+    seen = looks_by_item(visit.database, visit.store, asked)
+    found = {
+        item_id: LookSales(clicks=one.clicked, shown=one.shown)
+        for item_id, one in seen.items()
+    }
+    for row in made.rows:
+        item_id = str(row[at["item_id"]])
+        found[item_id] = replace(
+            found.get(item_id, LookSales()),
             carts=int(row[at["carts"]] or 0),
             sales=int(row[at["sales"]] or 0),
             revenue=float(row[at["revenue"]] or 0),
             clicked=float(row[at["revenue_clicked"]] or 0),
         )
-        for row in made.rows
-    }
+    return found
 
 
 def show_looks(visit: Visit) -> Reply:
@@ -170,6 +179,8 @@ def _row(
         state=state,
         tone=tone,
         sold=LookSales(
+            clicks=sum(one.clicks for one in sold),
+            shown=sum(one.shown for one in sold),
             carts=sum(one.carts for one in sold),
             sales=sum(one.sales for one in sold),
             revenue=sum(one.revenue for one in sold),
