@@ -32,7 +32,13 @@ class Alert:
 
 def find_alerts(visit: Visit) -> list[Alert]:
     """Return the store's alerts, the worst first; empty when all is well."""
-    found = [*_plan(visit), *_keys(visit), *_jobs(visit), *_issues(visit), *_stock(visit)]
+    found = [
+        *_plan(visit),
+        *key_alerts(visit),
+        *_jobs(visit),
+        *_issues(visit),
+        *_stock(visit),
+    ]
     return sorted(found, key=lambda one: ("bad", "warn", "note").index(one.level))
 
 
@@ -62,7 +68,8 @@ def _plan(visit: Visit) -> Iterator[Alert]:
         yield Alert("warn", text, "See plan", path)
 
 
-def _keys(visit: Visit) -> Iterator[Alert]:
+def key_alerts(visit: Visit) -> Iterator[Alert]:
+    """Yield a leaked secret key, and pages of unknown origins."""
     store = visit.store
     with visit.database.reading() as connection:
         seen = KeyMisuseRepository(connection, store.store_id).all()

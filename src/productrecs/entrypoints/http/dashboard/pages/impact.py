@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import MAX_ROWS, Report, ReportValue
+from productrecs.entrypoints.http.dashboard.alerts import key_alerts
 from productrecs.entrypoints.http.dashboard.charts import SplitBar, split_bars
 from productrecs.entrypoints.http.dashboard.list_reasons import ENGINE_NAMES
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
@@ -99,6 +100,7 @@ def show_impact(visit: Visit) -> Reply:
         test_figures=figures_of(test),
         comparisons=[_compared(visit, row) for row in rows_of(test)],
         issues=find_data_issues(visit.database, store, visit.now_ms),
+        keys=list(key_alerts(visit)),
         is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
     )
 
