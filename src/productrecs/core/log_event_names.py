@@ -71,6 +71,8 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "upload imported": "An uploaded file was imported.",
         "stale uploads deleted": "Files of unfinished uploads were deleted.",
         "shopper erased": "A shopper's records were erased.",
+        "mail not sent": "The mail server refused an e-mail or was not reached.",
+        "reset link not sent": "A link to a new password could not be made or mailed.",
         "plan ending": "A store's plan ends soon.",
         "plan ended": "A store's plan has ended; its pages get nothing.",
         # models and indexes
