@@ -14,7 +14,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
-"""A model as it is kept: named plain arrays, memory-mapped or not."""
+"""A stored model: named plain arrays, memory-mapped or not."""
 
 
 class Ranked(NamedTuple):
@@ -50,7 +50,7 @@ def check_item_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> Non
     """Let pass item numbers in 0..n_items-1.
 
     Raises:
-        ValueError: when one lies outside.
+        ValueError: when one is outside.
     """
     if len(items) and not 0 <= int(items.min()) <= int(items.max()) < n_items:
         message = f"item numbers must lie in 0..{n_items - 1}"

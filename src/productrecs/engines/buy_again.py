@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Ints, Items
 
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
-HABIT_SHARE: Final = 0.2  # of what stands in somebody's baskets, that stood there before
+HABIT_SHARE: Final = 0.2  # share of repeated items in a shopper's baskets
 FADING: Final = 0.9  # from one basket to the one before it
 _HEAD: Final = 20.0  # places of what trends that are as good as the first
 

@@ -56,7 +56,7 @@ class SearchInteractions(NamedTuple):
 class QueryBoosts(NamedTuple):
     """Lifts by query, parallel arrays [m], the strongest of a query first.
 
-    A lift lies in (0, 1): the query's product is that much of all that was chosen.
+    A lift is in (0, 1): the product's share of the query's choices.
     """
 
     queries: Ints
@@ -69,7 +69,7 @@ def fit_click_boosts(
 ) -> QueryBoosts:
     """Return which products a query's choices lift, and how far; deterministic.
 
-    Only the queries with the most choices are kept, and of each its strongest products.
+    Only the most frequent queries are stored, with the strongest products of each.
 
     Source: requirements/algorithms.md 5.1, learned boosts.
     """
@@ -123,10 +123,10 @@ def _query_boosts(
     shoppers = np.bincount(groups)
     totals = np.bincount(queries, weights=sums)
     lifts = sums / (totals[queries] + options.prior)
-    kept = (shoppers >= options.least_shoppers) & (lifts > 0)
+    keep = (shoppers >= options.least_shoppers) & (lifts > 0)
     best = np.argsort(-totals, kind="stable")[: options.most_queries]
-    kept &= np.isin(queries, best)
-    queries, items, lifts = queries[kept], items[kept], lifts[kept]
+    keep &= np.isin(queries, best)
+    queries, items, lifts = queries[keep], items[keep], lifts[keep]
     order = np.lexsort((items, -lifts, queries))
     queries, items, lifts = queries[order], items[order], lifts[order]
     places = np.arange(len(queries)) - np.searchsorted(queries, queries, side="left")
@@ -158,7 +158,7 @@ class ClickBoostModel:
 
     @classmethod
     def empty(cls) -> Self:
-        """Return the model that nobody has taught."""
+        """Return an untrained model."""
         none = np.zeros(0, np.int64)
         return cls(np.zeros(0, np.uint8), none, np.zeros(1, np.int64), *_nothing()[1:])
 

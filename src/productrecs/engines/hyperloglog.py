@@ -21,7 +21,7 @@ NOBODY: Final = b""
 
 _PARTS: Final = 4_096
 _BITS: Final = 20  # of a code, beside the twelve that name its part
-_MOST_TOLD: Final = _PARTS // 4  # then the codes are as large as the parts
+_MAX_EXACT: Final = _PARTS // 4  # then the codes are as large as the parts
 _BIAS: Final = 0.7213 / (1 + 1.079 / _PARTS)
 _FEW: Final = 2.5 * _PARTS
 
@@ -34,13 +34,13 @@ def sketch(codes: npt.NDArray[np.int64]) -> bytes:
 
 def merge(crowds: Iterable[bytes]) -> bytes:
     """Return the crowd of all that are in any of these."""
-    told, counted = [], []
+    arrays, counted = [], []
     for crowd in crowds:
         if len(crowd) == _PARTS + 1:
             counted.append(np.frombuffer(crowd, np.uint8, _PARTS))
         elif crowd:
-            told.append(np.frombuffer(crowd, "<u4"))
-    codes = np.concatenate(told) if told else np.zeros(0, np.uint32)
+            arrays.append(np.frombuffer(crowd, "<u4"))
+    codes = np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
     if not counted:
         return _packed(codes)
     parts: Parts = np.maximum.reduce([*counted, _parts(codes)])
@@ -56,13 +56,13 @@ def cardinality(crowd: bytes) -> int:
     estimate = _BIAS * _PARTS**2 / float((2.0 ** -parts.astype(np.float64)).sum())
     if estimate <= _FEW and empty:
         estimate = _PARTS * float(np.log(_PARTS / empty))
-    return max(round(estimate), _MOST_TOLD + 1)
+    return max(round(estimate), _MAX_EXACT + 1)
 
 
 def intersection_cardinality(one: bytes, other: bytes) -> int:
     """Return how many shoppers are in both crowds: never more than in either of them.
 
-    Whoever is in both is counted in each and once in the two together; a crowd of two is
+    A person in both is counted in each and once in their union; a crowd of two is
     never smaller than one of them, also where their numbers are told about.
     """
     sizes = cardinality(one), cardinality(other)
@@ -73,10 +73,10 @@ def _packed(codes: Codes) -> bytes:
     if len(codes) > _PARTS:
         # So many that finding the different ones takes long; mostly there is no need to.
         parts = _parts(codes)
-        if np.count_nonzero(parts) > _MOST_TOLD:
+        if np.count_nonzero(parts) > _MAX_EXACT:
             return parts.tobytes() + b"\1"
     different = np.unique(codes)
-    if len(different) <= _MOST_TOLD:
+    if len(different) <= _MAX_EXACT:
         return different.astype("<u4").tobytes()
     return _parts(different).tobytes() + b"\1"  # a length that codes never have
 

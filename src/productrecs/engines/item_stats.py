@@ -23,7 +23,7 @@ _UNKNOWN_PLACE: Final = 3
 _STRENGTH: Final = 20.0  # of what is believed before an item was shown, in impressions
 _FIRST_CLICKS, _FIRST_LOOKS = 1.0, 50.0  # of a store that has shown nothing yet
 _BOLDNESS: Final = 3.0
-_KEPT: Final = ("shown", "examined", "clicks")
+_STORED_FIELDS: Final = ("shown", "examined", "clicks")
 
 
 def _no_counts() -> Ints:
@@ -52,11 +52,11 @@ class ItemStats:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         """Return the trials of named arrays; of a model that has none, none."""
-        return cls(**{name: arrays[name] for name in _KEPT if name in arrays})
+        return cls(**{name: arrays[name] for name in _STORED_FIELDS if name in arrays})
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return its arrays by name."""
-        return {name: getattr(self, name) for name in _KEPT}
+        return {name: getattr(self, name) for name in _STORED_FIELDS}
 
     def grown(self, n_items: int) -> ItemStats:
         """Return the same for `n_items` items at least."""
@@ -80,7 +80,7 @@ class ItemStats:
 
     def _grown(self, n_items: int) -> list[Ints]:
         more = max(n_items - len(self.shown), 0)
-        return [np.pad(getattr(self, name), (0, more)) for name in _KEPT]
+        return [np.pad(getattr(self, name), (0, more)) for name in _STORED_FIELDS]
 
     def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
         """Return which items were shown fewer than a hundred times."""

@@ -22,7 +22,7 @@ def readonly_array(kind: Any) -> Any:
 def jit_compiled(signature: Any) -> Callable[[F], F]:
     """Return a decorator that compiles for `signature`, and keeps the result.
 
-    It is kept beside the source, in NUMBA_CACHE_DIR, or in the user's cache folder; where
+    The cache is beside the source, in NUMBA_CACHE_DIR, or in the user's cache folder; where
     none can be written, every process compiles anew. A cache that another version of the
     program wrote, and that cannot be read, is discarded.
     """
@@ -42,7 +42,7 @@ def jit_compiled(signature: Any) -> Callable[[F], F]:
 
 
 def without_type_dispatch(function: F) -> F:
-    """Return a compiled function that is not asked for the types of what it is given.
+    """Return a compiled function that is called without argument type checks.
 
     For the one call of each answer: finding out the types of tuples of arrays takes twice
     as long as taking the arrays out of them. Whoever calls it gives exactly what its

@@ -131,8 +131,8 @@ class ApswCursor:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> Self:
         """Run one statement."""
         self.description, self.rowcount = None, -1
-        # Only meanwhile: else the two cursors hold each other, and a result that nobody
-        # reads to its end holds its connection at an old state until a collection comes.
+        # Only here: else the cursors form a reference cycle, and a partly read result keeps
+        # its connection at an old state until the next garbage collection.
         self._cursor.exec_trace = self._remember_columns
         try:
             self._cursor.execute(sql, tuple(parameters))

@@ -53,9 +53,9 @@ class Database:
     def transaction(self, *, synced: bool = True) -> Iterator[sa.Connection]:
         """Give a connection that writes; commit (durably) at the end, or undo it all.
 
-        Without `synced` nobody waits for the disk: a power cut may undo the transaction,
-        though never while a later one stays, and whatever is synced later syncs it too.
-        For steps that are acknowledged to nobody and taken again when they are missing.
+        Without `synced` the commit does not wait for the disk: a power cut may undo it, but
+        only with every later one, and the next synced commit makes it durable too. For
+        steps that are not acknowledged to a client, and repeated when they are lost.
 
         Raises:
             StorageError: one of its kinds, when the database could not do it; then
@@ -70,7 +70,7 @@ class Database:
 
     @property
     def syncs_after_commit(self) -> bool:
-        """Whether `flush` makes durable what was committed without `synced`."""
+        """Whether `flush` makes commits without `synced` durable."""
         return self.dialect.syncs_after_commit
 
     def flush(self) -> None:
@@ -87,9 +87,9 @@ class Database:
         self._engine.dispose()  # connections learn of it when they are opened
 
     def overwrite_deleted(self) -> bool:
-        """Leave nothing of deleted rows in the database's files; return whether it could.
+        """Overwrite deleted rows in the database's files; return whether that was possible.
 
-        It cannot while somebody reads an older state; ask again. On PostgreSQL that is
+        It is impossible while a reader uses an older state; retry. On PostgreSQL that is
         the server's own work, which its VACUUM does.
 
         Raises:
@@ -122,7 +122,7 @@ class Database:
         self.outcomes.wrote(before)
 
     def find_damage(self) -> DatabaseProblem | None:
-        """Return what is damaged of the stored data, if anything is; reads all of it.
+        """Return the damage in the stored data, if any; reads all of it.
 
         Raises:
             StorageError: one of its kinds, when it could not be looked at.
@@ -169,7 +169,7 @@ class Database:
         try:
             yield
         except sa.exc.IntegrityError:
-            raise  # a broken rule, not a broken disk: whoever wrote it knows which
+            raise  # a violated constraint, not a storage failure: the caller handles it
         except sa.exc.TimeoutError as error:
             message = "all connections to the database are in use; retry"
             busy = StorageBusyError(message)

@@ -75,7 +75,7 @@ class Dialect(Protocol):
 
     @property
     def syncs_after_commit(self) -> bool:
-        """Whether what was committed unsynced can be synced afterwards, with `flush`."""
+        """Whether unsynced commits can be synced afterwards, with `flush`."""
 
     @property
     def driver_error(self) -> type[Exception]:
@@ -91,34 +91,34 @@ class Dialect(Protocol):
         """Return once everything that was committed is on the disk."""
 
     def checkpoint_in_background(self) -> None:
-        """Let no commit wait for what the database tidies up after many of them."""
+        """Run checkpoints in the background: no commit waits for them."""
 
     def overwrite_deleted(self) -> bool:
-        """Leave nothing of deleted rows in files; return whether that could be done."""
+        """Overwrite deleted rows in files; return whether that was possible."""
 
     def close(self) -> None:
-        """Let go of what is open beside the connections."""
+        """Close open resources other than the connections."""
 
     def begin_read(self, connection: sa.Connection) -> None:
         """Start a transaction that only reads."""
 
     def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
-        """Open a bare connection for reads on a hot path; `failed` hears of failures."""
+        """Open a raw connection for reads on a hot path; `failed` is called at failures."""
 
     def lock_migrations(self, connection: sa.Connection) -> None:
-        """Let one process at a time migrate."""
+        """Lock migrations: one process at a time."""
 
     def after_migration(self, connection: sa.Connection) -> None:
-        """Tell the database what it should know of a changed schema."""
+        """Update the database's statistics for a changed schema."""
 
     def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
-        """Return what is damaged of the stored data, if anything is; reads all of it."""
+        """Return the damage in the stored data, if any; reads all of it."""
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:
         """Return what else is wrong with its files."""
 
     def translate(self, error: BaseException | None) -> StorageError | None:
-        """Return our error for a driver's, or None where it is not about the storage."""
+        """Return our error for a driver's, or None when it is not a storage error."""
 
 
 def upsert(
@@ -224,7 +224,7 @@ class SqliteDialect:
         return True
 
     def close(self) -> None:
-        """Let go of the write-ahead log."""
+        """Close the write-ahead log."""
         if self._checkpointing is not None:
             self._checkpointing.close()
         self._log_file.close()
@@ -244,7 +244,7 @@ class SqliteDialect:
         """The write transaction is the lock."""
 
     def after_migration(self, connection: sa.Connection) -> None:
-        """Tell it which indexes find much and which find little."""
+        """Set the query planner's index statistics."""
         sqlite_statistics.set_planner_statistics(connection)
 
     def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:

@@ -30,8 +30,8 @@ _OURS: Final = (
 def make_private(folder: Path) -> None:
     """Make the data folder, and restrict its files to their owner.
 
-    All of it is gone through only when the folder or its database is open to others. What
-    belongs to somebody else, or lies on a read-only disk, stays as it is: `doctor` says so.
+    Files are checked one by one only when the folder or its database is open to others.
+    Files of other owners or on a read-only disk are not changed: `doctor` reports them.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_readable_by_others(folder) and not is_readable_by_others(folder / _DATABASE):

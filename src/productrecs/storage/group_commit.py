@@ -118,7 +118,7 @@ class _Flusher:
         except StorageBrokenError as error:
             self._on_broken(error)
             answers = [(one, None, why or error) for one, _, why in answers]
-        _tell(answers)
+        _deliver(answers)
 
 
 class GroupCommit:
@@ -162,8 +162,8 @@ class GroupCommit:
 
         Payloads with the same `many` and `key` may be written together, in the order of
         submission; one that is `alone` gets a transaction of its own. What `claim` holds
-        for the payload is held until the write is answered, also when nobody waits for it
-        any more.
+        for the payload is held until the write is answered, even if the caller has stopped
+        waiting.
 
         Raises:
             QueueFullError: when too many writes wait; nothing was taken.
@@ -182,7 +182,7 @@ class GroupCommit:
         alone: bool = False,
         claim: Claim | None = None,
     ) -> None:
-        """Take a write as `submit` does, and tell `answer` in the running loop.
+        """Take a write as `submit` does, and call `answer` in the running loop.
 
         Raises:
             QueueFullError: when too many writes wait; nothing was taken.
@@ -252,14 +252,14 @@ class GroupCommit:
                     keys = {one.key for one, _, why in answers if why is error}
                     answers += [(one, None, error) for one in self._behind(keys, groups)]
             if self._flusher is None:
-                _tell(answers)
+                _deliver(answers)
             else:
                 self._flusher.tell_once_flushed(answers)
 
     def _behind(self, keys: set[Hashable], groups: list[list[_Pending]]) -> list[_Pending]:
         """Return what waits for the same lock as writes of `keys` did, and drop it.
 
-        It has waited as long as those that were just refused: nobody waits twice.
+        They have waited as long as the refused writes, and are refused with them.
         """
         everything = self._database.has_one_writer
 
@@ -313,7 +313,7 @@ class GroupCommit:
         return answers
 
 
-def _tell(answers: Iterable[_Answer]) -> None:
+def _deliver(answers: Iterable[_Answer]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
     for answer in answers:
         by_loop.setdefault(answer[0].loop, []).append(answer)

@@ -127,12 +127,12 @@ class IndexFolder:
         return any(before.get(name, look) != look for name, look in self._looks.items())
 
     def note_damage(self, generation: str) -> None:
-        """Ask for a new index in place of `generation`; whoever writes looks for it."""
+        """Mark `generation` as damaged; the writer then builds a new index."""
         with contextlib.suppress(OSError):
             (self.folder / _DAMAGED).write_text(generation, "utf-8")
 
     def is_damaged(self, generation: str) -> bool:
-        """Return whether somebody found `generation` damaged."""
+        """Return whether `generation` is marked as damaged."""
         try:
             return (self.folder / _DAMAGED).read_text("utf-8") == generation
         except OSError:
@@ -207,7 +207,7 @@ def _segments(folder: Path) -> frozenset[str] | None:
 
 
 def segment_names(note: bytes) -> frozenset[str] | None:
-    """Return the names of the segments that a note tells of; None where it is none.
+    """Return the names of the segments in a note; None when it is invalid.
 
     Source: tantivy's `meta.json`, whose ids name a segment's files without their dashes.
     """
@@ -221,7 +221,7 @@ def segment_names(note: bytes) -> frozenset[str] | None:
 
 
 def _is_needed(path: Path) -> bool:
-    """Return whether the library still counts on a file; asked after it was looked for.
+    """Return whether the index still needs a file; called after it was not found.
 
     What was deleted of a segment is noted in another file each time.
     """

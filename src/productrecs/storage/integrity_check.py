@@ -32,14 +32,14 @@ class DamageFile:
         self._path = folder / _NAME
 
     def read(self) -> str | None:
-        """Return what is damaged; None when nothing is known to be."""
+        """Return the known damage, or None."""
         try:
             return self._path.read_text("utf-8", "replace")
         except OSError:
             return None
 
     def write(self, message: str | None) -> None:
-        """Store what is damaged; None removes an earlier report.
+        """Store the damage; None removes an earlier report.
 
         Raises:
             OSError: when the disk takes no writes.

@@ -130,14 +130,14 @@ class JobQueue:
             run_at=now if wanted.run_at is None else wanted.run_at,
             created_at=now,
         )
-        asked = row.excluded.run_at
-        sooner = sa.and_(jobs.c.attempts == 0, asked < jobs.c.run_at)
+        requested = row.excluded.run_at
+        sooner = sa.and_(jobs.c.attempts == 0, requested < jobs.c.run_at)
         query = row.on_conflict_do_update(
             index_elements=[jobs.c.store_id, jobs.c.key],
             index_where=sa.text("state = 'queued'"),
             set_={
                 "payload": row.excluded.payload,
-                "run_at": sa.case((sooner, asked), else_=jobs.c.run_at),
+                "run_at": sa.case((sooner, requested), else_=jobs.c.run_at),
             },
         )
         return str(transaction.execute(query.returning(jobs.c.job_id)).scalar_one())
@@ -222,7 +222,7 @@ class JobQueue:
         return True  # still ours until the lease ends; then it is taken over
 
     def clean(self) -> int:
-        """Delete what is done for a day, or dead for a month; return how many rows."""
+        """Delete jobs done for a day or dead for a month; return how many."""
         now = self._clock()
         retention = {JobState.DONE: DONE_RETENTION_MS, JobState.DEAD: DEAD_RETENTION_MS}
         return sum(

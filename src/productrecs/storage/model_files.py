@@ -111,7 +111,7 @@ def remove_other_models(
 def remove_older_models(folder: Path, model_id: str) -> None:
     """Delete the models below `folder` that are older than one of it, at once.
 
-    For what must not be kept. Whoever was about to let one serve finds the newer one.
+    For erased data. A process that was about to serve one finds the newer one.
     """
     if not folder.is_dir():
         return
@@ -151,8 +151,8 @@ def _sync_folder(path: Path) -> None:
 def _digest(path: Path) -> str:
     """Return a file's SHA-256, read in one piece.
 
-    A thread that reads block by block asks for the interpreter after each, and whoever
-    answers requests beside it waits so often.
+    A thread that reads block by block takes the GIL after each block, and delays the
+    requests in other threads each time.
     """
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:  # nothing cannot be mapped

@@ -45,7 +45,7 @@ class IndexCopy:
         self._links: Path | None = None
 
     def follow(self, seal: IndexManifest) -> Path:
-        """Bring what is new of an index, checked; return the folder to read it from.
+        """Copy the new files of an index, checked; return the folder to read it from.
 
         Raises:
             DamagedIndexError: when a file is not what was written, or missing.
@@ -78,8 +78,8 @@ class IndexCopy:
 
     def keep_only(self, path: Path) -> None:
         """Remove every copy but the one at `path`."""
-        for kept in (self._own, self._links):
-            for one in kept.glob("index-*") if kept is not None else ():
+        for parent in (self._own, self._links):
+            for one in parent.glob("index-*") if parent is not None else ():
                 if one != path:
                     shutil.rmtree(one, ignore_errors=True)
 
@@ -106,7 +106,7 @@ class IndexCopy:
 
 
 def _bring(source: Path, target: Path, seal: IndexManifest) -> None:
-    """Copy what the notes in `source` name and `target` lacks, and the notes last.
+    """Copy the files that the notes in `source` name and `target` lacks; the notes last.
 
     Raises:
         FileNotFoundError: when what they name is gone.

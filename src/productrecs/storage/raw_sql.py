@@ -19,18 +19,18 @@ from productrecs.core.ids import StoreId
 from productrecs.storage import apsw_dbapi
 
 ROWS_PLACEHOLDER: Final = "{given}"
-"""Stands in a text for rows that come as one parameter, a list: `FROM {given}`, and then
+"""Placeholder in SQL for rows that come as one parameter, a list: `FROM {given}`, and then
 `given.value ->> 0` for their first column."""
 
 LOOKUP_PLACEHOLDER: Final = "{found}"
-"""Stands before a table, `found`, that is looked into for each given row: `CROSS JOIN
+"""Placeholder before a table, `found`, that is joined to each given row: `CROSS JOIN
 {found} lines AS found WHERE found.store_id = ? AND found.a = given.value ->> 0 {each}`."""
 
 FIELD_PLACEHOLDER: Final = "{each}"
-"""Stands after the conditions of such a table."""
+"""Placeholder after the conditions of such a table."""
 
 RAW_CONNECTION_KEY: Final = "productrecs.bare"
-"""Under which name a pooled connection keeps its `RawConnection`."""
+"""The key of the `RawConnection` in a pooled connection's info."""
 
 Row = tuple[Any, ...]
 _TOGETHER: Final = 1_000

@@ -43,8 +43,8 @@ class StorageHealth:
     def failed_write(self) -> StorageError | None:
         """Why writes fail; None when the last one that was tried went well.
 
-        A write that nobody confirmed counts for minutes, or until another is confirmed: a
-        probe of this process does not go through the process that writes.
+        An unconfirmed write counts for minutes, or until another is confirmed: a probe of
+        this process does not go through the writer process.
         """
         if self._write is not None:
             return self._write
@@ -81,7 +81,7 @@ class StorageHealth:
         _log.info("writes confirmed again")
 
     def wrote(self, failures_before: int) -> None:
-        """Note a write that went well; what failed after `failures_before` stands."""
+        """Note a successful write; it does not clear failures after `failures_before`."""
         with self._lock:
             is_over = self._write is not None and self._failures == failures_before
             if is_over:
@@ -92,7 +92,7 @@ class StorageHealth:
     def read_failed(self, error: StorageError) -> None:
         """Note that something could not be read.
 
-        A database that is away or busy is found out by whoever reads it all the time.
+        Only damage counts here: other readers detect an unavailable or busy database.
         """
         self._note_damage(error)
 

@@ -53,12 +53,12 @@ def remove_locked_folder(folder: Path, handle: int) -> None:
 
 
 def remove_abandoned_folders(parent: Path, names: str = "*") -> None:
-    """Remove the folders whose process is no more."""
+    """Remove the folders whose process has ended."""
     for folder in parent.glob(names):
         try:
             handle = os.open(folder / _HELD, os.O_RDWR)
         except OSError:
-            continue  # being made, or somebody else's
+            continue  # being created, or not a temp folder of ours
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

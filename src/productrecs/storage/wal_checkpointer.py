@@ -2,8 +2,8 @@
 
 By default the commit that finds the log too long copies all of it and syncs twice, while
 every write of that commit waits: a tenth of a second, every few thousand events. Here a
-thread copies it in the background, and the log starts again from its beginning when nobody
-reads in it. If the thread cannot keep up, a commit copies it after all (`INLINE_PAGES`).
+thread copies it in the background, and the log starts again from its beginning when it has
+no reader. If the thread cannot keep up, a commit copies it after all (`INLINE_PAGES`).
 """
 
 import contextlib
@@ -46,7 +46,7 @@ class WalCheckpointer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop after the copy in hand."""
+        """Stop after the current copy."""
         self._stopping.set()
         self._thread.join(timeout=30)
 
@@ -80,6 +80,6 @@ def _look(connection: apsw.Connection) -> None:
         if pages - copied < _FEW:
             break
     if pages >= _LONG and pages - copied < _FEW:
-        # The log begins anew by itself when nobody writes for a moment. Where they never
-        # cease, they have to wait now, for these few pages.
+        # The log restarts by itself in a short pause of writes. Without a pause, writers
+        # have to wait here, for these few pages.
         connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_RESTART)

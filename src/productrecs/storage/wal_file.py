@@ -24,8 +24,8 @@ class WalFile:
     def sync(self) -> None:
         """Return once all that was written to the log is on the disk.
 
-        A log that is not there has nothing to keep: whoever removes it copies it to the
-        database before, and syncs that.
+        A missing log needs no sync: before it is removed, its content is copied to the
+        database and synced there.
 
         Raises:
             StorageBrokenError: when the disk failed.
@@ -40,7 +40,7 @@ class WalFile:
                 raise StorageBrokenError(message) from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._forget()
 

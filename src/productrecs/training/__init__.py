@@ -1,4 +1,4 @@
-"""Training: turns records into models, and tells which model serves.
+"""Training: turns records into models, and decides which model serves.
 
 Never answers shoppers; features read the models that are trained here.
 """

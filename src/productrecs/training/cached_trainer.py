@@ -20,10 +20,10 @@ _LONGEST_CALM_SECONDS: Final = 5.0
 class Trainer:
     """Trains stores one after another; keeps the inputs of recently trained ones."""
 
-    def __init__(self, workshop: TrainingDeps, facts_kept: int = MAX_CACHED_FACTS) -> None:
-        """Keep up to `facts_kept` events and lines in memory (about 30 bytes each)."""
+    def __init__(self, workshop: TrainingDeps, max_facts: int = MAX_CACHED_FACTS) -> None:
+        """Keep up to `max_facts` events and lines in memory (about 30 bytes each)."""
         self._workshop = workshop
-        self._facts_kept = facts_kept
+        self._max_facts = max_facts
         self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
         self._rest_until: dict[StoreId, float] = {}
         self._took: dict[StoreId, float] = {}  # seconds of a processor, last time
@@ -53,7 +53,7 @@ class Trainer:
         return time.monotonic() < self._rest_until.get(store_id, 0.0)
 
     def _forget(self) -> None:
-        while len(self._inputs) > 1 and self._size() > self._facts_kept:
+        while len(self._inputs) > 1 and self._size() > self._max_facts:
             forgotten, _ = self._inputs.popitem(last=False)
             self._took.pop(forgotten, None)  # next time it reads all from the beginning
 

@@ -37,16 +37,16 @@ class CatalogInputs:
                 self._families.get(number, 0),
                 self._sizes.get(number, 0),
             )
-            told = _UNKNOWN
+            current = _UNKNOWN
             if present:
                 key = variant_key(title)
                 code = visitor_hash(key) if key else 0
-                told = self._set_of(categories), code, size_in_title(title)
-            if told != known:  # most changes are of prices and stock
+                current = self._set_of(categories), code, size_in_title(title)
+            if current != known:  # most changes are of prices and stock
                 self._made = None
-                _keep(self._categories, number, told[0])
-                _keep(self._families, number, told[1])
-                _keep(self._sizes, number, told[2])
+                _keep(self._categories, number, current[0])
+                _keep(self._families, number, current[1])
+                _keep(self._sizes, number, current[2])
         self.seq = seq
 
     @property
@@ -102,9 +102,9 @@ class CatalogInputs:
         return found
 
 
-def _keep(told: dict[int, T], number: int, value: T) -> None:
-    """Keep an item's value, unless it is empty: most items have none of many things."""
+def _keep(values: dict[int, T], number: int, value: T) -> None:
+    """Store an item's value; an empty one is removed, to save memory."""
     if value:
-        told[number] = value
+        values[number] = value
     else:
-        told.pop(number, None)
+        values.pop(number, None)

@@ -76,6 +76,6 @@ TRAINING_CHOICES: Final = (
     "browse",
     "both",
     *(name for name in TRAINED if name not in ("buy", "browse", "trending")),
-)  # `both`, from when there were two, stands for all
+)  # `both` means all; the name dates from two engines
 EVALUATED: Final = tuple(sorted(one.name for one in ENGINES if one.is_evaluated))
 OWN_MODELS: Final = tuple((one.name, one.model) for one in ENGINES if one.model is not None)

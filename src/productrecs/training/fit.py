@@ -78,9 +78,9 @@ def train_store(
 ) -> TrainedModel:
     """Train `store` on its whole log; return the model that then serves.
 
-    `inputs` is read on and kept by the caller, so that the next training reads only what
-    came since; a fresh one gives the same model. `progress` is told a share of 1. For
-    `calm_seconds` it takes only what time nobody else wants (`core/idle_priority.py`).
+    The caller passes the same `inputs` again, so that the next training reads only new
+    facts; fresh ones give the same model. `progress` is called with shares of 1. For
+    `calm_seconds` it runs at idle priority (`core/idle_priority.py`).
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -109,7 +109,7 @@ def train_store(
         )
         with workshop.database.transaction() as transaction:
             TrainingRepository(transaction, store.store_id).serve(model)
-    remove_other_models(folder, _kept(head, model_id))
+    remove_other_models(folder, _models_to_keep(head, model_id))
     progress(1.0)
     return model
 
@@ -118,7 +118,7 @@ def train_store(
 def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[None]:
     """Leave no file of a store that is deleted while the block runs.
 
-    Whoever deletes it removes the folder too, maybe while a model is written into it.
+    The deletion removes the folder too, maybe while a model is written into it.
 
     Raises:
         StoreDeletedError: when it was.
@@ -182,13 +182,13 @@ def _own_models(
     """Return the arrays of engines that fit themselves, and their items' fingerprints."""
     if not OWN_MODELS:
         return {}, []
-    bought, done, kept = (
+    bought, done, in_order = (
         inputs.purchases,
         inputs.behaviour,
         is_in_order(inputs.purchases),
     )
     facts = Facts(
-        *(bought.baskets[kept], bought.items[kept], bought.times[kept]),
+        *(bought.baskets[in_order], bought.items[in_order], bought.times[in_order]),
         *(done.visitors, done.items, done.times),
         n_items,
         now_ms,
@@ -209,25 +209,25 @@ def _bought(
 
     Orders fade beside the newest purchase, not beside `now_ms`: nothing changes with time.
     """
-    bought, behaviour, kept = inputs.purchases, inputs.behaviour, inputs.kept
+    bought, behaviour, cache = inputs.purchases, inputs.behaviour, inputs.fit_cache
     kinds, products = inputs.catalog.kinds(n_items)
     past = bought.times[bought.times <= now_ms]
     newest_ms = int(past.max()) if len(past) else now_ms
-    learned = kept.of(
+    learned = cache.of(
         "copurchase",
         (bought, products),
         (n_items, newest_ms, options),
         lambda: fit_copurchase_model(bought, n_items, newest_ms, options, products),
     )
     carted = int((behaviour.kinds == EventKind.ADD_TO_CART).sum())  # carts never go
-    carts = kept.of(
+    carts = cache.of(
         "carts",
         (bought, kinds, products),
         (n_items, newest_ms, options, carted),
         lambda: fit_cart_model(inputs, n_items, newest_ms, options),
     )
     together = carts or learned.widest
-    complements = kept.of(
+    complements = cache.of(
         "complementary",
         (bought, kinds, products, together),
         n_items,
@@ -315,6 +315,6 @@ def _read_on(
     return head, constants
 
 
-def _kept(head: TrainingHead, model_id: str) -> set[str]:
+def _models_to_keep(head: TrainingHead, model_id: str) -> set[str]:
     # The model that served until now stays: a process may be about to map it.
     return {model_id} | ({head.model_id} if head.model_id else set())

@@ -1,4 +1,4 @@
-"""Fit cache: reuses what was learned while its inputs are unchanged."""
+"""Fit cache: reuses fitted models while their inputs are unchanged."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -36,8 +36,8 @@ class FitCache:
     ) -> T:
         """Return what `learn` gives, or gave when it last had these facts.
 
-        `facts` are compared as objects, so nobody may change them in place; `by` is what
-        else it depends on. Other facts take the place of the last ones.
+        `facts` are compared by identity, so they must not change in place; `by` is what
+        else it depends on. One result per name is cached.
         """
         last = self._made.get(name)
         if last is not None and _are_same(last[0], facts) and last[1] == by:

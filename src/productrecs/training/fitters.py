@@ -30,12 +30,12 @@ from productrecs.training.training_inputs import Behaviour, Purchases, TrainingI
 
 
 class BasketLines(NamedTuple):
-    """What lay in which basket: parallel arrays."""
+    """The lines of baskets, as parallel arrays."""
 
     baskets: Ints
     items: Items
     times: Ints
-    buyers: Ints  # 0: nobody known
+    buyers: Ints  # 0: unknown
 
 
 def fit_copurchase_model(
@@ -45,9 +45,9 @@ def fit_copurchase_model(
     options: CopurchaseOptions,
     products: VariantGroups | None = None,
 ) -> CopurchaseModels:
-    """Return what is bought together, learned from the orders that stand.
+    """Return the co-purchase models, fitted to the valid orders.
 
-    `products` as `CatalogInputs.kinds` tells them.
+    `products` as returned by `CatalogInputs.kinds`.
     """
     return _together(_ordered(bought), n_items, now_ms, options, products)
 
@@ -55,10 +55,10 @@ def fit_copurchase_model(
 def fit_cart_model(
     inputs: TrainingInputs, n_items: int, now_ms: int, options: CopurchaseOptions
 ) -> CopurchaseModel | None:
-    """Return what was bought together or lay in the cart beside what was bought.
+    """Return the co-purchase model of orders and carts.
 
-    None where that tells no more than orders do, or where nobody asks for it: what
-    completes a product is told by categories alone.
+    None when carts add nothing to the orders, or without categories: the complementary
+    engine alone uses it, and needs categories.
     """
     if not inputs.catalog.has_kinds:
         return None
@@ -72,7 +72,7 @@ def fit_cart_model(
 def fit_complement_model(
     together: CopurchaseModel, inputs: TrainingInputs, n_items: int
 ) -> ComplementModel:
-    """Return which kinds of product complete one another; nothing without categories."""
+    """Return which categories complement one another; an empty model without categories."""
     kinds, products = inputs.catalog.kinds(n_items)
     if not len(together.companions) or not inputs.catalog.has_kinds:
         return ComplementModel.empty()
@@ -87,10 +87,9 @@ def fit_complement_model(
 
 
 def with_carts(bought: Purchases, done: Behaviour) -> BasketLines | None:
-    """Return the orders, with what else lay in the cart in the visit that bought.
+    """Return the orders, with the other items in the cart of the same visit.
 
-    None where no cart tells more. Whoever put things into a cart and bought nothing in
-    that visit teaches nothing.
+    None when no cart adds an item. Carts of visits without a purchase are skipped.
     """
     carted = (done.kinds == EventKind.ADD_TO_CART) & (done.visitors != 0)
     lines, whose = _ordered(bought), bought.visitors[is_in_order(bought)]
@@ -149,7 +148,7 @@ def _together(
 def fit_session_index(
     done: Behaviour, n_items: int, options: SessionOptions
 ) -> SessionIndex:
-    """Return the index of everybody's visits."""
+    """Return the session index of all visitors."""
     return fit_sessions(
         sessionize(done.visitors, done.times),
         done.items,

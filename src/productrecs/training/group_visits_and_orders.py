@@ -21,7 +21,7 @@ DEEDS: Final[Mapping[int, InteractionType]] = MappingProxyType(
         int(EventKind.BUY): InteractionType.BOUGHT,
     }
 )
-"""What somebody did with an item, beside looking at it."""
+"""The interaction of each event kind, beside views."""
 MAX_GROUP_ITEMS: Final = (
     50  # distinct products of an order or a visit; beyond, it is no shopper's
 )
@@ -75,16 +75,14 @@ def group_visits(behaviour: Behaviour) -> ItemGroups:
 
 
 class VisitSteps(NamedTuple):
-    """Visits as they went: an item once for each time somebody came to it, and for what."""
+    """Steps of visits: an item once for each visit to it, with the interaction."""
 
     groups: ItemGroups
-    firsts: (
-        Ints  # parallel to the groups' items: for what somebody came, as `InteractionType`,
-    )
+    firsts: Ints  # parallel to the groups' items: why it was visited, as `InteractionType`,
     interactions: Ints  # and the most that was done before they went on
 
     def actions_in(self, group: int) -> tuple[list[int], list[int]]:
-        """Return for each step of a visit for what somebody came, and what they did."""
+        """Return each step of a visit, with why it was visited and the interactions."""
         begin, end = self.groups.offsets[group : group + 2].tolist()
         return self.firsts[begin:end].tolist(), self.interactions[begin:end].tolist()
 

@@ -29,7 +29,7 @@ _FOLLOWING: Final = 10  # things done after a sign that it may have led to
 
 @dataclass(slots=True)
 class Interactions:
-    """What was done with items, parallel arrays; whoever did it by their code."""
+    """Interactions with items, parallel arrays; visitors by their code."""
 
     visitors: Ints
     times: Ints

@@ -1,6 +1,6 @@
 """Item fingerprints: a number per item that changes when its lists may change.
 
-A list cache compares it to tell whether a new model can have changed a cached list. It
+A list cache compares it to detect whether a new model can have changed a cached list. It
 covers all that the engines know of the item itself: its visits and its purchases. What they
 know of other items (how rare a neighbour is, how new the store's newest visit is) moves
 every list a little, and no cached list is recomputed for that.

@@ -75,7 +75,7 @@ class TrainingProgress(NamedTuple):
 
 
 def training_progress(connection: sa.Connection) -> list[TrainingProgress]:
-    """Return where every store of the installation stands."""
+    """Return the training progress of every store."""
     serving = (models.c.store_id == store_heads.c.store_id) & (
         models.c.model_id == store_heads.c.model_id
     )

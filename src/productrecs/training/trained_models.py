@@ -35,16 +35,14 @@ class TrainedModels:
     ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
     complements: ComplementModel = field(default_factory=ComplementModel.empty)
     lent: CopurchaseModel | None = None  # and what variants lend, where there are any
-    carts: CopurchaseModel | None = None  # bought or carted together, where that tells more
+    carts: CopurchaseModel | None = None  # bought or carted together, if carts add pairs
     choices: ClickBoostModel = field(
         default_factory=ClickBoostModel.empty
     )  # after searches
     signs: ClickBoostModel = field(
         default_factory=ClickBoostModel.empty
     )  # after event.sign_key
-    trials: ItemStats = field(
-        default_factory=ItemStats
-    )  # how items fared where they were shown
+    trials: ItemStats = field(default_factory=ItemStats)  # impressions and clicks by item
     trees: TreeEnsemble = field(
         default_factory=TreeEnsemble.none
     )  # the order that clicks teach, if any

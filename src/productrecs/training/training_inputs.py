@@ -1,4 +1,4 @@
-"""Training inputs: a store's log as arrays, read on from where it was."""
+"""Training inputs: a store's log as arrays, read incrementally."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -52,7 +52,7 @@ class Purchases:
     totals: Floats = field(default_factory=lambda: np.zeros(0, np.float64))  # unknown: 0
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     standing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: nobody known
+    buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: unknown
     visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # as Behaviour's
 
 
@@ -80,13 +80,13 @@ class TrainingInputs:
         self.signs = IndicatorInputs()
         self.trials = ItemStats()
         self.catalog = CatalogInputs()
-        self.kept = FitCache()
+        self.fit_cache = FitCache()
 
     @property
     def size(self) -> int:
-        """How many events and purchase lines are held, or what takes as much memory."""
+        """The number of events and purchase lines held, caches counted by their memory."""
         held = len(self.behaviour.items) + len(self.purchases.items)
-        held += self.kept.size // _FACT_BYTES
+        held += self.fit_cache.size // _FACT_BYTES
         return held + self.searches.size + len(self.signs.times)
 
     def read_searches(self, repository: SearchEventRepository, up_to_seq: int) -> None:
@@ -94,7 +94,7 @@ class TrainingInputs:
         self.searches.read_on(repository, self.applied_seq, up_to_seq)
 
     def before(self, until_ms: int) -> "TrainingInputs":
-        """Return what shoppers did and bought before a moment; not what they searched.
+        """Return behaviour and purchases before a moment, without searches.
 
         The catalog is today's: it has no past.
         """
@@ -105,7 +105,7 @@ class TrainingInputs:
         return earlier
 
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
-        """Read what came after `applied_seq`; return how many facts that was."""
+        """Read the facts after `applied_seq`; return their number."""
         read, pages = 0, [self.behaviour]
         for page in repository.behaviour(self.applied_seq, up_to_seq):
             read += len(page)
@@ -128,7 +128,7 @@ class TrainingInputs:
         return read + len(changed)
 
     def _take_purchases(self, rows: list[tuple[Any, ...]]) -> None:
-        # A line that changed twice meanwhile was read once, as it stands now.
+        # A line that changed twice meanwhile is read once, in its last state.
         line_seqs, baskets, items, quantities, totals, times, voids, *whose = zip(
             *rows, strict=True
         )

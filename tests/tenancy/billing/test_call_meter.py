@@ -49,7 +49,7 @@ class Shelf:
                 self.rounds += 1
                 tally.line.prepare(self.rounds, calls)
                 self.calls[tally.month] = self.calls.get(tally.month, 0) + calls
-                tally.kept(meter.limit)
+                tally.confirm(meter.limit)
         meter.settle()
 
     def learn(self, meter: Meter) -> None:
@@ -124,7 +124,7 @@ def test_what_is_counted_while_it_is_kept_is_not_lost(shelf: Shelf) -> None:
     (tally,) = meter.tallies()
     tally.line.prepare(1, tally.unsaved)
     serve(meter, 2)  # while the database writes the three
-    tally.kept(meter.limit)
+    tally.confirm(meter.limit)
 
     assert (tally.unsaved, tally.used) == (2, 5)
     shelf.calls["2026-03"] = 3

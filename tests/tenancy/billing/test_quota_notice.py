@@ -42,7 +42,8 @@ def test_a_month_is_quiet_then_warned_of_then_used_up(
 
 def test_the_last_call_of_a_quota_is_answered_and_counts_in_what_is_told() -> None:
     asked = [
-        quota_notice(used, 10_000, is_active=True, asked=1) for used in range(7_998, 10_002)
+        quota_notice(used, 10_000, is_active=True, requested=1)
+        for used in range(7_998, 10_002)
     ]
 
     assert asked[:2] == [None, QuotaNotice(WARN, 8_000, 10_000)]
@@ -69,7 +70,7 @@ def test_without_a_limit_there_is_nothing_to_tell() -> None:
 
 
 def test_a_limit_of_nothing_is_used_up_from_the_start() -> None:
-    assert quota_notice(0, 0, is_active=True, asked=1) == QuotaNotice(OVER, 0, 0)
+    assert quota_notice(0, 0, is_active=True, requested=1) == QuotaNotice(OVER, 0, 0)
 
 
 def test_content_is_withheld_from_100_per_cent_on_and_from_the_suspended() -> None:

@@ -70,7 +70,7 @@ def test_what_a_killed_process_counted_is_found(
     line = counted(sheet, 10)
     if kept_before:
         line.prepare(1, kept_before)
-        line.keep()
+        line.confirm()
     sheet.close()
 
     (found,) = left_behind(data_folder)
@@ -85,7 +85,7 @@ def test_a_kill_in_the_middle_of_a_round_counts_nothing_twice(
     sheet = UsageFile.begin(data_folder)
     line = counted(sheet, 10)
     line.prepare(1, 2)
-    line.keep()
+    line.confirm()
     line.prepare(2, 5)  # and whether it is stored, only the database knows
     sheet.close()
 

@@ -98,22 +98,22 @@ def recent_sessions(
 
     How fresh each is, is read apart: memory is asked for many lines together.
     """
-    asked = len(question.items)
-    heads, ends = np.empty(asked, dtype=np.int64), np.empty(asked, dtype=np.int64)
-    newest = np.empty(asked, dtype=np.int64)  # the session at each head; -1 at the end
+    n_items = len(question.items)
+    heads, ends = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
+    newest = np.empty(n_items, dtype=np.int64)  # the session at each head; -1 at the end
     slot = -1
-    for place in range(asked):
+    for place in range(n_items):
         head = layout.posting_offsets[question.items[place]]
         ends[place] = layout.posting_offsets[question.items[place] + 1]
         newest[place] = layout.postings[head] if head < ends[place] else -1
         heads[place] = head
         slot = max(slot, newest[place])
-    kept, own = 0, len(question.own) - 1
-    while slot >= 0 and kept < question.recent_sessions:
+    found, own = 0, len(question.own) - 1
+    while slot >= 0 and found < question.recent_sessions:
         similar = 0.0
         matched = -1
         following = -1
-        for place in range(asked):
+        for place in range(n_items):
             if newest[place] == slot:
                 similar += weights.match[place]
                 matched = place if matched < 0 else matched
@@ -123,14 +123,14 @@ def recent_sessions(
             following = max(following, newest[place])
         own = newest_until(question.own, own, slot)
         if own < 0 or question.own[own] != slot:
-            work.slots[kept] = slot
-            work.similar[kept] = similar
-            work.matched[kept] = matched
-            kept += 1
+            work.slots[found] = slot
+            work.similar[found] = similar
+            work.matched[found] = matched
+            found += 1
         slot = following
-    for place in range(kept):
+    for place in range(found):
         work.similar[place] *= layout.freshness[work.slots[place]]
-    return kept
+    return found
 
 
 @jit_compiled(_F8(_FLOATS, _I8, _I8))
@@ -195,16 +195,16 @@ def nearest(work: SessionScratch, count: int, wanted: int) -> int:
     for place in range(count):
         above += work.similar[place] > bar
     equals = wanted - above
-    kept = 0
+    selected = 0
     for place in range(count):
         similar = work.similar[place]
         stays = similar == bar and equals > 0
         equals -= stays
-        work.slots[kept] = work.slots[place]
-        work.similar[kept] = similar
-        work.matched[kept] = work.matched[place]
-        kept += stays or similar > bar
-    return kept
+        work.slots[selected] = work.slots[place]
+        work.similar[selected] = similar
+        work.matched[selected] = work.matched[place]
+        selected += stays or similar > bar
+    return selected
 
 
 @jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _I8))

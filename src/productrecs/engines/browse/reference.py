@@ -40,8 +40,8 @@ def neighbours(
     """Return the sessions that vote, newest first: slots, similarity, newest match."""
     slots, similar, matched = _recent_sessions(layout, weights, question)
     order = np.lexsort((-slots, -similar))[: question.neighbours]
-    kept = np.sort(order)  # newest first, as they stood
-    return slots[kept], similar[kept], matched[kept]
+    by_slot = np.sort(order)  # newest first, as they stood
+    return slots[by_slot], similar[by_slot], matched[by_slot]
 
 
 def _recent_sessions(

@@ -167,8 +167,8 @@ class SessionIndex:
         """Return the items found, and after them what comes next after the best of them."""
         best = items[: min(_ONWARD, self._options.prefix)].copy()
         answer = _evaluators[-1]
-        asked = question._replace(items=best)
-        more, votes = answer(self._layout, self._weights, asked, limit + len(items))
+        refined = question._replace(items=best)
+        more, votes = answer(self._layout, self._weights, refined, limit + len(items))
         new = np.isin(more, items, invert=True)
         more, votes = more[new][: limit - len(items)], votes[new][: limit - len(items)]
         if not len(more):
@@ -191,11 +191,11 @@ class SessionIndex:
             self._options.weight_by_interaction,
             *self._weights[:2],
         )
-        asked = [
+        frequencies = [
             by_interaction[interactions.get(item, 0)] for item in question.items.tolist()
         ]
-        counts = np.array(asked, dtype=np.float64)
-        known = len(asked)
+        counts = np.array(frequencies, dtype=np.float64)
+        known = len(frequencies)
         return self._weights._replace(
             match=match[:known] * counts, vote=vote[:known] * counts
         )

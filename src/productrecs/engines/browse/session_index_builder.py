@@ -115,11 +115,11 @@ def _worthwhile(views: Views, longest: int) -> Views:
     lengths = np.bincount(views.sessions, minlength=len(views.times))
     from_end = np.cumsum(lengths)[views.sessions] - np.arange(len(views.sessions))
     enough = lengths >= 2  # noqa: PLR2004 - an item and the next
-    kept = enough[views.sessions] & (from_end <= longest)
+    keep = enough[views.sessions] & (from_end <= longest)
     renumbered = np.cumsum(enough) - 1
     return Views(
-        renumbered[views.sessions[kept]],
-        views.items[kept],
+        renumbered[views.sessions[keep]],
+        views.items[keep],
         views.times[enough],
         views.owners[enough],
     )
@@ -132,8 +132,8 @@ def _postings(views: Views, df: Ints, most: int) -> tuple[Ints, Items]:
     order = stable_argsort(items)
     owners, slots = items[order], slots[order]
     begins = np.cumsum(df) - df
-    kept = np.arange(len(owners)) - begins[owners] < most
-    return csr_offsets(owners[kept], len(df)), slots[kept].astype(np.int32)
+    keep = np.arange(len(owners)) - begins[owners] < most
+    return csr_offsets(owners[keep], len(df)), slots[keep].astype(np.int32)
 
 
 def _freshness(times: Ints, newest: int, days_scale: float) -> npt.NDArray[np.float32]:

@@ -32,14 +32,14 @@ class BoughtTogetherPairs(NamedTuple):
 
 
 class _CategoryCooccurrence(NamedTuple):
-    """How often two kinds met, for each two that did; parallel arrays, by owner."""
+    """Co-occurrence counts of category pairs; parallel arrays, by owner."""
 
     owners: Ints
     companions: Ints
-    met: Floats  # in how many baskets, summed over pairs of their items
+    baskets: Floats  # in how many baskets, summed over pairs of their items
     by_chance: Floats
-    shares: Floats  # of all that the owner met
-    noise: Floats  # by which `met` may differ from chance by chance
+    shares: Floats  # of the owner's baskets with any other category
+    noise: Floats  # random deviation of `baskets` from `by_chance`
 
 
 def fit_complements(
@@ -49,11 +49,11 @@ def fit_complements(
     sold: Ints,
     options: ComplementOptions | None = None,
 ) -> ComplementModel:
-    """Return which kinds go together, and of which people buy several.
+    """Return complementary categories, and those of which several are bought at a time.
 
     `kinds`, `families` and `sold` (how often) [n_items]; a kind below 0 and family 0 are
-    unknown. A kind goes with itself when it met itself more often than chance would have
-    it (lift > 1). Variants that are often bought together are products of their own.
+    unknown. A kind goes with itself when it co-occurs with itself more often than by
+    chance (lift > 1). Variants that are often bought together are products of their own.
 
     Source: requirements/algorithms.md 0 and 2.1.
     """
@@ -61,11 +61,11 @@ def fit_complements(
     n_items, n_kinds = len(kinds), int(kinds.max(initial=-1)) + 1
     owners = np.repeat(np.arange(n_items), np.diff(pairs.offsets))
     families = _without_collected(families, (owners, pairs), sold, chosen)
-    met_at_all = pairs.support > 0  # else their variants alone did
+    is_supported = pairs.support > 0  # else their variants alone did
     named = np.flatnonzero(
-        (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & met_at_all
+        (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & is_supported
     )
-    met = _category_cooccurrence(
+    counts = _category_cooccurrence(
         kinds[owners[named]].astype(np.int64),
         kinds[pairs.companions[named]].astype(np.int64),
         pairs.support[named],
@@ -73,20 +73,22 @@ def fit_complements(
         chosen,
     )
     several: Bools = np.zeros(n_kinds, np.bool_)
-    told: Bools = np.zeros(n_kinds, np.bool_)
-    itself = (met.owners == met.companions) & (met.met > met.by_chance)
-    several[met.owners[itself]] = True
-    told[met.owners[met.met >= chosen.enough * met.shares]] = True  # all that they met
-    kind_offsets, kind_items, which = _partners(met, kinds, sold, n_kinds, chosen)
+    is_known: Bools = np.zeros(n_kinds, np.bool_)
+    itself = (counts.owners == counts.companions) & (counts.baskets > counts.by_chance)
+    several[counts.owners[itself]] = True
+    is_known[counts.owners[counts.baskets >= chosen.enough * counts.shares]] = (
+        True  # all that they met
+    )
+    kind_offsets, kind_items, which = _partners(counts, kinds, sold, n_kinds, chosen)
     return ComplementModel(
         kinds=kinds,
         families=families if families.any() else families[:0],
-        told=told,
+        told=is_known,
         several=several,
         kind_offsets=kind_offsets,
         kind_items=kind_items,
-        kind_lifts=(met.met[which] / met.by_chance[which]).astype(np.float32),
-        kind_baskets=met.met[which].astype(np.int32),
+        kind_lifts=(counts.baskets[which] / counts.by_chance[which]).astype(np.float32),
+        kind_baskets=counts.baskets[which].astype(np.int32),
         few=np.array([chosen.few], dtype=np.int64),
     )
 
@@ -101,11 +103,11 @@ def _without_collected(
 
     `pairs` comes with the owner of each.
     """
-    owners, met = pairs
+    owners, bought_together = pairs
     mine = families[owners]
-    own = np.flatnonzero((mine > 0) & (mine == families[met.companions]))
+    own = np.flatnonzero((mine > 0) & (mine == families[bought_together.companions]))
     size = int(families.max(initial=0)) + 1
-    together = np.bincount(mine[own], weights=met.support[own], minlength=size)
+    together = np.bincount(mine[own], weights=bought_together.support[own], minlength=size)
     bought = np.bincount(families, weights=sold, minlength=size)
     collected = together > options.collected * bought
     return np.where(collected[families], 0, families).astype(np.int32)
@@ -116,20 +118,20 @@ def _category_cooccurrence(
 ) -> _CategoryCooccurrence:
     size = max(n_kinds, 1)
     codes, where = np.unique(owners * size + companions, return_inverse=True)
-    met = np.zeros(len(codes))
-    np.add.at(met, where, support)
+    counts = np.zeros(len(codes))
+    np.add.at(counts, where, support)
     whose, others = codes // size, codes % size
-    of_owner = np.bincount(whose, weights=met, minlength=size)
-    of_other = np.bincount(others, weights=met, minlength=size)
-    by_chance = of_owner[whose] * of_other[others] / max(float(met.sum()), 1.0)
+    of_owner = np.bincount(whose, weights=counts, minlength=size)
+    of_other = np.bincount(others, weights=counts, minlength=size)
+    by_chance = of_owner[whose] * of_other[others] / max(float(counts.sum()), 1.0)
     noise = options.sureness * np.sqrt(by_chance)
     return _CategoryCooccurrence(
-        whose, others, met, by_chance, met / of_owner[whose], noise
+        whose, others, counts, by_chance, counts / of_owner[whose], noise
     )
 
 
 def _partners(
-    met: _CategoryCooccurrence,
+    counts: _CategoryCooccurrence,
     kinds: Items,
     sold: Ints,
     n_kinds: int,
@@ -137,19 +139,21 @@ def _partners(
 ) -> tuple[Ints, Items, Ints]:
     """Return the best seller of each kind that goes with a kind, the likeliest first.
 
-    As offsets by kind, items, and places in `met`.
+    As offsets by kind, items, and indexes into `counts`.
     """
     best = _best_sellers(kinds, sold, n_kinds)
-    are_sure = (met.met > met.by_chance + met.noise) & (met.met >= options.least_met)
-    which = np.flatnonzero(are_sure & (met.owners != met.companions))
-    which = which[best[met.companions[which]] >= 0]
-    order = (met.companions[which], -met.shares[which], met.owners[which])
+    are_sure = (counts.baskets > counts.by_chance + counts.noise) & (
+        counts.baskets >= options.least_met
+    )
+    which = np.flatnonzero(are_sure & (counts.owners != counts.companions))
+    which = which[best[counts.companions[which]] >= 0]
+    order = (counts.companions[which], -counts.shares[which], counts.owners[which])
     which = which[np.lexsort(order)]
-    whose = met.owners[which]
+    whose = counts.owners[which]
     first = np.searchsorted(whose, whose)
     which = which[np.arange(len(which)) - first < options.partners]
-    items = best[met.companions[which]].astype(np.int32)
-    return csr_offsets(met.owners[which], n_kinds), items, which
+    items = best[counts.companions[which]].astype(np.int32)
+    return csr_offsets(counts.owners[which], n_kinds), items, which
 
 
 def _best_sellers(kinds: Items, sold: Ints, n_kinds: int) -> npt.NDArray[np.int64]:

@@ -90,7 +90,7 @@ class ComplementModel:
         of what is in it, and one variant each of all else. Where fewer than `few` stay,
         what goes with the basket's kinds follows, below all of them. What is of no known
         kind may be the same in other words: it completes nothing, nothing completes it.
-        Nothing is said either while too little is known of the basket's kinds.
+        The list is also empty while there is too little data on the basket's kinds.
         """
         known = [one for one in basket if 0 <= one < len(self.kinds)]
         kinds = [kind for one in known if (kind := int(self.kinds[one])) >= 0]
@@ -98,17 +98,17 @@ class ComplementModel:
             return NO_RANKED
         single = {kind for kind in kinds if not self.several[kind]}
         families = self.families[known].tolist() if len(self.families) else []
-        kept = found
+        fitting = found
         if len(found.items):
             places = self._fitting(found.items, single, families)
             if len(places) < len(found.items):
-                kept = Ranked(found.items[places], found.scores[places])
-        if len(kept.items) >= self.few[0]:
-            return kept
-        return self._with_kinds(kept, basket, (kinds, single, families))
+                fitting = Ranked(found.items[places], found.scores[places])
+        if len(fitting.items) >= self.few[0]:
+            return fitting
+        return self._with_kinds(fitting, basket, (kinds, single, families))
 
     def category_lift(self, anchor: int, item: int) -> CategoryLift | None:
-        """Return what speaks for an item beside the anchor's kind; None for nothing."""
+        """Return the lift of an item beside the anchor's kind; None without one."""
         if not 0 <= anchor < self.n_items or self.kinds[anchor] < 0:
             return None
         begin, end = self._of_kind(int(self.kinds[anchor]))
@@ -118,10 +118,10 @@ class ComplementModel:
         at = begin + int(found[0])
         return CategoryLift(float(self.kind_lifts[at]), int(self.kind_baskets[at]))
 
-    def _fitting(self, items: Items, single: set[int], met: list[int]) -> Ints:
+    def _fitting(self, items: Items, single: set[int], covered: list[int]) -> Ints:
         """Return places of items of other kinds than `single`, one of each family.
 
-        Families in `met` have had theirs.
+        Families in `covered` get none.
         """
         kinds = self.kinds.take(items)
         fits = kinds >= 0
@@ -130,43 +130,50 @@ class ComplementModel:
         places: Ints = fits.nonzero()[0]
         if not len(self.families):
             return places
-        seen = {family for family in met if family}
-        kept = []
+        seen = {family for family in covered if family}
+        chosen = []
         families: list[int] = self.families.take(items).tolist()
         for place in places.tolist():
             family = families[place]
             if not family or family not in seen:
                 seen.add(family)
-                kept.append(place)
-        return np.array(kept, dtype=np.int64)
+                chosen.append(place)
+        return np.array(chosen, dtype=np.int64)
 
     def _with_kinds(
         self,
-        kept: Ranked,
+        found: Ranked,
         basket: Sequence[int],
         about: tuple[list[int], set[int], list[int]],
     ) -> Ranked:
-        """Return what was kept and, up to `few`, what goes with the basket's kinds."""
-        kinds, single, met = about
-        items: list[int] = kept.items.tolist()
-        scores: list[float] = kept.scores.tolist()
+        """Return `found` and, up to `few`, items that complement the basket's kinds."""
+        kinds, single, covered = about
+        items: list[int] = found.items.tolist()
+        scores: list[float] = found.scores.tolist()
         if len(self.families):
-            met = [*met, *self.families.take(kept.items).tolist()]
+            covered = [*covered, *self.families.take(found.items).tolist()]
         score = scores[-1] if scores else 1.0
-        more = self._beside(kinds, single, met, {*items, *basket})
+        more = self._beside(kinds, single, covered, {*items, *basket})
         for item in islice(more, int(self.few[0]) - len(items)):
             score *= _OF_KIND
             items.append(item)
             scores.append(score)
-        if len(items) == len(kept.items):
-            return kept
+        if len(items) == len(found.items):
+            return found
         return Ranked(np.array(items, np.int32), np.array(scores, np.float32))
 
     def _beside(
-        self, kinds: Sequence[int], single: set[int], met: Sequence[int], taken: set[int]
+        self,
+        kinds: Sequence[int],
+        single: set[int],
+        covered: Sequence[int],
+        taken: set[int],
     ) -> Iterator[int]:
-        """Give what goes with `kinds`, as `_fitting` has it, none of what is `taken`."""
-        seen, has_families = {family for family in met if family}, len(self.families) > 0
+        """Yield complements of `kinds`, filtered as in `_fitting`, without `taken`."""
+        seen, has_families = (
+            {family for family in covered if family},
+            len(self.families) > 0,
+        )
         for kind in kinds:
             begin, end = self._of_kind(kind)
             for item in self.kind_items[begin:end].tolist():

@@ -45,7 +45,7 @@ def promote_for_coverage(
     last = np.flatnonzero(ranks == options.places - 1)
     bars = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.float32)
     bars[owners[last]] = scores[last]
-    stands = np.bincount(
+    list_counts = np.bincount(
         companions[ranks < options.places], minlength=int(companions.max(initial=-1)) + 1
     )
     gave = np.zeros(len(bars), dtype=np.bool_)  # lists that took one
@@ -53,11 +53,13 @@ def promote_for_coverage(
     below &= were_together
     raised = scores.copy()
     for wanted in range(1, options.heads + 1):
-        wish = below & (stands[companions] < wanted) & ~gave[owners] & (raised == scores)
+        wish = (
+            below & (list_counts[companions] < wanted) & ~gave[owners] & (raised == scores)
+        )
         for taken in _matched(np.flatnonzero(wish), owners, companions, scores, bars):
             raised[taken] = np.nextafter(bars[owners[taken]], np.float32(np.inf))
             gave[owners[taken]] = True
-            stands[companions[taken]] += 1
+            list_counts[companions[taken]] += 1
     return raised
 
 

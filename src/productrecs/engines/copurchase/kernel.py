@@ -101,8 +101,8 @@ def choose(
         left[best] = -1.0
         for at in range(len(candidates)):
             if left[at] >= 0:
-                kept = 1.0 - layout.constants[1] * np.float64(alike[best, at])
-                left[at] = np.float32(np.float64(left[at]) * kept)
+                factor = 1.0 - layout.constants[1] * np.float64(alike[best, at])
+                left[at] = np.float32(np.float64(left[at]) * factor)
     return int(wanted)
 
 

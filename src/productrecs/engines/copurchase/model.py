@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _evaluators: list[Any] = [reference]  # the last one answers: the compiled one, once warm
-_NOT_KEPT: Final = "layout"
+_NOT_STORED: Final = "layout"
 _SHARED: Final = "shared"
 
 
@@ -73,17 +73,17 @@ class CopurchaseModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model that gave `arrays`; an older release's have nothing `shared`.
+        """Return the model stored as `arrays`; an older release has no `shared`.
 
         Raises:
             KeyError: when one of the others is missing.
         """
-        told = {_SHARED: np.zeros(0, np.int32), **arrays}
-        return cls(**{name: told[name] for name in cls._kept()})
+        complete_arrays = {_SHARED: np.zeros(0, np.int32), **arrays}
+        return cls(**{name: complete_arrays[name] for name in cls._stored_fields()})
 
     def to_arrays(self) -> Arrays:
         """Return the model as plain arrays, named as its fields."""
-        return {name: getattr(self, name) for name in self._kept()}
+        return {name: getattr(self, name) for name in self._stored_fields()}
 
     @property
     def n_items(self) -> int:
@@ -128,7 +128,7 @@ class CopurchaseModel:
         """Return up to `limit` items bought together with the basket, best first.
 
         A single item's companions come by their strength, each the less the more it is like
-        one that stands above it. Each of several items votes for its companions and the
+        one ranked above it. Each of several items votes for its companions and the
         votes are summed, each by how much its item counts (1, unless `counts` tells it).
         Items of the basket are never returned; a basket of unknown items
         gives an empty list, never a fallback (interface 4.1, rule 2).
@@ -149,5 +149,5 @@ class CopurchaseModel:
         return Ranked(*answer.together(self.layout, anchors, worth, limit))
 
     @classmethod
-    def _kept(cls) -> list[str]:
-        return [name for name in cls.__dataclass_fields__ if name != _NOT_KEPT]
+    def _stored_fields(cls) -> list[str]:
+        return [name for name in cls.__dataclass_fields__ if name != _NOT_STORED]

@@ -26,7 +26,7 @@ class CopurchaseOptions:
         0.3  # of several anchors: how much a companion's popularity is held against
     )
     doublings: int = 2  # of several anchors: how much one strong voice outweighs many weak
-    alike: float = 0.4  # how much a companion loses to one like it that stands above it
+    alike: float = 0.4  # how much a companion loses to a similar one ranked above it
     siblings: float = (
         5.0  # own baskets with which an item counts half of its variants' too; 0: none
     )

@@ -47,7 +47,7 @@ class Baskets:
 
     @property
     def counts(self) -> Ints:
-        """In how many baskets each item stands."""
+        """The number of baskets of each item."""
         return np.bincount(self.items, minlength=self.n_items)
 
 
@@ -129,13 +129,13 @@ def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Bas
     order = np.lexsort((lines.ages_days, contents, buyer))
     again = np.zeros(len(names), dtype=np.bool_)
     again[order[1:]] = (np.diff(contents[order]) == 0) & (np.diff(buyer[order]) == 0)
-    kept = ~again | (buyer == 0)
-    renumbered = np.cumsum(kept) - 1
-    stays = kept[lines.baskets]
+    is_unique = ~again | (buyer == 0)
+    renumbered = np.cumsum(is_unique) - 1
+    stays = is_unique[lines.baskets]
     return Baskets(
         baskets=renumbered[lines.baskets[stays]],
         items=lines.items[stays],
-        ages_days=lines.ages_days[kept],
+        ages_days=lines.ages_days[is_unique],
         n_items=lines.n_items,
     )
 

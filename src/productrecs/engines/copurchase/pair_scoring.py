@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from productrecs.engines.copurchase.options import CopurchaseOptions
     from productrecs.engines.copurchase.pair_counting import Baskets, PairCounts
 
-_TRACE: Final = 1e-9  # stands for the popularity of what was never bought
+_TRACE: Final = 1e-9  # the popularity of items that were never bought
 
 
 def item_popularity(lines: Baskets, weights: Floats) -> Floats:

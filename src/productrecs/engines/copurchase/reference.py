@@ -24,15 +24,15 @@ def varied(layout: CompanionArrays, anchor: int, limit: int) -> tuple[Items, Sco
     alike = _likenesses(layout, items).astype(np.float64)
     left = scores.copy()
     order: list[int] = []
-    kept = np.zeros(len(items), dtype=np.float32)
+    ranked = np.zeros(len(items), dtype=np.float32)
     for _ in range(min(limit, len(items))):
         best = int(np.lexsort((items, -left))[0])
         order.append(best)
-        kept[best], left[best] = left[best], -1.0
+        ranked[best], left[best] = left[best], -1.0
         rest = left >= 0
         fallen = left[rest] * (1.0 - layout.constants[1] * alike[best, rest])
         left[rest] = fallen.astype(np.float32)
-    return items[order], kept[order]
+    return items[order], ranked[order]
 
 
 def _likenesses(layout: CompanionArrays, items: Items) -> Scores:

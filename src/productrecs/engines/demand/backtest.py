@@ -155,7 +155,7 @@ def origins_of(days: int, options: DemandOptions) -> list[int]:
 
 
 def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> bool:
-    """Return whether a store of `days` days has told enough for a learned model."""
+    """Return whether `days` days of history are enough for a learned model."""
     if days < options.model_days:
         return False
     often = (demand.amounts > 0).sum(axis=1) >= options.model_sale_days
@@ -186,7 +186,7 @@ def reconcile_with_total(
 
 
 def trust_in_total(demand: Demand) -> float:
-    """Return how far the store's total tells of what is wanted of its items: from 0 to 1.
+    """Return the weight of the store's total in its items' forecasts, from 0 to 1.
 
     Where much could not be bought of late, the total says what was sold, not what was
     wanted.
@@ -222,7 +222,7 @@ def _judged_items(demand: Demand) -> Ints:
 def method_forecasts(
     demand: Demand, options: DemandOptions, model: GradientBoostedModel | None
 ) -> tuple[MethodForecasts, Items]:
-    """Return what each way tells of the days after `demand`, and the items of the model."""
+    """Return each method's forecast of the days after `demand`, and the model's items."""
     origin = demand.days
     seasons = YearlySeasonality(store_totals(demand), demand.first_day)
     total, doubt = seasons.mean(origin), seasons.best_doubt(origin)
@@ -300,7 +300,7 @@ def _verdict(
 
 
 def day_spread(paths: ForecastPaths) -> Floats:
-    """Return the standard deviation of each day, told from its band: [n, days]."""
+    """Return the standard deviation of each day, from its band: [n, days]."""
     upper = (paths.quantiles[2] - paths.mean) / _NORMAL_P90
     chance = np.sqrt(np.maximum(paths.mean, 0))
     return np.asarray(np.maximum(upper, chance), np.float64)

@@ -1,6 +1,6 @@
 """Bulk orders: removes single very large orders before levels are estimated.
 
-Nobody knows when they come again. Afterwards they return as what they added to an average
+Their next date is unknown. Afterwards they return as what they added to an average
 day of the whole history, within bounds.
 """
 
@@ -19,7 +19,7 @@ _MOST: Final = 2  # so many days of these may hold a huge order,
 _SALES_EACH: Final = 10  # and so many with a sale go to each
 _ADDED_MOST: Final = 1.0
 """What huge orders add at most to an item, in what it sells without them: more made no
-better forecasts on earlier origins, and means that nobody would believe."""
+better forecasts on earlier origins, and implausible means."""
 
 
 def bulk_order_caps(demand: Demand, origin: int) -> Floats:

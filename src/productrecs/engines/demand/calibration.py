@@ -24,7 +24,7 @@ _ENDS: Final = np.array([0.1, 0.3, 0.6, 0.85])
 """Where classes end, in the share of its open days on which an item sells."""
 
 OFTEN: Final = 2
-"""The class from which on an item's last weeks tell its pace: it sells often enough."""
+"""The class from which on an item's last weeks determine its pace."""
 
 _LOOK_BACK: Final = 112
 _FEWEST: Final = 200  # misses, before a class has ends of its own
@@ -32,7 +32,7 @@ _OUTSIDE: Final = 0.1  # of the days lie beyond each end
 _OUTSIDE_TOGETHER: Final = 0.24
 _MOST_ABOVE: Final = 0.22
 """Where days without a sale keep p10 at 0, none lies below the band, and p90 comes down
-towards where this share is above: a band that holds nine days in ten tells nobody much."""
+towards where this share is above: a band that covers nine days in ten is of little use."""
 
 _NARROWED: Final = 0.6
 """Of the way to there. The weeks of one past miss alike, those to come miss otherwise: a

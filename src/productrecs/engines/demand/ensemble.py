@@ -32,7 +32,7 @@ _WITHOUT: Final = ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodForecasts:
-    """The same days told in three ways."""
+    """The forecasts of three methods for the same days."""
 
     statistical: ForecastPaths
     model: ForecastPaths  # the ladder's where nothing is learned
@@ -85,7 +85,7 @@ def ladder_only() -> EnsembleWeights:
 def fit_ensemble_weights(
     ways: MethodForecasts, came: ObservedDemand, classes: Ints, *, has_model: bool
 ) -> tuple[EnsembleWeights, ForecastPaths]:
-    """Return the mixture that did best for what `came`, and what it would have told."""
+    """Return the mixture with the least error against `came`, and its forecast."""
     options = _WITH_MODEL + _WITHOUT[1:] if has_model else _WITHOUT
     rows = len(classes)
     losses = []
@@ -99,7 +99,7 @@ def fit_ensemble_weights(
         members = classes == one
         if members.any():
             sums = np.array([[loss[members].sum() for loss in pair] for pair in losses])
-            if one < OFTEN:  # of what rarely sells four weeks tell next to nothing
+            if one < OFTEN:  # four weeks are too few for a slow seller
                 sums[-1] = np.inf
             means[one], bands[one] = (options[best] for best in sums.argmin(axis=0))
     mixture = EnsembleWeights(means, bands)

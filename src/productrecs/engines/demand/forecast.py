@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Bools, Floats
     from productrecs.engines.demand.demand_series import Demand
 
-_ORIGINS_TOLD = 8
+_ORIGINS_REPORTED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class DemandForecast:
     learned: Bools  # [items] whether the model had a part in it
     spreads: Floats  # [items] by how much sums of days spread wider than chance alone
     total: TotalForecast
-    accuracy: TotalAccuracy | None  # None where the history is too short to tell
+    accuracy: TotalAccuracy | None  # None when the history is too short
     judged: ItemBacktest | None
 
 
@@ -71,9 +71,9 @@ def forecast_demand(
 ) -> DemandForecast:
     """Return the forecast of every item and of the store, as the `verdict` has it.
 
-    `on_sale` [items, days] tells on which days ahead each item may be sold; on others, and
-    where the store is closed, it is 0. Its last HORIZON days are told: those before them
-    follow the history directly and lead to the first. `progress` is told shares of 1.
+    `on_sale` [items, days] marks on which days ahead each item may be sold; on others, and
+    where the store is closed, it is 0. Its last HORIZON days are returned: those before
+    follow the history directly. `progress` is called with shares of 1.
 
     Source: requirements/algorithms.md 7.1.
     """
@@ -125,10 +125,10 @@ def _weeks_on(paths: ForecastPaths, lead: int) -> ForecastPaths:
 
 
 def _accuracy(totals: Floats, past: TotalBacktest) -> TotalAccuracy | None:
-    """Return the figures of the newest origins; each one's band is told by the others."""
+    """Return the newest origins' figures; each one's band is calibrated on the others."""
     if past.origins < 4:  # noqa: PLR2004 - too few to say anything
         return None
-    count = min(past.origins, _ORIGINS_TOLD)
+    count = min(past.origins, _ORIGINS_REPORTED)
     oldest = len(totals) - HORIZON - WEEK * (count - 1)
     scale = float((np.diff(totals[:oldest]) ** 2).mean())
     actual, forecast = past.actual[:count], past.forecast[:count]
@@ -138,8 +138,8 @@ def _accuracy(totals: Floats, past: TotalBacktest) -> TotalAccuracy | None:
     for row in range(count):
         others = np.arange(past.origins) != row
         low, _, high = error_quantiles(past.forecast[others], past.actual[others])
-        came, told = actual[row], forecast[row]
-        inside += int(((came >= low * told) & (came <= high * told)).sum())
+        came, expected = actual[row], forecast[row]
+        inside += int(((came >= low * expected) & (came <= high * expected)).sum())
 
     def rmsse(expected: Floats) -> float:
         return float(np.sqrt(((actual - expected) ** 2).mean(axis=1) / scale).mean())

@@ -243,10 +243,10 @@ def _usual_weeks(totals: Floats, ordinals: Ints) -> Floats:
     whole = totals[len(totals) - weeks * WEEK :].reshape(weeks, WEEK)
     sold = whole > 0
     typical = whole.sum(axis=1) / np.maximum(sold.sum(axis=1), 1)
-    kept = typical > 0
-    if not kept.any():
+    has_pace = typical > 0
+    if not has_pace.any():
         return factors
-    shares, sold = whole[kept] / typical[kept][:, None], sold[kept]
+    shares, sold = whole[has_pace] / typical[has_pace][:, None], sold[has_pace]
     for place, weekday in enumerate(
         weekdays(ordinals[len(totals) - weeks * WEEK :])[:WEEK]
     ):

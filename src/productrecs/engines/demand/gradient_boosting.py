@@ -80,7 +80,7 @@ class GradientBoostedModel:
 def fit_boosted_model(
     demand: Demand, options: DemandOptions, progress: Callable[[float], None]
 ) -> GradientBoostedModel:
-    """Return a model of everything in `demand`; `progress` is told shares of 1.
+    """Return a model fitted to `demand`; `progress` is called with shares of 1.
 
     Raises:
         BoostingLibraryMissingError: when the library or its system package is not there.
@@ -163,6 +163,6 @@ def _sampled(
     held = demand.on_sale[sampled, origin - 1 + ahead]
     sampled, ahead = sampled[held], ahead[held]
     if len(sampled) > count:
-        kept = np.sort(rng.choice(len(sampled), count, replace=False))
-        sampled, ahead = sampled[kept], ahead[kept]
+        sample = np.sort(rng.choice(len(sampled), count, replace=False))
+        sampled, ahead = sampled[sample], ahead[sample]
     return sampled, ahead

@@ -68,10 +68,10 @@ def _belief(sold: Floats, held: Bools, profile: Floats) -> Floats:
     spare = np.maximum(counts.sum(axis=1) - WEEK, 1)
     within = (np.where(held, sold - means[:, None], 0) ** 2).sum(axis=(1, 2)) / spare
     # Of days that are all the same nothing is left to chance, but what rounding leaves.
-    told = between > _BY_CHANCE * within + _NOTHING
+    differs = between > _BY_CHANCE * within + _NOTHING
     enough = counts.min(axis=1, where=profile > 0, initial=_MOST_WEEKS) >= _FEWEST_WEEKS
     ratio = _BY_CHANCE * within / np.maximum(between, _NOTHING)
-    return np.where(told & enough, 1 - ratio, 0.0)
+    return np.where(differs & enough, 1 - ratio, 0.0)
 
 
 def _own(days: Floats, paths: ForecastPaths) -> ForecastPaths:

@@ -35,7 +35,7 @@ class ReplenishmentPolicy:
 class ExpectedDemand:
     """What items are expected to sell: `means` and `p90s` [items, days]; `spreads` [items].
 
-    `spreads` tell by how much sums of days scatter more than independent days would.
+    `spreads` are the overdispersion of sums of days against independent days.
     """
 
     means: Floats
@@ -112,8 +112,8 @@ def _first_day(left: Floats, outlook: ExpectedDemand, lead_days: int) -> Ints:
     beyond = known + np.ceil((left - summed[:, -1]) / pace)
     ends = np.where(reached.any(axis=1), np.argmax(reached, axis=1) + 1, beyond)
     days = np.maximum(np.where(left <= 0, 0, ends) - lead_days, 0)
-    told = (outlook.pace > 0) & (days <= _FARTHEST)
-    return np.asarray(np.where(told, days, -1), np.int64)
+    is_reached = (outlook.pace > 0) & (days <= _FARTHEST)
+    return np.asarray(np.where(is_reached, days, -1), np.int64)
 
 
 def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:

@@ -45,7 +45,7 @@ _PRIOR_DAYS: Final = 14.0
 """How many days of its category's rate an item's own days are weighed against."""
 
 _SPREAD_DAYS: Final = 56
-"""From so many open days on, an item's own spread is told from its own days."""
+"""The number of open days from which an item's spread is estimated from its own days."""
 
 _LEAST_DISPERSION, _MOST_DISPERSION = 0.05, 20.0
 _CLASSES: Final = np.array([0.05, 0.2, 1.0, 5.0, 25.0])
@@ -54,7 +54,7 @@ _CLASSES: Final = np.array([0.05, 0.2, 1.0, 5.0, 25.0])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemandClasses:
-    """Where each item stands on the ladder at an origin: [items] each."""
+    """The class of each item at an origin: [items] each."""
 
     regular: Bools
     young: Bools  # or rare: its category speaks for it
@@ -62,7 +62,7 @@ class DemandClasses:
 
 
 def classify_demand(demand: Demand, origin: int, options: DemandOptions) -> DemandClasses:
-    """Return each item's rung, told from its days up to `origin`."""
+    """Return each item's class, from its days up to `origin`."""
     amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
     sold = amounts > 0
     sales, open_days = sold.sum(axis=1), on_sale.sum(axis=1)

@@ -77,10 +77,10 @@ class SeasonOutlook:
 
 
 class YearlySeasonality:
-    """How far did last year's season tell of the weeks ahead, in a store's past?"""
+    """The weight of last year's season, by its backtest in a store's past."""
 
     def __init__(self, totals: Floats, first_day: int) -> None:
-        """Look at `totals` [days]; what is asked of a day reads nothing later."""
+        """Use `totals` [days]; a question about a day reads no later day."""
         self._totals, self._first_day = totals, first_day
         self._outlooks: dict[int, SeasonOutlook] = {}
 
@@ -146,7 +146,7 @@ def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
 
 
 def forecast_total(totals: Floats, first_day: int, past: TotalBacktest) -> TotalForecast:
-    """Return the store's forecast by whatever did best in `past`, which tells its band."""
+    """Return the forecast by the best method in `past`, which calibrates its band."""
     seasons, days = YearlySeasonality(totals, first_day), len(totals)
     mean, shut = seasons.mean(days), seasons.outlook(days).closed
     if past.origins < _FEWEST_ORIGINS:
@@ -168,22 +168,22 @@ def forecast_total(totals: Floats, first_day: int, past: TotalBacktest) -> Total
 
 
 def shifted_forecast(
-    told: TotalForecast, totals: Floats, first_day: int, lead: int
+    total: TotalForecast, totals: Floats, first_day: int, lead: int
 ) -> TotalForecast:
     """Return the HORIZON days that begin `lead` days later (below a week).
 
-    What lies beyond the last week repeats it; on closed days there is nothing.
+    Days beyond the last week repeat it; closed days are 0.
     """
     days = len(totals)
     places = np.arange(lead, lead + HORIZON)
     ahead = first_day + days + places
     places = np.where(places < HORIZON, places, places - WEEK)
     shut = closed_ahead(closed_days(totals, first_day), first_day, ahead)
-    mean = np.where(shut, 0.0, told.mean[places])
-    quantiles = np.where(shut, 0.0, told.quantiles[:, places])
+    mean = np.where(shut, 0.0, total.mean[places])
+    quantiles = np.where(shut, 0.0, total.quantiles[:, places])
     sums = [
-        band * (mean[:length].sum() / max(float(told.mean[:length].sum()), 1e-9))
-        for band, length in ((told.next_7_days, WEEK), (told.next_28_days, HORIZON))
+        band * (mean[:length].sum() / max(float(total.mean[:length].sum()), 1e-9))
+        for band, length in ((total.next_7_days, WEEK), (total.next_28_days, HORIZON))
     ]
     return TotalForecast(mean, quantiles, sums[0], sums[1], shut)
 

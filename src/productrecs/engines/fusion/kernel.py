@@ -21,7 +21,7 @@ _SPREAD: Final = 2_654_435_761  # Knuth's multiplier: neighbours come to lie far
 
 @jit_compiled(types.int64(_ITEMS, _ITEMS, types.int32))
 def spot_of(table: Items, found: Items, item: int) -> int:
-    """Return where in a table, twice as large at least, an item stands or would."""
+    """Return an item's slot in a table of at least twice the size, used or free."""
     last = len(table) - 1
     spot = (item * _SPREAD >> 7) & last
     while table[spot] > 0 and found[table[spot] - 1] != item:

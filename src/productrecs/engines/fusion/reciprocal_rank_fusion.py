@@ -44,7 +44,7 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
     heard = [place for place, one in enumerate(lists) if len(one)]
-    if len(heard) == 1:  # as where little was bought yet: its order stands
+    if len(heard) == 1:  # as with few purchases: its order is used
         alone = heard[0]
         items = lists[alone]
         shares, _ = _shares((weights[alone],), (len(items),))

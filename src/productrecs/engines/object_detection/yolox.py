@@ -26,7 +26,7 @@ class Detection(NamedTuple):
 def letterbox(picture: npt.NDArray[np.uint8], side: int) -> Tensor:
     """Return [1, 3, side, side], blue, green and red in 0 to 255, as YOLOX was taught.
 
-    `picture` is [h, w, 3], already scaled to fit; it lies at the top left.
+    `picture` is [h, w, 3], already scaled to fit; it is placed at the top left.
     """
     square = np.full((side, side, 3), PAD, dtype=np.float32)
     square[: picture.shape[0], : picture.shape[1]] = picture[:, :, ::-1]
@@ -81,14 +81,14 @@ def _grid(side: int) -> tuple[Tensor, Tensor]:
 
 
 def _thinned(found: Sequence[Detection], overlap: float) -> list[Detection]:
-    kept: list[Detection] = []
+    chosen: list[Detection] = []
     for one in found:
         if all(
             one.label != other.label or _shared(one.box, other.box) <= overlap
-            for other in kept
+            for other in chosen
         ):
-            kept.append(one)
-    return kept
+            chosen.append(one)
+    return chosen
 
 
 def _shared(one: Sequence[float], other: Sequence[float]) -> float:

@@ -21,7 +21,7 @@ def examination_probabilities(shown: Ints, clicked: Ints) -> Floats:
     """Return how likely each place is looked at beside the first [FARTHEST].
 
     `shown` and `clicked` [FARTHEST] count by place. Clicks fall from place to place because
-    fewer look and because what stands there is worse; all of it is put down to looking, and
+    fewer look and because the items there are worse; all of it is put down to looking, and
     never more than 1 / place ** 0.8. So what stood far down is not made too much of: an
     order that tells nothing is not found better than the present one.
     """

@@ -18,19 +18,19 @@ class BoundedCache(Generic[Key, Value]):
         """Hold up to `most` entries, each of about so many bytes."""
         self._most = most
         self._bytes_each = bytes_each
-        self._kept: dict[Key, Value] = {}
+        self._entries: dict[Key, Value] = {}
 
     def get(self, key: Key) -> Value | None:
         """Return the cached value of `key`."""
-        return self._kept.get(key)
+        return self._entries.get(key)
 
     def put(self, key: Key, value: Value) -> Value:
         """Store a value, and return it."""
-        if len(self._kept) >= self._most:
-            self._kept = {}
-        self._kept[key] = value
+        if len(self._entries) >= self._most:
+            self._entries = {}
+        self._entries[key] = value
         return value
 
     def memory_bytes(self) -> int:
         """Return about how much memory it holds."""
-        return len(self._kept) * self._bytes_each
+        return len(self._entries) * self._bytes_each

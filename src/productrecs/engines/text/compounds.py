@@ -26,7 +26,7 @@ def compounds_ending_with(
 ) -> list[str]:
     """Return the catalog's most frequent compounds that end with a form of `word`.
 
-    What stands before must be a word of the catalog too, or begin several of them: a motor
+    The first part must be a word of the catalog too, or begin several of them: a motor
     is no Tor. Where no product has `word` itself, and it is long or at the end of several,
     anything may stand before it: the only Brille of a shop is a Sonnenbrille.
     """
@@ -60,7 +60,7 @@ def split_compound(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
 
 
 def joined_compounds(one: str, other: str) -> list[str]:
-    """Return the compounds that two words may be, whichever stands first."""
+    """Return the compounds that two words may form, in either order."""
     if not (one.isalpha() and other.isalpha()):
         return []
     return [

@@ -13,7 +13,7 @@ from productrecs.engines.text.index_schema import (
     TITLE,
 )
 
-_MOST_KEPT: Final = 10_000
+_CACHE_SIZE: Final = 10_000
 _HOLDING_BYTES: Final = 300
 _CODE_BYTES: Final = 120
 
@@ -33,39 +33,39 @@ class DocumentFrequencies:
     def __init__(self, searcher: tantivy.Searcher) -> None:
         """Count in `searcher`, which stays as it is."""
         self._count = searcher.doc_freq
-        self._words: BoundedCache[str, int] = BoundedCache(_MOST_KEPT, _CODE_BYTES)
+        self._words: BoundedCache[str, int] = BoundedCache(_CACHE_SIZE, _CODE_BYTES)
         self._stems: BoundedCache[str, DocumentCounts] = BoundedCache(
-            _MOST_KEPT, _HOLDING_BYTES
+            _CACHE_SIZE, _HOLDING_BYTES
         )
-        self._codes: BoundedCache[str, int] = BoundedCache(_MOST_KEPT, _CODE_BYTES)
+        self._codes: BoundedCache[str, int] = BoundedCache(_CACHE_SIZE, _CODE_BYTES)
 
     def holding(self, stem: str) -> DocumentCounts:
         """Return in how many titles, categories, descriptions and heads a stem is."""
-        kept = self._stems.get(stem)
-        if kept is None:
+        cached = self._stems.get(stem)
+        if cached is None:
             count = self._count
-            kept = DocumentCounts(
+            cached = DocumentCounts(
                 count(TITLE, stem),
                 count(CATEGORIES, stem),
                 count(DESCRIPTION, stem),
                 count(HEAD, stem),
             )
-            self._stems.put(stem, kept)
-        return kept
+            self._stems.put(stem, cached)
+        return cached
 
     def codes(self, word: str) -> int:
         """Return how many products have a word in their id or sku."""
-        kept = self._codes.get(word)
-        if kept is None:
-            kept = self._codes.put(word, self._count(CODES, word))
-        return kept
+        cached = self._codes.get(word)
+        if cached is None:
+            cached = self._codes.put(word, self._count(CODES, word))
+        return cached
 
     def frequency(self, word: str, stem: str) -> int:
         """Return about how many products hold a word in any of its forms."""
-        kept = self._words.get(word)
-        if kept is None:
-            kept = self._words.put(word, self._frequency(word, stem))
-        return kept
+        cached = self._words.get(word)
+        if cached is None:
+            cached = self._words.put(word, self._frequency(word, stem))
+        return cached
 
     def _frequency(self, word: str, stem: str) -> int:
         held = self.holding(stem)
@@ -73,5 +73,5 @@ class DocumentFrequencies:
 
     def memory_bytes(self) -> int:
         """Return about how much is remembered."""
-        kept = (self._stems, self._codes, self._words)
-        return sum(memory.memory_bytes() for memory in kept)
+        cached = (self._stems, self._codes, self._words)
+        return sum(memory.memory_bytes() for memory in cached)

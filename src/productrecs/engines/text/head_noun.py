@@ -22,7 +22,7 @@ _LINKS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 # A title may end with these, and is of something else all the same. In English, where a
-# colour stands before, leaving them out found no more.
+# colour comes before, leaving them out found no more.
 _COLOURS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "de": "schwarz wei\u00df rot blau gr\u00fcn grau braun rosa gelb orange lila beige "
@@ -45,7 +45,7 @@ _MOST: Final = 3
 def head_nouns(title: str, language: str) -> list[str]:
     """Return the words that say what a product is: the last of each part of its title.
 
-    What stands behind a "for" or "with" is left out. Only languages whose compounds end
+    Words after a "for" or "with" are left out. Only languages whose compounds end
     with what they are have them; elsewhere the list is empty.
     """
     links = _LINK_WORDS.get(language)

@@ -17,7 +17,7 @@ _AROUND: Final = ".,;:!?()[]{}*|\"'\u201c\u201d\u201e\u00ab\u00bb"
 _LINKED: Final = re.compile(r"[^\W_][-./_+&][^\W_]|\d")
 _FRAGMENT: Final = 160
 _LEAD: Final = 40  # characters before the first marked word of a fragment
-_MOST_READ: Final = 4_000  # of a long text: what it says further down, nobody sees
+_MOST_READ: Final = 4_000  # characters of a long text; the rest is not shown
 
 
 class Span(NamedTuple):

@@ -23,7 +23,7 @@ def translate_index_errors(what: str) -> Iterator[None]:
         message = f"{what}: {error}"
         raise BrokenIndexError(message) from error
     except BaseException as error:
-        # A panic in the library is no Exception, so that nobody hides it by accident.
+        # A panic in the library is a BaseException: it is not caught by accident.
         if type(error).__name__ != "PanicException":
             raise
         message = f"{what}: the library gave up ({error})"

@@ -21,7 +21,7 @@ BACKWARDS, GIST = "backwards", "gist"
 FIELDS: Final = (TITLE, CATEGORIES, DESCRIPTION, CODES, HEAD)
 
 MOST_DESCRIPTION: Final = 12_000
-"""Characters of a description that count; what stands further down sells nothing."""
+"""Characters of a description that are indexed; later ones rarely matter."""
 
 _LEAD: Final = 300
 """Characters in which a description says what goes together; the rest dilutes it."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from productrecs.engines.text.tokenizer import query_words
 
-# Words that tell a language within a few product texts, in folded letters.
+# Words that identify a language in a few product texts, in folded letters.
 _TELLTALES: Final = {
     "en": "and with for the from this your in that are it of is to",
     "cs": "na pro s v se je ve ze jsou nebo pri jako",
@@ -67,17 +67,17 @@ _LEAST_SHARE: Final = 0.02  # of all words
 _CLEARLY: Final = 2.0
 
 
-def detect_language(texts: Iterable[str], told: str) -> str:
-    """Return the language of product texts: `told`, unless they are clearly in another.
+def detect_language(texts: Iterable[str], declared: str) -> str:
+    """Return the language of product texts: `declared`, unless it is clearly another.
 
-    Another one is taken where most letters are of its script and not of the told one's, or
-    where its small words are found at least twice as often.
+    Another one is taken where most letters are of its script and not of the declared
+    one's, or where its small words are found at least twice as often.
     """
     known = list(texts)
-    code = told.split("-", 1)[0].lower()
+    code = declared.split("-", 1)[0].lower()
     written = _by_letters("".join(known).lower())
     if written:
-        return told if code in written else written[0]
+        return declared if code in written else written[0]
     words = Counter(word for text in known for word in query_words(text))
     total = words.total()
     said = {
@@ -86,10 +86,10 @@ def detect_language(texts: Iterable[str], told: str) -> str:
     }
     best = max(said, key=lambda one: said[one])
     if total < _ENOUGH_WORDS or _found(best, words) < _LEAST_SHARE * total:
-        return told
+        return declared
     if code not in said:
-        return told  # of a language whose small words are not known here
-    return best if said[best] >= _CLEARLY * said[code] else told
+        return declared  # of a language whose small words are not known here
+    return best if said[best] >= _CLEARLY * said[code] else declared
 
 
 def _found(code: str, words: Counter[str]) -> int:

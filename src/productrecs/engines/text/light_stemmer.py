@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 _LEAST_STEM: Final = 3
-_MOST_KEPT: Final = 50_000
+_CACHE_SIZE: Final = 50_000
 
 # In folded letters, without accents.
 _ENDINGS: Final = {
@@ -48,7 +48,7 @@ def light_stemmer(code: str) -> Callable[[str], str] | None:
     if endings is None:
         return None
     by_length = tuple(sorted(endings.split(), key=len, reverse=True))
-    return lru_cache(_MOST_KEPT)(partial(_without_ending, by_length))
+    return lru_cache(_CACHE_SIZE)(partial(_without_ending, by_length))
 
 
 def _without_ending(endings: tuple[str, ...], word: str) -> str:
@@ -57,7 +57,7 @@ def _without_ending(endings: tuple[str, ...], word: str) -> str:
     for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
             return word[: -len(ending)]
-    for ending, kept in _FLEETING:
+    for ending, replacement in _FLEETING:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM - 1:
-            return word[: -len(ending)] + kept
+            return word[: -len(ending)] + replacement
     return word

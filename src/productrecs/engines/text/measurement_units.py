@@ -47,7 +47,7 @@ UNITS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Every spelling of a unit, in folded letters, with the one it is kept as."""
 
-# As often a word or a part of a name as a unit: read so only where no blank stands before.
+# As often a word or a part of a name as a unit: read so only without a preceding blank.
 JOINED_ONLY: Final = frozenset({"p", "k", "x", "ct", "count"})
 _MOST_DIGITS: Final = 15
 

@@ -124,11 +124,11 @@ class QueryInterpreter:
 
     def together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
         """Return what two neighbouring words mean together: one word, or their synonyms."""
-        kept = self._together.get((one.typed, other.typed))
-        if kept is None:
-            kept = self._meant_together(one, other)
-            self._together[one.typed, other.typed] = kept
-        return kept
+        cached = self._together.get((one.typed, other.typed))
+        if cached is None:
+            cached = self._meant_together(one, other)
+            self._together[one.typed, other.typed] = cached
+        return cached
 
     def _meant_together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
         word = one.typed + other.typed

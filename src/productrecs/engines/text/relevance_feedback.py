@@ -16,7 +16,7 @@ FEEDBACK_DEPTH: Final = 36
 """So many of the first stay where they are: what the first page is chosen from, mostly."""
 
 RERANK_DEPTH: Final = 200
-"""No more are looked at: further down nobody turns the pages."""
+"""The most results that are used: shoppers rarely page further."""
 
 _BEST: Final = 20  # of the first; the first of all counts most
 _SHARE: Final = 0.25  # of the best score, at most about so much is added

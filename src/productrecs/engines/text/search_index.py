@@ -186,7 +186,7 @@ class IndexWriter:
         """Open the index below `folder`, or make an empty one there.
 
         Raises:
-            BrokenIndexError: when it cannot be read, or somebody else writes it.
+            BrokenIndexError: when it cannot be read, or another process writes it.
         """
         self._language = LanguageAnalyzer(language)
         with translate_index_errors(f"the index {folder.name} cannot be written"):
@@ -205,9 +205,9 @@ class IndexWriter:
             for product in products:
                 if not are_new:
                     self._products.delete_documents_by_term(NUMBER, product.number)
-                kept = index_document(product, self._language)
-                self._products.add_document(kept.document)
-                for word in dict.fromkeys(kept.words):
+                indexed = index_document(product, self._language)
+                self._products.add_document(indexed.document)
+                for word in dict.fromkeys(indexed.words):
                     self._fresh[word] = self._fresh.get(word, 0) + 1
 
     def remove(self, numbers: Iterable[int]) -> None:
@@ -239,7 +239,7 @@ class IndexWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go."""
+        """Release the index."""
         self.close()
 
     def _add_words(self) -> None:

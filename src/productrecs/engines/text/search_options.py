@@ -33,7 +33,7 @@ class SearchWeights:
 class InterpretationLimits:
     """When a word is read in other ways too, and how many of them."""
 
-    words: int = 12  # of a query; nobody means more
+    words: int = 12  # the most words of a query
     readings: int = 8  # of one word
     rare: int = 5  # a word in fewer products than this may be a mistake
     far_commoner: int = 20  # ... and in any case where another is this many times as common

@@ -2,7 +2,7 @@
 
 "Fridge" finds refrigerators. A text embedding model supplies the distances. A backtest on
 the catalog's own words sets the threshold, and decides whether the model is used at all: it
-must tell invented words from real ones, and find again what exact words find.
+must distinguish invented words from real ones, and find again what exact words find.
 """
 
 from collections.abc import Callable, Sequence

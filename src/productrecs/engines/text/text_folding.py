@@ -29,7 +29,7 @@ def fold_text(text: str) -> str:
     text = strip_markup(text).lower()
     if text.isascii():
         return text.replace("''", '"')
-    # A fraction in one sign stands alone: 1½ is one and a half.
+    # A fraction in one sign is separate: 1½ is one and a half.
     text = "".join(f" {one}" if one in _FRACTIONS else one for one in text)
     text = unicodedata.normalize("NFKD", text.translate(_FOLDED)).translate(_FOLDED)
     plain = "".join(one for one in text if not unicodedata.combining(one))

@@ -8,7 +8,7 @@ from productrecs.engines.text.measurement_units import JOINED_ONLY, UNITS, norma
 from productrecs.engines.text.text_folding import fold_text
 
 MAX_WORD_LENGTH: Final = 64
-"""Longer words are cut: nobody types them, and they would fill the index."""
+"""Longer words are cut: they are not typed, and would fill the index."""
 
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _TOKEN: Final = re.compile(
@@ -76,7 +76,7 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Give each word with its other spellings.
 
     Most of a text are letters between blanks, which need no care; the rest is read with
-    what stands beside it, since a unit may follow a number.
+    the neighbouring characters, since a unit may follow a number.
     """
     careful: list[str] = []
     takes_more = False
@@ -149,7 +149,7 @@ def _quantity(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ..
 
 
 def _unit(pieces: list[_Piece], index: int) -> str | None:
-    """Return the unit at `index` in its one spelling; None where no unit stands."""
+    """Return the normalised unit at `index`; None without a unit."""
     piece, then = _at(pieces, index), _at(pieces, index + 1)
     if piece is None or piece.text not in UNITS:
         return None

@@ -28,7 +28,7 @@ from productrecs.engines.text.vocabulary import FuzzyMatch, Vocabulary
 Related = Callable[[str], Sequence[str]]
 """The catalog's words that are kin to one that it lacks."""
 
-_MOST_KEPT: Final = 8_000
+_CACHE_SIZE: Final = 8_000
 _LEAST_HALF: Final = 3  # letters of a word that is taken apart
 _MEANING_BYTES: Final = 1_200
 _KIN_BYTES: Final = 500
@@ -74,23 +74,23 @@ class WordInterpreter:
         self.terms = DocumentFrequencies(searcher)
         self.products: int = searcher.num_docs
         self._related = related
-        self._kept: BoundedCache[tuple[str, bool], WordMeaning] = BoundedCache(
-            _MOST_KEPT, _MEANING_BYTES
+        self._meanings: BoundedCache[tuple[str, bool], WordMeaning] = BoundedCache(
+            _CACHE_SIZE, _MEANING_BYTES
         )
         self._compounds: BoundedCache[tuple[str, str], list[WordReading]] = BoundedCache(
-            _MOST_KEPT, _COMPOUNDS_BYTES
+            _CACHE_SIZE, _COMPOUNDS_BYTES
         )
         self._kin: BoundedCache[str, tuple[WordReading, ...]] = BoundedCache(
-            _MOST_KEPT, _KIN_BYTES
+            _CACHE_SIZE, _KIN_BYTES
         )
 
     def meaning(self, word: str, *, is_typing: bool) -> WordMeaning:
         """Return what a word may mean; with `is_typing` it may be unfinished."""
-        kept = self._kept.get((word, is_typing))
-        if kept is None:
+        cached = self._meanings.get((word, is_typing))
+        if cached is None:
             meaning = self._meaning(word, is_typing=is_typing)
-            kept = self._kept.put((word, is_typing), meaning)
-        return kept
+            cached = self._meanings.put((word, is_typing), meaning)
+        return cached
 
     def stem(self, word: str) -> str:
         """Return the stem of one word."""
@@ -109,16 +109,16 @@ class WordInterpreter:
 
         "Schuhe Damen" are Damenschuhe.
         """
-        kept = self._compounds.get((one, other))
-        if kept is None:
+        cached = self._compounds.get((one, other))
+        if cached is None:
             found = {
                 reading.stems[0]: reading
                 for word in joined_compounds(one, other)
                 for reading in (self.reading((word,), WEIGHTS.joined),)
                 if self._shown(word)
             }
-            kept = self._compounds.put((one, other), list(found.values()))
-        return kept
+            cached = self._compounds.put((one, other), list(found.values()))
+        return cached
 
     def apart(self, word: str) -> tuple[str, ...]:
         """Return the two frequent words that one which means nothing may be, or none.
@@ -133,8 +133,8 @@ class WordInterpreter:
         if least < LIMITS.rare:
             return ()
         both = [(Occur.Must, self._in_title_or_categories(half)) for half in halves]
-        asked = tantivy.Query.boolean_query(both)
-        found = self.searcher.search(asked, 1, count=False).hits
+        query = tantivy.Query.boolean_query(both)
+        found = self.searcher.search(query, 1, count=False).hits
         return tuple(halves) if found else ()
 
     def as_written_in_titles(self, word: str) -> WordReading:
@@ -169,16 +169,16 @@ class WordInterpreter:
         """Return what a word that the catalog lacks is kin to, where a model tells."""
         if self._related is None or len(word) < MIN_LETTERS or is_code(word):
             return ()
-        kept = self._kin.get(word)
-        if kept is None:
+        cached = self._kin.get(word)
+        if cached is None:
             found = [self.reading((one,), WEIGHTS.kin) for one in self._related(word)]
-            kept = self._kin.put(word, tuple(one for one in found if self._is_held(one)))
-        return kept
+            cached = self._kin.put(word, tuple(one for one in found if self._is_held(one)))
+        return cached
 
     def memory_bytes(self) -> int:
         """Return about how much is remembered."""
         words = self.vocabulary.memory_bytes() + self.terms.memory_bytes()
-        own = (self._kept, self._kin, self._compounds)
+        own = (self._meanings, self._kin, self._compounds)
         return words + sum(memory.memory_bytes() for memory in own)
 
     def _is_held(self, reading: WordReading) -> bool:

@@ -18,7 +18,7 @@ _REACH: Final = float(np.arcsinh(70 / _FINE))
 
 
 def histogram_axes(lab: Floats) -> Floats:
-    """Return where each colour of [..., 3] Lab lies on the histogram's axes, in bins."""
+    """Return the position of each Lab colour [..., 3] on the histogram's axes, in bins."""
     axes = np.empty_like(lab)
     axes[..., 0] = lab[..., 0] * ((BINS[0] - 1) / 100)
     stretched = np.arcsinh(lab[..., 1:] / _FINE)
@@ -48,7 +48,7 @@ def colour_histogram(axes: Floats, weights: Plane) -> Floats:
 
 @lru_cache(maxsize=1)
 def _corners() -> npt.NDArray[np.intp]:
-    """Return how far each corner of a cell of bins lies from its first, [8]."""
+    """Return the offset of each corner of a cell of bins from its first, [8]."""
     corners = [
         (a * BINS[1] + b) * BINS[2] + c for a in (0, 1) for b in (0, 1) for c in (0, 1)
     ]

@@ -45,8 +45,8 @@ def edge_histograms(planes: Floats, cells: int) -> Floats:
     normal = np.minimum(sums / np.sqrt(around + floor)[..., None], _MOST)
     turned = normal[:, ::-1][:, :, -np.arange(DIRECTIONS) % DIRECTIONS]
     both = (normal + turned) / 2
-    told: Floats = both[:, : cells // 2].ravel()
-    return told
+    histogram: Floats = both[:, : cells // 2].ravel()
+    return histogram
 
 
 def texture_histogram(grey: Plane, weights: Plane) -> Floats:

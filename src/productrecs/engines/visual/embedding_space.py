@@ -17,7 +17,7 @@ DIMENSIONS: Final = COLOUR + SHAPE + KIND
 MIN_PICTURES: Final = 32
 """Below so many pictures the axes are drawn by lot, the same ones everywhere."""
 
-_BASIS: Final = 96  # axes of each half that kinds are told apart by
+_BASIS: Final = 96  # discriminant axes of each half
 _SAMPLE: Final = 3_000
 _CHUNK: Final = 1_000
 _ROUNDS: Final = 5
@@ -52,7 +52,7 @@ class EmbeddingSpace:
     colour: Floats  # [LENGTH of colour, _BASIS]
     shape: Floats  # [LENGTH of the rest, _BASIS]
     kind_mean: Floats  # [2 * _BASIS]
-    kind: Floats  # [2 * _BASIS, KIND], zeros where nothing told kinds apart
+    kind: Floats  # [2 * _BASIS, KIND], zeros without discriminant axes
 
     def vectors(self, descriptors: Descriptors) -> Floats:
         """Return the pictures' unit vectors, [n, DIMENSIONS]: cosines are likenesses."""
@@ -94,8 +94,8 @@ class EmbeddingSpace:
             raise ValueError(message)
         return space
 
-    def told(self, descriptors: Descriptors) -> Floats:
-        """Return what kinds are told apart by, [n, 2 * _BASIS]: colour, then shape."""
+    def project(self, descriptors: Descriptors) -> Floats:
+        """Return the projected descriptors, [n, 2 * _BASIS]: colour, then shape."""
         found = np.zeros((len(descriptors), 2 * _BASIS), dtype=np.float32)
         for start in range(0, len(descriptors), _CHUNK):
             halves = self._halves(descriptors[start : start + _CHUNK])
@@ -111,8 +111,10 @@ class EmbeddingSpace:
         both = _both(colour, shape)
         kind = (both - self.kind_mean) @ self.kind
         parts = (colour[:, :COLOUR], shape[:, :SHAPE], kind)
-        told = [unit_rows(part) * share for part, share in zip(parts, _SHARE, strict=True)]
-        return unit_rows(np.concatenate(told, axis=1))
+        weighted = [
+            unit_rows(part) * share for part, share in zip(parts, _SHARE, strict=True)
+        ]
+        return unit_rows(np.concatenate(weighted, axis=1))
 
 
 def fit_embedding_space(
@@ -136,8 +138,10 @@ def fit_embedding_space(
     both = _both(centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape)
     places = np.full(len(descriptors), -1, dtype=np.intp)
     places[rows] = np.arange(len(rows))
-    kept = [found[found >= 0] for found in (places[group] for group in groups)]
-    spreads = scatter_matrices(both, [group for group in kept if len(group) >= MIN_GROUP])
+    known_groups = [found[found >= 0] for found in (places[group] for group in groups)]
+    spreads = scatter_matrices(
+        both, [group for group in known_groups if len(group) >= MIN_GROUP]
+    )
     kind = discriminant_axes(spreads, 2 * _BASIS)
     return EmbeddingSpace(mean, weights, colour, shape, both.mean(axis=0), kind)
 
@@ -172,8 +176,8 @@ def principal_axes(centred: Floats, count: int, whitened: float) -> Floats:
     basis = random_axes(length, span)
     for _ in range(_ROUNDS):
         basis, _ = np.linalg.qr(centred.T @ (centred @ basis))
-    told = centred @ basis
-    spread, turn = np.linalg.eigh(told.T @ told / len(centred))
+    projected = centred @ basis
+    spread, turn = np.linalg.eigh(projected.T @ projected / len(centred))
     order = np.argsort(-spread)
     spread, turn = np.maximum(spread[order], 0.0), turn[:, order]
     softened = (spread + 0.1 * spread.mean() + 1e-12) ** (whitened / 2)
@@ -191,16 +195,16 @@ class ScatterMatrices(NamedTuple):
 
 
 def scatter_matrices(
-    told: Floats, groups: Sequence[npt.NDArray[np.intp]]
+    features: Floats, groups: Sequence[npt.NDArray[np.intp]]
 ) -> ScatterMatrices | None:
-    """Return how groups of rows of `told` spread; None for fewer than two groups."""
-    size = told.shape[1]
+    """Return how groups of rows of `features` spread; None for fewer than two groups."""
+    size = features.shape[1]
     if len(groups) < 2:  # noqa: PLR2004 - one tells nothing from another
         return None
-    mean = told.mean(axis=0)
+    mean = features.mean(axis=0)
     within, between = np.zeros((size, size)), np.zeros((size, size))
     for group in groups:
-        members = told[group]
+        members = features[group]
         middle = members.mean(axis=0)
         within += (members - middle).T @ (members - middle)
         between += len(group) * np.outer(middle - mean, middle - mean)
@@ -209,7 +213,7 @@ def scatter_matrices(
 
 
 def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
-    """Return the axes that tell apart best, [size, KIND] (Fisher's discriminant)."""
+    """Return the axes that best separate the groups, [size, KIND] (Fisher)."""
     axes = np.zeros((size, KIND), dtype=np.float32)
     if spreads is None:
         return axes

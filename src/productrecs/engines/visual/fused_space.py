@@ -40,15 +40,15 @@ class FeatureSpace:
     mean: Floats  # [features]
     axes: Floats  # [features, AXES], softly whitened
     kind_mean: Floats  # [AXES]
-    kind: Floats  # [AXES, KIND], zeros where nothing told kinds apart
+    kind: Floats  # [AXES, KIND], zeros without discriminant axes
 
     def vectors(self, features: Floats) -> Floats:
         """Return unit vectors of rows of features, [n, AXES + KIND]."""
-        told = self.told(features)
-        kind = unit_rows((told - self.kind_mean) @ self.kind) * np.float32(_KINDS)
-        return unit_rows(np.concatenate([told, kind], axis=1))
+        embedded = self.project(features)
+        kind = unit_rows((embedded - self.kind_mean) @ self.kind) * np.float32(_KINDS)
+        return unit_rows(np.concatenate([embedded, kind], axis=1))
 
-    def told(self, features: Floats) -> Floats:
+    def project(self, features: Floats) -> Floats:
         """Return the whitened features, at length 1, [n, AXES]."""
         return unit_rows((unit_rows(features) - self.mean) @ self.axes)
 
@@ -90,12 +90,16 @@ def fit_feature_space(
             np.zeros(length, np.float32), random_axes(length, AXES), *nothing
         )
     axes = principal_axes(sample - mean, AXES, _WHITENED)
-    told = unit_rows((sample - mean) @ axes)
+    projected = unit_rows((sample - mean) @ axes)
     places = np.full(len(features), -1, dtype=np.intp)
     places[rows] = np.arange(len(rows))
-    kept = [found[found >= 0] for found in (places[group] for group in groups)]
-    spreads = scatter_matrices(told, [group for group in kept if len(group) >= MIN_GROUP])
-    return FeatureSpace(mean, axes, told.mean(axis=0), discriminant_axes(spreads, AXES))
+    known_groups = [found[found >= 0] for found in (places[group] for group in groups)]
+    spreads = scatter_matrices(
+        projected, [group for group in known_groups if len(group) >= MIN_GROUP]
+    )
+    return FeatureSpace(
+        mean, axes, projected.mean(axis=0), discriminant_axes(spreads, AXES)
+    )
 
 
 def fused_vectors(own: Floats, encoded: Floats) -> Floats:

@@ -66,7 +66,7 @@ DESCRIPTOR_BLOCKS: Final = (
     DescriptorBlock("proportions", 5, -2.0, 2.0, is_colour=False),
 )
 LENGTH: Final = sum(block.length for block in DESCRIPTOR_BLOCKS)
-_SPREAD: Final = (20.0, 12.0, 12.0)  # of Lab: what `layout` is told in
+_SPREAD: Final = (20.0, 12.0, 12.0)  # of Lab: the scale of `layout`
 
 
 def describe(pixels: Pixels) -> Descriptor:
@@ -99,7 +99,7 @@ def views_in(
 
 
 def window_in(lab: Floats, front: Foreground) -> tuple[tuple[slice, slice], float]:
-    """Return rows and columns of what stands in front in a photo, and its share of it.
+    """Return rows and columns of a photo's foreground, and its share of the photo.
 
     What the rim does not lead to is the front, where that is small or before no wall of one
     colour. Elsewhere what differs from the wall is, which has all of a thing's parts.

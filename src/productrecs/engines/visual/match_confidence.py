@@ -16,9 +16,9 @@ from productrecs.engines.visual.model import VisualModel
 VOTERS: Final = 5
 """Neighbours that are asked what kind of thing it is."""
 
-_ASKED: Final = 300
+_SAMPLE: Final = 300
 _AMONG: Final = 20_000
-_FEWEST: Final = 40  # asked pictures whose kind is known: fewer tell nothing
+_FEWEST: Final = 40  # sampled pictures with a known kind; fewer are not enough
 _LIKENESS, _AGREEMENT = 0.6, 0.4
 _LEAST_SPAN: Final = 0.05
 
@@ -50,18 +50,18 @@ class MatchConfidence:
 
 def fit_match_confidence(model: VisualModel) -> MatchConfidence:
     """Return what a store's pictures say of likenesses; deterministic."""
-    nobody = np.zeros(0)
+    empty = np.zeros(0)
     vectors, kinds = model.pictured.vectors, model.pictured.kinds
     if len(model) < 2:  # noqa: PLR2004 - nothing is like one alone
-        return MatchConfidence(model.floor, 1.0, nobody, nobody)
+        return MatchConfidence(model.floor, 1.0, empty, empty)
     among = _spread(len(model), _AMONG)
-    asked = _spread(len(among), _ASKED)
-    likes = np.asarray(vectors[among[asked]]) @ np.asarray(vectors[among]).T
-    likes[np.arange(len(asked)), asked] = -1.0
+    sample = _spread(len(among), _SAMPLE)
+    likes = np.asarray(vectors[among[sample]]) @ np.asarray(vectors[among]).T
+    likes[np.arange(len(sample)), sample] = -1.0
     near = np.argpartition(-likes, min(VOTERS, len(among)) - 1, axis=1)[:, :VOTERS]
     nearest = likes.max(axis=1)
-    plain = MatchConfidence(model.floor, float(np.median(nearest)), nobody, nobody)
-    own, voted = kinds[among[asked]], kinds[among[near]]
+    plain = MatchConfidence(model.floor, float(np.median(nearest)), empty, empty)
+    own, voted = kinds[among[sample]], kinds[among[near]]
     known = own >= 0
     if known.sum() < _FEWEST:
         return plain

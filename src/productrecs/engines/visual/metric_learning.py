@@ -24,10 +24,10 @@ from productrecs.engines.visual.embedding_space import (
 )
 
 MIN_PAIRS: Final = 600
-"""Fewer teach nothing that could be told from chance."""
+"""The fewest pairs for a result that is not random."""
 
 _TAUGHT: Final = 0.7  # of the pairs, the earlier ones
-_ASKED: Final = 1_500  # of the later pairs
+_MAX_TEST_PAIRS: Final = 1_500  # of the later pairs
 _NEAR: Final = 20
 _BLOCK: Final = 256
 _GAIN: Final = 1.02  # times as many later pairs found, at least
@@ -47,7 +47,7 @@ class SupervisionChoice(NamedTuple):
 def fit_supervised_space(
     descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]], pairs: Pairs
 ) -> tuple[EmbeddingSpace, SupervisionChoice]:
-    """Return the space of a store's pictures, taught by whoever teaches it best.
+    """Return the space of a store's pictures, learned from the best of its teachers.
 
     Categories do unless visits, or both, let more pairs of later visits be found among the
     nearest, by more than chance. Then they teach by all pairs. Deterministic.
@@ -55,29 +55,33 @@ def fit_supervised_space(
     space = fit_embedding_space(descriptors, groups)
     if len(pairs) < MIN_PAIRS:
         return space, SupervisionChoice("categories", {})
-    told = space.told(descriptors)
-    by_groups = scatter_matrices(told, groups)
+    projected = space.project(descriptors)
+    by_groups = scatter_matrices(projected, groups)
     early = pairs[: int(_TAUGHT * len(pairs))]
     late = _new_among(pairs[len(early) :], early)
     hits = {"categories": _hits(space, descriptors, late, early)}
     for teacher in ("visits", "both"):
-        kind = discriminant_axes(_spreads(teacher, by_groups, told, early), told.shape[1])
+        kind = discriminant_axes(
+            _spreads(teacher, by_groups, projected, early), projected.shape[1]
+        )
         taught = replace(space, kind=kind)
         hits[teacher] = _hits(taught, descriptors, late, early)
     best = max(("visits", "both"), key=lambda name: (hits[name].sum(), name))
     found = {name: float(one.mean()) if len(one) else 0.0 for name, one in hits.items()}
     if not _is_better(hits[best], hits["categories"]):
         return space, SupervisionChoice("categories", found)
-    kind = discriminant_axes(_spreads(best, by_groups, told, pairs), told.shape[1])
+    kind = discriminant_axes(
+        _spreads(best, by_groups, projected, pairs), projected.shape[1]
+    )
     return replace(space, kind=kind), SupervisionChoice(best, found)
 
 
 def _spreads(
-    teacher: str, by_groups: ScatterMatrices | None, told: Floats, pairs: Pairs
+    teacher: str, by_groups: ScatterMatrices | None, projected: Floats, pairs: Pairs
 ) -> ScatterMatrices:
-    apart = told[pairs[:, 0]] - told[pairs[:, 1]]
+    apart = projected[pairs[:, 0]] - projected[pairs[:, 1]]
     within = apart.T @ apart / (2 * len(pairs))
-    between = np.cov(told, rowvar=False) - within
+    between = np.cov(projected, rowvar=False) - within
     if teacher == "visits" or by_groups is None:
         return ScatterMatrices(within, between, KIND)
     both = (within + by_groups.within) / 2, (between + by_groups.between) / 2
@@ -88,9 +92,11 @@ def _new_among(late: Pairs, early: Pairs) -> Pairs:
     """Return the later pairs that are not among the earlier ones, some spread evenly."""
     known = {tuple(sorted(pair)) for pair in early.tolist()}
     fresh = {tuple(sorted(pair)) for pair in late.tolist()} - known
-    kept = np.array(sorted(fresh), dtype=np.intp).reshape(-1, 2)
-    places = np.linspace(0, len(kept) - 1, min(len(kept), _ASKED)).astype(np.intp)
-    return kept[places] if len(kept) else kept
+    pairs = np.array(sorted(fresh), dtype=np.intp).reshape(-1, 2)
+    places = np.linspace(0, len(pairs) - 1, min(len(pairs), _MAX_TEST_PAIRS)).astype(
+        np.intp
+    )
+    return pairs[places] if len(pairs) else pairs
 
 
 def _hits(
@@ -106,12 +112,12 @@ def _hits(
         known.setdefault(one, []).append(other)
         known.setdefault(other, []).append(one)
     for start in range(0, len(late), _BLOCK):
-        asked, wanted = late[start : start + _BLOCK].T
-        likes = vectors[asked] @ vectors.T
-        likes[np.arange(len(asked)), asked] = -2.0
-        for row, one in enumerate(asked.tolist()):
+        anchors, wanted = late[start : start + _BLOCK].T
+        likes = vectors[anchors] @ vectors.T
+        likes[np.arange(len(anchors)), anchors] = -2.0
+        for row, one in enumerate(anchors.tolist()):
             likes[row, known.get(one, [])] = -2.0
-        scores = likes[np.arange(len(asked)), wanted]
+        scores = likes[np.arange(len(anchors)), wanted]
         found.append((likes > scores[:, None]).sum(axis=1) < _NEAR)
     return np.concatenate(found) if found else np.zeros(0, np.bool_)
 

@@ -81,8 +81,8 @@ class VisualModel:
         if row is None:
             return NO_RANKED
         found = nearest_items(self.pictured, self.pictured.vectors[row], limit + 1, visible)
-        kept = (found.items != item) & (found.scores > self.floor)
-        return Ranked(found.items[kept][:limit], found.scores[kept][:limit])
+        shown = (found.items != item) & (found.scores > self.floor)
+        return Ranked(found.items[shown][:limit], found.scores[shown][:limit])
 
     def similar_to_vectors(
         self, queries: Floats, limit: int, visible: Bools | None = None

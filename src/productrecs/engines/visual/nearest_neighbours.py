@@ -152,10 +152,10 @@ def update_neighbours(
         likes[is_new] = -1.0  # they know one another already
         near = np.flatnonzero(likes > floor)
         column = np.full(1, row)
-        told = _blended(pictured, near[:, None], column[None, :], likes[near][:, None])
-        better = told[:, 0] > scores[near, -1]
+        blended = _blended(pictured, near[:, None], column[None, :], likes[near][:, None])
+        better = blended[:, 0] > scores[near, -1]
         for place, score in zip(
-            near[better].tolist(), told[better, 0].tolist(), strict=True
+            near[better].tolist(), blended[better, 0].tolist(), strict=True
         ):
             _insert(rows[place], scores[place], row, score)
     return NeighbourTable(rows, scores)
@@ -173,8 +173,8 @@ def _blended(
     with np.errstate(invalid="ignore", divide="ignore"):
         apart = np.abs(np.log(prices[rows] / prices[others]))
     close = np.nan_to_num(np.exp(-apart), nan=0.0)
-    told: Floats = IMAGE_SHARE * np.clip(cosines, 0.0, 1.0) + KIND_SHARE * same
-    return (told + PRICE_SHARE * close).astype(np.float32)
+    scores: Floats = IMAGE_SHARE * np.clip(cosines, 0.0, 1.0) + KIND_SHARE * same
+    return (scores + PRICE_SHARE * close).astype(np.float32)
 
 
 def _best_columns(likes: Floats, limit: int) -> npt.NDArray[np.intp]:

@@ -22,7 +22,7 @@ MAX_REGIONS: Final = 4
 class RegionDescriptors(NamedTuple):
     """What is seen of a photo, and where; windows are rows and columns."""
 
-    views: list[Descriptor]  # to be averaged: it, then what stands in its front
+    views: list[Descriptor]  # to be averaged: it, then its foreground
     places: list[Descriptor]
     front: tuple[slice, slice]
     windows: list[tuple[slice, slice]]  # of `places`

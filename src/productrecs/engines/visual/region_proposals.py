@@ -49,13 +49,13 @@ def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
     found = [box for mask in masks for box in _parts(mask)]
     found += _windows()
     scores = _stands_out(weights, np.array(found))
-    kept = [whole]
+    chosen = [whole]
     for place in np.argsort(-scores, kind="stable").tolist():
-        if len(kept) == MAX_PROPOSALS or scores[place] <= 0:
+        if len(chosen) == MAX_PROPOSALS or scores[place] <= 0:
             break
-        if all(intersection_over_union(found[place], one) < _SAME for one in kept):
-            kept.append(found[place])
-    return np.array(kept, dtype=np.float32)
+        if all(intersection_over_union(found[place], one) < _SAME for one in chosen):
+            chosen.append(found[place])
+    return np.array(chosen, dtype=np.float32)
 
 
 def intersection_over_union(
@@ -134,8 +134,8 @@ def _stands_out(weights: Plane, boxes: npt.NDArray[np.floating[Any]]) -> Floats:
     inside, cells = _sum_of(sums, inner)
     around, all_cells = _sum_of(sums, outer)
     beside = (around - inside) / np.maximum(all_cells - cells, 1)
-    told: Floats = inside / np.maximum(cells, 1) - beside
-    return told
+    contrast: Floats = inside / np.maximum(cells, 1) - beside
+    return contrast
 
 
 def _sum_of(

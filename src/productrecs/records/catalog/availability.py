@@ -1,4 +1,4 @@
-"""Availability: parses merchants' words for it; tells which items can be bought."""
+"""Availability: parses merchants' spellings and decides which items can be bought."""
 
 import re
 from enum import StrEnum
@@ -52,7 +52,7 @@ SPELLINGS = MappingProxyType(
         "soldout": Availability.OUT_OF_STOCK,
     }
 )
-"""What each accepted spelling means to somebody buying online, blanks taken out."""
+"""The availability for online buyers of each accepted spelling, without blanks."""
 
 _VOCABULARY = re.compile(r"(?:https?://(?:www\.)?schema\.org/|schema:)", re.IGNORECASE)
 _LONGEST = 200  # characters; what is longer is no word, and is not searched

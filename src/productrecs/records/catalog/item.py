@@ -92,7 +92,7 @@ class PackedPatch:
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """The fields that the push carried, unpacked each time they are asked for."""
+        """The fields of the push, unpacked at each access."""
         fields = _unpack(self.packed)
         for name in _LISTS:
             if name in fields:

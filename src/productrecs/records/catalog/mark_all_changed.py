@@ -16,7 +16,7 @@ def resync_catalog(
 ) -> Iterator[float]:
     """Note every item, deleted ones too, as just changed; give the share done, from 0 to 1.
 
-    Whoever follows the catalog by its changes reads all of it again. Nothing of an item
+    Readers that follow the catalog's changes read all of it again. Nothing of an item
     differs afterwards. `chunk` products make a transaction, so that the store's own
     writes come between; to stop half-way does no harm.
 

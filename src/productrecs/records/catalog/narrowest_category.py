@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 
 class NarrowestCategories(dict[int, str]):
-    """The narrowest category of each item, empty for none; found when first asked for."""
+    """The narrowest category of each item, empty for none; computed on first access."""
 
     def __init__(
         self, categories: Sequence[tuple[str, ...]], members: Mapping[str, Sequence[int]]
@@ -15,7 +15,7 @@ class NarrowestCategories(dict[int, str]):
         self._of_all: dict[tuple[str, ...], str] = {}
 
     def __missing__(self, item: int) -> str:
-        """Return what was not asked for yet; of equals the first by name."""
+        """Compute and store an item's narrowest category; ties go to the first name."""
         names = self._categories[item]
         name = self._of_all.get(names)
         if name is None:

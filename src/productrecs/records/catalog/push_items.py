@@ -33,7 +33,7 @@ class PushResult:
 def upsert_items(
     log: StoreLog, patches: Sequence[Patch], now_ms: int, limit: int | None = None
 ) -> PushResult:
-    """Create and update items by id; of a repeated id the last patch stands.
+    """Create and update items by id; the last patch of a repeated id wins.
 
     Fields that a patch does not carry keep their stored values; an id that is in no
     catalog yet, or was deleted, starts from the defaults.

@@ -34,7 +34,7 @@ _CHANGES_SQL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item with its number; `present` tells whether it is in the catalog."""
+    """An item with its number; `present` is whether it is in the catalog."""
 
     number: int
     present: bool

@@ -29,12 +29,12 @@ _FOLDED: Final = str.maketrans("äöüéèêàâçñóíúáô", "aoueeeaacnoiua
 
 
 def variant_key(title: str) -> str:
-    """Return what the titles of one product's variants share; empty where nothing is left.
+    """Return the words that all variants of a product share; empty when no word is left.
 
     Words for sizes and colours, and measures such as 500ml, are left out. Plain numbers
     stay: the second volume is not the first.
     """
-    return " ".join(word for word in _words(title) if not _tells_apart(word))
+    return " ".join(word for word in _words(title) if not _is_size_or_colour(word))
 
 
 def size_in_title(title: str) -> int:
@@ -47,5 +47,5 @@ def _words(title: str) -> list[str]:
     return _WORDS.findall(_INSIDE.sub("", title.casefold().translate(_FOLDED)))
 
 
-def _tells_apart(word: str) -> bool:
+def _is_size_or_colour(word: str) -> bool:
     return word in _LEFT_OUT or _MEASURE.fullmatch(word) is not None

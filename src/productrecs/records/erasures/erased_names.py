@@ -1,8 +1,8 @@
-"""Erased names: tells whether a fact names an erased shopper.
+"""Erased names: finds facts that name an erased shopper.
 
 Facts from before the erasure are refused for ever, whichever way they come. Facts of the
 week after it are refused too: events that were still on their way (a browser keeps events
-for six days) cannot be told from new ones. Later facts belong to a new shopper.
+for six days) cannot be distinguished from new ones. Later facts belong to a new shopper.
 """
 
 import hashlib

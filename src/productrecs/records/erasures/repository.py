@@ -63,7 +63,7 @@ class ErasedNameRepository:
 def erased_among(log: StoreLog, names: Iterable[str | None]) -> ErasedNames:
     """Return which of `names` were erased; the head must be locked before.
 
-    Costs nothing in a store where nobody ever was.
+    Costs nothing in a store without erasures.
     """
     if not log.erasures:
         return NO_ERASED_NAMES

@@ -27,7 +27,7 @@ class EventKind(IntEnum):
 
     @property
     def wire_name(self) -> str:
-        """The kind as it stands in the field `event` of a body, such as `add-to-cart`."""
+        """The value of the field `event` in a request body, such as `add-to-cart`."""
         return self.name.lower().replace("_", "-")
 
 
@@ -63,13 +63,13 @@ EVENT_SUBJECTS: Mapping[EventKind, EventSubject] = MappingProxyType(
 """What each kind must name."""
 
 KINDS_WITH_REVENUE = frozenset({EventKind.ADD_TO_CART, EventKind.BUY})
-"""The kinds whose value, currency and quantity are kept."""
+"""The kinds whose value, currency and quantity are stored."""
 
 KINDS_WITH_PLACEMENT = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
-"""The kinds whose source and position are kept."""
+"""The kinds whose source and position are stored."""
 
 KINDS_WITH_POSITION = KINDS_WITH_PLACEMENT | {EventKind.SEARCH_CLICK}
-"""The kinds whose position is kept."""
+"""The kinds whose position is stored."""
 
 
 def interest_key(kind: int, term: str) -> str:

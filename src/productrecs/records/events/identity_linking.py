@@ -22,25 +22,25 @@ class IdentityLinker:
     """Links the sessions and customers of one transaction's events and orders."""
 
     def __init__(self, repository: EventRepository, facts: Iterable[HasShopperIds]) -> None:
-        """Look up, at once, everybody that `facts` name."""
+        """Look up the identities in `facts` in one query."""
         self._repository = repository
         names = (name for fact in facts for name in (fact.user_id, fact.session_id) if name)
         self._customers = repository.customers_of(names)
-        self._told_at: dict[str, int] = {}  # session that found its customer: by which fact
+        self._linked_at: dict[str, int] = {}  # session: the fact that linked it
 
     @property
     def linked(self) -> dict[str, str]:
-        """The sessions that found their customer among these facts, and whom."""
-        return {session: self._customers[session] for session in self._told_at}
+        """The sessions that these facts linked, with their customers."""
+        return {session: self._customers[session] for session in self._linked_at}
 
     def person(self, name: str) -> str:
-        """Return whom `name` is known as: the customer of a session, else itself."""
+        """Return the customer of a session; any other name is returned unchanged."""
         return self._customers.get(name, name)
 
-    def meet(self, fact: HasShopperIds, seq: int) -> str | None:
-        """Return a fact's person; where it names both ids, its session is theirs now.
+    def resolve(self, fact: HasShopperIds, seq: int) -> str | None:
+        """Return a fact's person; a fact with both ids links its session to the customer.
 
-        Who is met later may turn this person into another: see `linked`.
+        A later fact may link this person to another: see `linked`.
         """
         if fact.user_id is None:
             return None if fact.session_id is None else self.person(fact.session_id)
@@ -51,16 +51,16 @@ class IdentityLinker:
                 name: person if customer == session else customer
                 for name, customer in self._customers.items()
             } | {session: person}
-            self._told_at[session] = seq
+            self._linked_at[session] = seq
         return person
 
     def settle(self) -> None:
-        """Store who was met: past facts of a session become its customer's.
+        """Store the links: past facts of a session become its customer's.
 
-        Call it once all have been met, and before anything reads what they bought.
+        Call it after the last `resolve`, and before anything reads the purchases.
         """
         links = [
-            (session, customer, self._told_at[session])
+            (session, customer, self._linked_at[session])
             for session, customer in self.linked.items()
         ]
         self._repository.link(links)

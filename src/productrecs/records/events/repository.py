@@ -68,9 +68,9 @@ class EventRepository:
         return self._bare.mapped(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
 
     def link(self, links: Sequence[tuple[str, str, int]]) -> None:
-        """Give sessions, and what they did before anyone knew who it was, to customers.
+        """Link sessions to customers, with the facts from before the link.
 
-        A link is a session, its customer and the sequence number of the fact that told; no
+        A link is a session, its customer and the sequence number of its fact; no
         session is there twice, and no customer is a session of another link.
         """
         if not links:

@@ -24,10 +24,10 @@ class HoldoutTest(NamedTuple):
 
 
 def arm_of(store_id: StoreId, test: HoldoutTest, unit: str) -> Arm:
-    """Return the arm of `unit`, the first name that a shopper was met by.
+    """Return the arm of `unit`, the first known name of a shopper.
 
-    Whoever is held out at a percentage is so at every higher one; another store or another
-    name of the test draws afresh.
+    A shopper held out at a percentage is held out at every higher one. The draw differs
+    by store and by the test's name.
     """
     drawn = "\0".join(("productrecs holdout", store_id, test.name, unit))
     digest = hashlib.sha256(drawn.encode("utf-8", "surrogatepass")).digest()

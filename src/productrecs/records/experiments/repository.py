@@ -21,7 +21,7 @@ _KNOWN_SQL: Final = (
     f"SELECT {_PERSON}, (SELECT unit FROM exposures "  # noqa: S608 - own constants
     f"WHERE store_id = ? AND identity = {_PERSON} ORDER BY first_at, arm LIMIT 1)"
 )
-_MET_AS_SQL: Final = (
+_SESSION_UNIT_SQL: Final = (
     "SELECT unit FROM exposures WHERE store_id = ? AND identity IN "
     "(SELECT session FROM shopper_links WHERE store_id = ? AND customer = ?) "
     "ORDER BY first_at, unit LIMIT 1"
@@ -33,10 +33,10 @@ _FIRST_SESSION_SQL: Final = (
 
 
 class KnownIdentity(NamedTuple):
-    """What the database knows about the identities in a call.
+    """The stored data about the identities in a call.
 
-    `names` are the customers that its identities lead to. `unit` is the name that they
-    were first met by; where none was stored, `session` is the first that led to them.
+    `names` are the customers linked to the identities. `unit` is the name that they were
+    assigned by; without one, `session` is the first that is linked to them.
     """
 
     names: tuple[str, ...]
@@ -45,17 +45,17 @@ class KnownIdentity(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        """The name that is drawn, as far as the database knows."""
+        """The name to draw the arm by, if the database has one."""
         return self.unit or self.session
 
 
 def read_known_identity(
     reader: RawReader, store_id: StoreId, identities: Sequence[str]
 ) -> KnownIdentity:
-    """Return who a call names; of two identities the first that is known decides.
+    """Return the shopper of a call; of two identities the first known one decides.
 
-    A session leads to its customer, and a customer to all sessions that turned out to be
-    theirs. One indexed read for a shopper who was met before.
+    A session leads to its customer, and a customer to all linked sessions. Costs one
+    indexed read for a shopper with a stored unit.
     """
     names: list[str] = []
     session: str | None = None
@@ -64,7 +64,7 @@ def read_known_identity(
         name, unit = reader.all(_KNOWN_SQL, (*who, store_id, *who))[0]
         names.append(name)
         if unit is None:
-            sessions = reader.all(_MET_AS_SQL, (store_id, store_id, name))
+            sessions = reader.all(_SESSION_UNIT_SQL, (store_id, store_id, name))
             unit = sessions[0][0] if sessions else None
         if unit is not None:
             return KnownIdentity(tuple(names), unit, session)
@@ -75,7 +75,7 @@ def read_known_identity(
 
 
 def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:
-    """Store exposures of any stores; of one that was met before the first stands."""
+    """Store exposures of any stores; the first of each is kept."""
     for store_id, rows in AccountRepository(transaction).lock_each(batch):
         ExposureRepository(transaction, store_id).add(rows)
 
@@ -89,9 +89,9 @@ class ExposureRepository:
         self._store_id = store_id
 
     def add(self, batch: Sequence[Exposure]) -> None:
-        """Store exposures; of one that is there already the first stands.
+        """Store exposures; one that exists is not changed.
 
-        None of whoever was erased; where only the first name was, the present one stands.
+        Erased shoppers get none; if only the unit was erased, the current name replaces it.
         """
         erased = ErasedNameRepository(self._transaction, self._store_id).among(
             name for exposure in batch for name in (exposure.identity, exposure.unit)
@@ -119,7 +119,7 @@ class ExposureRepository:
 
 
 def store_explorations(transaction: sa.Connection, batch: Sequence[Exploration]) -> None:
-    """Store explorations of any stores; of one that is there already the first stands."""
+    """Store explorations of any stores; one that exists is not changed."""
     # One order of rows in every process: no deadlock between their locks.
     ordered = sorted(batch, key=lambda one: one.key)
     for store_id, rows in AccountRepository(transaction).lock_each(ordered):
@@ -135,7 +135,7 @@ class ExplorationRepository:
         self._store_id = store_id
 
     def add(self, batch: Sequence[Exploration]) -> None:
-        """Store explorations but those of the erased; the first of each stands."""
+        """Store explorations, without erased shoppers; one that exists is not changed."""
         erased = ErasedNameRepository(self._transaction, self._store_id).among(
             one.shopper for one in batch
         )

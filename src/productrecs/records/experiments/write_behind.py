@@ -33,7 +33,7 @@ class WriteBehindBuffer(Generic[T]):
         self._older: set[Hashable] = set()
         self._waiting: list[T] = []
         self._changing = threading.Lock()  # held to append or to swap, no longer
-        self.lost = 0  # how many were not kept because too many waited
+        self.lost = 0  # how many were dropped because the buffer was full
 
     @property
     def depth(self) -> int:

@@ -1,4 +1,4 @@
-"""File import: one file of the dashboard, what was chosen for it, and how it stands."""
+"""File import: one file uploaded in the dashboard, its options and its status."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class TooManyImportsError(ProductRecsError):
 
 
 class ImportStatus(StrEnum):
-    """Where a file import stands; `done` and `failed` are for good."""
+    """The status of a file import; `done` and `failed` are final."""
 
     CHECKING = "checking"
     CHECKED = "checked"  # waits for the merchant
@@ -56,7 +56,7 @@ class ImportChoices:
 
 @dataclass(frozen=True, slots=True)
 class NewFileImport:
-    """A file that lies in the upload folder under `import_id`."""
+    """A file in the upload folder, named by its `import_id`."""
 
     import_id: str
     file_name: str
@@ -68,7 +68,7 @@ class NewFileImport:
 
 @dataclass(frozen=True, slots=True)
 class FileImport:
-    """A file import as it stands; `preview` and `result` are as the worker told them."""
+    """A file import; `preview` and `result` are the worker's reports."""
 
     import_id: str
     status: ImportStatus

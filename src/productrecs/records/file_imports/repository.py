@@ -164,7 +164,7 @@ def files_of_open_imports(connection: sa.Connection) -> set[str]:
 
 
 def expire_imports(transaction: sa.Connection, before_ms: int, reason: str) -> int:
-    """End the imports that nobody started since `before_ms`; return how many."""
+    """Fail the imports checked before `before_ms` and never started; return how many."""
     old = file_imports.update().where(
         _COLUMNS.status == ImportStatus.CHECKED, _COLUMNS.submitted_at < before_ms
     )
@@ -180,7 +180,7 @@ def _stored(value: object) -> object:
 
 
 def _read(row: sa.RowMapping) -> FileImport:
-    told: dict[str, Any] = {
+    reports: dict[str, Any] = {
         name: json.loads(row[name]) for name in ("preview", "result") if name in row
     }
     return FileImport(
@@ -194,5 +194,5 @@ def _read(row: sa.RowMapping) -> FileImport:
         choices=ImportChoices(**json.loads(row["choices"])),
         progress=row["progress"],
         attempts=row["attempts"],
-        **told,
+        **reports,
     )

@@ -110,9 +110,9 @@ class RuleRepository:
         self._transaction.execute(query)
 
     def note_change(self, seq: int, rule: Rule, now_ms: int, who: tuple[str, str]) -> None:
-        """Remember that somebody did something to a rule; `who` is both words.
+        """Store a change of a rule in the history; `who` is the actor and the change.
 
-        Of the oldest, more than a thousand changes back, nothing is remembered.
+        Only the last `MAX_KEPT_CHANGES` changes are stored.
         """
         actor, what = who
         row = {

@@ -68,12 +68,12 @@ class RuleTarget:
 
     @property
     def has_prices(self) -> bool:
-        """Whether prices are asked for."""
+        """Whether it has a price condition."""
         return self.price_min is not None or self.price_max is not None
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is said: no rule may mean every product by saying nothing."""
+        """Whether it has no condition: invalid, as it would match every product."""
         return not (self.items or self.categories or self.title_words or self.has_prices)
 
 
@@ -81,8 +81,8 @@ class RuleTarget:
 class ListFilter:
     """The lists of a rule; without conditions, all of them.
 
-    Words of `only_in` that name placements, and those that name sources, are two
-    questions: `cart` with `buy` means carts asked for by `buy`.
+    Placements and sources in `only_in` are separate conditions, and both must hold:
+    `cart` with `buy` means cart lists of the source `buy`.
     """
 
     only_in: tuple[ListKind, ...] = ()
@@ -107,8 +107,8 @@ class RuleContent:
     `starts` and `ends` are ISO dates or datetimes in normal form, in the store's zone;
     both belong to the time between. Of two rules that contradict each other the one with
     the higher `priority` is obeyed. `strength` is how many times stronger (boost) or
-    weaker (bury) a product's score becomes; `position` is where the first of the pinned
-    `target.items` stands, from 1, the others follow.
+    weaker (bury) a product's score becomes; `position`, from 1, is the place of the
+    first of the pinned `target.items`; the others follow.
     """
 
     action: RuleAction
@@ -149,7 +149,7 @@ class RuleContent:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as it is kept; ids grow and are never given twice."""
+    """A stored rule; ids grow and are never reused."""
 
     rule_id: int
     content: RuleContent

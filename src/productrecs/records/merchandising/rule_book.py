@@ -23,9 +23,9 @@ class Pin(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ListRules:
-    """What the rules in force say of one kind of list.
+    """The effect of the active rules on one kind of list.
 
-    `excluded` are item numbers, ascending, and `known` how many items were asked about;
+    `excluded` are item numbers, ascending, and `known` how many items were checked;
     None when no rule excludes. `factors` is what a score is multiplied by, per item number
     (1 where nothing is said), with a 1 at its end for all that came later; None when
     nothing is boosted or buried. `pins` come in the order in which they are obeyed.

@@ -25,7 +25,7 @@ class UnknownRuleError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """What somebody did to a rule: `added`, `changed`, `removed` or `restored`."""
+    """A change of a rule: `added`, `changed`, `removed` or `restored`."""
 
     changed_at: int
     actor: str

@@ -20,26 +20,26 @@ Words = frozenset[str]
 Matches = Mapping[Words, Ints]
 
 NO_MATCHES: Final[Matches] = MappingProxyType({})
-_NOBODY_SEQ: Final = -1
+_NO_SEQ: Final = -1
 
 
 class TitleMatcher:
-    """The items whose titles hold each of the asked sets of words, one thread at a time.
+    """The items whose titles contain each requested set of words; one writer at a time.
 
-    No title is kept. `matches` is replaced whole; whoever looks at it takes no lock.
+    Titles are not stored. `matches` is replaced as a whole: readers take no lock.
     """
 
     def __init__(self, store_id: StoreId) -> None:
-        """Begin with nothing asked."""
+        """Start without requested words."""
         self._store_id = store_id
-        self._seq = _NOBODY_SEQ
+        self._seq = _NO_SEQ
         self.matches: Matches = NO_MATCHES
 
     def follow(self, reader: RawReader, phrases: Iterable[Words], catalog_seq: int) -> None:
         """Read what is needed to answer for all of `phrases` as of `catalog_seq`."""
         wanted = set(phrases)
         if not wanted:
-            self.matches, self._seq = NO_MATCHES, _NOBODY_SEQ
+            self.matches, self._seq = NO_MATCHES, _NO_SEQ
         elif wanted != self.matches.keys():
             self._read_all(reader, wanted)
             self._seq = catalog_seq  # what changed while it was read is read again
@@ -55,8 +55,8 @@ class TitleMatcher:
         missing = phrases - known.keys()
         if missing:
             other._read_all(reader, missing)
-        kept = {words: known[words] for words in phrases & known.keys()}
-        other.matches = {**other.matches, **kept}
+        reused = {words: known[words] for words in phrases & known.keys()}
+        other.matches = {**other.matches, **reused}
         return other
 
     def _read_all(self, reader: RawReader, wanted: set[Words]) -> None:

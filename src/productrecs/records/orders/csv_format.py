@@ -23,7 +23,7 @@ SEPARATORS: Final = (",", ";", "\t", "|")
 class CsvLayout:
     """Which columns a kind of file has: each with the names it may go by.
 
-    `example` is a header to show to whoever got theirs wrong. In a `prose` file, cells may
+    `example` is a valid header, for error messages. In a `prose` file, cells may
     hold long texts of many lines.
     """
 
@@ -80,7 +80,7 @@ class MissingColumnsError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How one file is written; `columns` says in which cell of a row each one stands."""
+    """The format of one file; `columns` maps each column to its cell in a row."""
 
     encoding: str
     separator: str
@@ -159,7 +159,7 @@ def inspect_csv(file: BinaryIO, layout: CsvLayout = HISTORY_LAYOUT) -> CsvFormat
 
 @dataclass(frozen=True, slots=True)
 class CsvHeader:
-    """The row that names the columns; `lines` counts what stands above, and itself."""
+    """The row that names the columns; `lines` counts it and the lines above."""
 
     separator: str
     columns: Mapping[str, int]
@@ -218,7 +218,7 @@ def unsupported_file_hint(head: bytes) -> str | None:
 
 
 def split_line(line: str, separator: str) -> list[str]:
-    """Return the cells of one line that stands for itself."""
+    """Return the cells of one line, parsed on its own."""
     if '"' not in line:
         return line.split(separator)
     return next(csv.reader((line,), delimiter=separator), [])
@@ -242,7 +242,7 @@ def _complete(header: CsvHeader, layout: CsvLayout) -> tuple[int, int]:
 
 
 def _places(names: Sequence[str], layout: CsvLayout) -> Mapping[str, int]:
-    """Return where each column stands: under its own name, else its first synonym."""
+    """Return the index of each column: by its own name, else its first synonym."""
     places: dict[str, int] = {}
     for column, synonyms in layout.columns.items():
         for name in map(_plain, synonyms):

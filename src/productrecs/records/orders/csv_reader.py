@@ -14,7 +14,7 @@ from productrecs.records.orders.csv_format import BLOCK_BYTES, CsvFormat
 from productrecs.records.orders.history_line import TimeFormat
 
 _ENOUGH: Final = 1_000  # times that can be read, after which no others are looked for
-_STEP: Final = 500  # lines after which progress is told
+_STEP: Final = 500  # lines between two progress reports
 MAX_LINE_LENGTH: Final = 100_000
 """Characters of one row; the csv module itself refuses a cell of 131,072."""
 _LONGEST_SPAN: Final = 100  # lines that a cell may run over, where none holds prose
@@ -36,7 +36,7 @@ def read_rows(
 ) -> Iterator[Row]:
     """Yield each row below the header, with its number; blank rows are passed over.
 
-    `on_bytes` is told, now and then, how many further bytes the rows before came from:
+    `on_bytes` is called regularly with how many further bytes the rows came from:
     a block that was read ahead counts as its rows are given out.
     """
     file.seek(0)
@@ -67,7 +67,7 @@ def _plain(cells: list[str]) -> list[str]:
 
 
 def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> TimeFormat:
-    """Return whether the times of a column have the day first, if any of them tells.
+    """Return whether a column's times have the day first; None when all are ambiguous.
 
     Of a file that begins with a thousand other times no more is read.
     """
@@ -141,7 +141,7 @@ class _Continuation:
 class _LineBuffer:
     """The lines of a file, without their ends (LF, CR or both), and a look ahead.
 
-    Of a line longer than `MAX_LINE_LENGTH` only its beginning is kept.
+    A line longer than `MAX_LINE_LENGTH` is cut at that length.
     """
 
     def __init__(
@@ -158,15 +158,15 @@ class _LineBuffer:
         self._next = 0
         self._rest = ""
         self._at_end = False
-        self._untold = 0  # bytes of lines that lie ahead or were taken since it was told
-        self._taken = 0  # lines, since it was told
+        self._unreported = 0  # bytes read since the last report
+        self._taken = 0  # lines since the last report
 
     def next(self) -> str | None:
         """Return the next line, or None at the end."""
         if self._taken == _STEP:
-            self._tell()
+            self._report_progress()
         if self._next >= len(self._lines) and not self._fill(1):
-            self._tell()
+            self._report_progress()
             return None
         line = self._lines[self._next]
         self._next += 1
@@ -197,18 +197,18 @@ class _LineBuffer:
             if self._at_end and self._rest:
                 self._lines.append(self._rest)
             self._rest = self._rest[: MAX_LINE_LENGTH + 1]
-            self._untold += len(block)
+            self._unreported += len(block)
             if not self._lines:
-                self._tell()  # a line that goes on over blocks
+                self._report_progress()  # a line that goes on over blocks
         return len(self._lines) >= wanted
 
-    def _tell(self) -> None:
-        """Tell how many bytes the lines have that were taken since the last time."""
+    def _report_progress(self) -> None:
+        """Report the bytes of the lines that were taken since the last report."""
         ahead = len(self._lines) - self._next
-        unreported = self._untold
+        unreported = self._unreported
         if ahead:
             unreported = unreported * self._taken // (self._taken + ahead)
-        self._untold -= unreported
+        self._unreported -= unreported
         self._taken = 0
         if self._on_bytes is not None and unreported:
             self._on_bytes(unreported)

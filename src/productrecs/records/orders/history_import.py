@@ -39,9 +39,9 @@ from productrecs.storage.store_log import ItemNumbers, StoreLog
 
 
 class RowReader(Protocol):
-    """What makes lines of the rows of one file, which come to it in their order.
+    """Parser from a file's rows, given in their order, to order lines.
 
-    Where it `sums`, a later line of an order and item tells of the earlier ones too.
+    With `sums`, a later line of an order and item includes the earlier ones.
     """
 
     sums: bool
@@ -81,7 +81,7 @@ class HistoryImport:
     ) -> HistoryReport:
         """Import all of `file`, which must be seekable; return what became of it.
 
-        `on_bytes` is told, now and then, how many further bytes were read. A `reader` is
+        `on_bytes` is called regularly with how many further bytes were read. A `reader` is
         for files that are not of our own layout.
 
         Raises:
@@ -191,7 +191,7 @@ def _count(report: HistoryReport, mark: ImportMark) -> None:
 
 
 def time_column(written: CsvFormat) -> int | None:
-    """Return in which cell of a row its time stands."""
+    """Return the index of the cell that holds a row's time."""
     columns = written.columns
     return columns.get("timestamp", columns.get("created"))
 
@@ -199,7 +199,7 @@ def time_column(written: CsvFormat) -> int | None:
 def read_lines(
     reader: RowReader, row: Row, moment: int | None, report: HistoryReport
 ) -> Sequence[HistoryLine]:
-    """Return the lines of a row, its time in the cell `moment`; tell the report of it."""
+    """Return the lines of a row and count it in the report; cell `moment` is its time."""
     number, cells = row
     if isinstance(cells, BrokenRow):
         report.skipped(number, cells.message)

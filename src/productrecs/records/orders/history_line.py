@@ -14,7 +14,7 @@ MAX_NUMBER: Final = 1e12
 MAX_COUNT: Final = 2**53
 _COMPACT_DATE: Final = len("20260301")
 
-_REMEMBERED: Final = 50_000  # texts whose meaning is kept: most repeat many times
+_REMEMBERED: Final = 50_000  # parsed texts that are cached: most repeat many times
 _Value = TypeVar("_Value")
 
 _NUMERAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -51,7 +51,7 @@ class TimeFormat(NamedTuple):
     """The time format of a file, where it is not ISO.
 
     `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, what people write is read;
-    `day_first` decides where day and month cannot be told apart.
+    `day_first` decides when day and month are ambiguous.
     """
 
     pattern: str | None = None

@@ -43,10 +43,10 @@ class FileImportProgress:
             found = repository.import_mark(self.digest)
         return found or ImportMark(self.digest, self.submitted_ms)
 
-    def note(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - not told before the end
+    def note(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - only `finish` uses it
         """Store the mark."""
         PurchaseRepository(log.transaction, self.store_id).set_import_mark(mark)
 
-    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - the caller tells it
+    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - the caller reports it
         """Delete the progress of the file."""
         PurchaseRepository(log.transaction, self.store_id).delete_import_mark(mark.digest)

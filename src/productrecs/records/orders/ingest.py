@@ -46,7 +46,7 @@ def ingest_events(
     """Write events; return how many were new.
 
     A group is what one object on the wire said (an impression shows many items): its
-    `event_id` is asked for once. Events without a time of their own happened at `now_ms`.
+    `event_id` is looked up once. Events without a time of their own happened at `now_ms`.
     Those of a shopper who was erased are left out, see `records/erasures`.
     """
     repository = EventRepository(log.transaction, log.store_id)
@@ -70,7 +70,7 @@ def ingest_events(
             event=event,
             seq=first + index,
             ts=now_ms if event.ts_ms is None else event.ts_ms,
-            person=shoppers.meet(event, first + index) or "",
+            person=shoppers.resolve(event, first + index) or "",
             imported=imported,
         )
         for index, event in enumerate(events)
@@ -93,7 +93,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
         return OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
     order = _without_customer(log, order, now_ms, repeated=receipt > 0)
     shoppers = IdentityLinker(EventRepository(log.transaction, log.store_id), [order])
-    person = shoppers.meet(order, first)
+    person = shoppers.resolve(order, first)
     shoppers.settle()
     items = log.numbers((line.item_id for line in order.lines), now_ms)
     ledger = PurchaseLedger(purchases, [order.order_id])
@@ -101,7 +101,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
     for index, (line, (item, line_number)) in enumerate(
         zip(order.lines, places, strict=True)
     ):
-        ledger.put(  # a CSV's line stands above order sync: then it already counts
+        ledger.put(  # a CSV line takes precedence over order sync: it already counts
             PurchaseLine(
                 line_seq=first + index,
                 seq=first + index,
@@ -128,7 +128,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
 
 
 def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
-    """Return what may be stored of events: nothing of whoever was erased."""
+    """Return the events that may be stored: none of erased shoppers."""
     names = (name for event in events for name in (event.user_id, event.session_id))
     erased = erased_among(log, names)
     if not erased:
@@ -151,7 +151,7 @@ def _without_customer(
 ) -> NewOrder:
     """Return an order without those names that were erased.
 
-    One that is sent again tells of a past that is not known: it never brings a name back.
+    The time of a repeated order is unknown, so a repeat never restores an erased name.
     """
     erased = erased_among(log, (order.user_id, order.session_id))
     if not erased:

@@ -56,7 +56,7 @@ class LineMerger:
             return LineOutcome.KNOWN
         after = after._replace(seq=seq)
         self._ledger.put(after)
-        self._ledger.void_others(after, kept=1)
+        self._ledger.void_others(after, first=1)
         return LineOutcome.CHANGED
 
     def _new(self, line: HistoryLine, item: int, seq: int) -> PurchaseLine:

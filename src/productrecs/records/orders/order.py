@@ -28,13 +28,13 @@ class NewOrder:
 
     @property
     def shopper(self) -> str | None:
-        """Whose order it is: the customer when known, else the session, else nobody's."""
+        """The customer when known, else the session, else None."""
         return self.user_id or self.session_id
 
 
 def line_total(price: float | None, quantity: int | None) -> float | None:
     """Return a line's revenue when none was sent: price x units, an unknown count as 1.
 
-    Without a price there is no revenue to tell: None.
+    None without a price.
     """
     return None if price is None else price * (quantity or 1)

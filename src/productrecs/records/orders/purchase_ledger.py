@@ -78,11 +78,11 @@ class PurchaseLedger:
         self._set(line, is_new=old is None)
         return True
 
-    def void_others(self, line: PurchaseLine, kept: int) -> None:
-        """Void the lines of the same item from number `kept` on: they were replaced."""
+    def void_others(self, line: PurchaseLine, first: int) -> None:
+        """Void the lines of the same item from number `first` on: they were replaced."""
         place = self._lines[(line.order_id or "", line.receipt, line.item)]
         for other in list(place.values()):
-            if other.line >= kept and not other.void:
+            if other.line >= first and not other.void:
                 self._set(other._replace(void=True, seq=line.seq), is_new=False)
 
     def write(self, database: Database, linked: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from productrecs.core.clock import DAY_MS
 SHOWN_LIMIT: Final = 100
 DONE_LIMIT: Final = 300  # things done after an impression, beyond which it is forgotten
 HALF_LIFE_MS: Final = 7 * DAY_MS  # since a product was last shown
-_FEWEST: Final = 2  # times, of which nothing is told
+_FEWEST: Final = 2  # times; fewer are not reported
 _TAKEN_UP: Final = -1
 
 

@@ -34,7 +34,7 @@ _BUY: Final = int(EventKind.BUY)
 _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
 _BOUGHT_LIMIT: Final = 20_000
 _HEAD_SQL: Final = "SELECT seq, erasures FROM store_heads WHERE store_id = ?"
-# `line_seq` apart from `seq` tells that an old line was changed.
+# A `line_seq` that differs from `seq` means that an old line was changed.
 _AFTER_SQL: Final = f"""
     SELECT {LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
     FROM shopper_links WHERE store_id = ? AND since_seq > ?
@@ -174,7 +174,7 @@ class PurchaseRepository:
         """Return every line of these orders, void ones and all receipts included.
 
         With `items`, orders of more than 1,000 lines are not read whole: of them come the
-        lines of these items, and one line that tells the basket.
+        lines of these items, and one line to identify the basket.
         """
         wanted = list(dict.fromkeys(order_ids))
         endless = set() if items is None else self._endless(wanted)
@@ -212,7 +212,7 @@ class PurchaseRepository:
         return [PurchaseLine(*row) for row in self._transaction.execute(query)]
 
     def lines_from_buy_events(self, after_seq: int, limit: int) -> list[PurchaseLine]:
-        """Return up to `limit` lines that only a `buy` event tells of, by their `seq`."""
+        """Return up to `limit` lines known from `buy` events alone, by their `seq`."""
         columns = purchase_lines.c
         query = (
             sa.select(*[columns[name] for name in _NAMES])

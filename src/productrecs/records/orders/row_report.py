@@ -6,7 +6,7 @@ from typing import Final
 from productrecs.core.clock import written_date_to_iso
 
 MAX_ERRORS: Final = 100
-"""So many errors are told; all are counted."""
+"""The most errors that are listed; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class RowError:
 
 @dataclass(slots=True)
 class RowReport:
-    """The rows of one file; of the errors so many are kept as `errors_kept` says."""
+    """The row counts of one file, and up to `errors_kept` of its errors."""
 
     rows: int = 0
     rows_skipped: int = 0
@@ -39,11 +39,11 @@ MAX_UNDATED: Final = 10
 
 @dataclass(slots=True)
 class HistoryReport(RowReport):
-    """What became of a file: `lines_imported` are new, `lines_updated` were changed.
+    """The result of an import: `lines_imported` are new, `lines_updated` were changed.
 
     `rows_undated` had no time that could be read; `undated` names the first of those that
-    had one. `not_bought` counts the rows of orders that are none, such as cancelled ones,
-    by what became of the order. All other rows told what was stored already.
+    had one. `not_bought` counts the rows of orders that are no purchases, such as
+    cancelled ones, by the order's status. All other rows repeated stored data.
     """
 
     lines_imported: int = 0

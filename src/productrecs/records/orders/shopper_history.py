@@ -88,8 +88,8 @@ class ShopperHistory:
     def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
 
-        A fact without an item is a sign if it has a term, else only read. Impressions are
-        kept apart: they are nothing that the shopper did.
+        A fact without an item is a signal if it has a term, else it is skipped. Impressions
+        are stored apart: they are not actions of the shopper.
         """
         if not facts:
             return
@@ -162,13 +162,13 @@ class ShopperHistories:
         head, erasures = log_head(reader, self._store_id)
         if head == self._seen:
             return
-        if erasures != self._erasures:  # somebody is to be remembered no more
+        if erasures != self._erasures:  # a shopper was erased
             self._erasures = erasures
             self._people.clear()
             self._names.clear()
         if self._people:
             news = facts_after(reader, self._store_id, self._seen, _NEWS_LIMIT + 1)
-            if len(news) > _NEWS_LIMIT:  # an import, or a store nobody asked for long
+            if len(news) > _NEWS_LIMIT:  # an import, or a store that was idle for long
                 self._people.clear()
                 self._names.clear()
             else:

@@ -73,7 +73,7 @@ class NotAPictureError(ProductRecsError):
 
 
 class PictureTooLargeError(ProductRecsError):
-    """The picture has more pixels, or bytes, than anybody needs to see what it shows."""
+    """The picture has more pixels or bytes than the limit."""
 
 
 class _Source(io.BytesIO):
@@ -105,7 +105,7 @@ def picture_format(data: bytes) -> str | None:
 def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
     """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
 
-    Of a moving picture the first frame. A cut-out stands on white, a white one on grey: it
+    Of a moving picture the first frame. A cut-out is put on white, a white one on grey: it
     would be gone otherwise.
 
     Raises:
@@ -131,8 +131,8 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
 def _check_size(picture: Image.Image, data: bytes) -> None:
     width, height = picture.size
     if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
-        told = f"{MAX_PIXELS / 1000000.0:.3g} megapixels are the maximum"
-        message = f"the picture has {width} x {height} pixels; {told}"
+        limit = f"{MAX_PIXELS / 1000000.0:.3g} megapixels are the maximum"
+        message = f"the picture has {width} x {height} pixels; {limit}"
         raise PictureTooLargeError(message)
     if min(width, height) < MIN_SIDE:
         message = f"the picture has {width} x {height} pixels, too few for a search"
@@ -140,8 +140,8 @@ def _check_size(picture: Image.Image, data: bytes) -> None:
     if "progressive" in picture.info:
         passes = data.count(_PASS)
         if width * height * passes > MAX_DECODED_PIXELS:
-            told = f"{width} x {height} pixels, drawn in {passes} passes"
-            message = f"the picture has {told}; send it with fewer of either"
+            size = f"{width} x {height} pixels, drawn in {passes} passes"
+            message = f"the picture has {size}; send it with fewer of either"
             raise PictureTooLargeError(message)
 
 
@@ -203,7 +203,7 @@ def _highest(picture: Image.Image) -> float:
 
 
 def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
-    """Return what a cut-out stands on: white, but for what is white itself: light grey."""
+    """Return the background of a cut-out: white, or light grey for a white one."""
     pixels = np.asarray(picture.resize((_FEW, _FEW), Image.Resampling.BOX), np.float64)
     seen = pixels[..., 3] / 255.0
     if seen.sum() < 1.0:

@@ -121,13 +121,13 @@ def _views(data: bytes, *, own: bool = False) -> bytes:
     else:
         lab = to_lab(pixels)
         window, _ = window_in(lab, find_foreground(lab))
-        picture = _told(pixels)
-        views = [picture, _told(np.ascontiguousarray(pixels[window]))]
+        picture = _descriptor(pixels)
+        views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
     return bytes([len(views), len(places)]) + b"".join([picture, *views, *places])
 
 
 def _rewritten(data: bytes) -> bytes:
-    """Return a picture as a JPEG that carries pixels and nothing else."""
+    """Return a picture as a JPEG without metadata."""
     picture, written = Image.fromarray(decode_to_pixels(data, REWRITTEN_SIDE)), b""
     for quality in _QUALITIES:
         saved = io.BytesIO()
@@ -138,7 +138,7 @@ def _rewritten(data: bytes) -> bytes:
     return SIZE.pack(*picture.size) + written
 
 
-def _told(pixels: Pixels) -> bytes:
+def _descriptor(pixels: Pixels) -> bytes:
     """Return the descriptor of a picture: ours, the numbers of the model, or both."""
     if not _EMBEDDERS:
         return describe(pixels).tobytes()
@@ -166,16 +166,16 @@ def _regions(data: bytes, *, own: bool = False) -> bytes:
     windows = [box_window(pixels, box) for box, _, _ in found]
     is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
     if _EMBEDDERS and not own and not is_fused:
-        seen = [_told(_shrunk(pixels[window])) for window in windows]
+        seen = [_descriptor(_shrunk(pixels[window])) for window in windows]
     else:
         seen = [one.tobytes() for one in describe_parts(pixels, windows)]
         if is_fused and not own:
             features = [_features(pixels[window]) for window in windows]
             seen = [one + more for one, more in zip(seen, features, strict=True)]
     parts = []
-    for (box, score, label), told in zip(found, seen, strict=True):
+    for (box, score, label), descriptor in zip(found, seen, strict=True):
         name = label.encode()
-        parts += [REGION.pack(*box, score, len(name), len(told)), name, told]
+        parts += [REGION.pack(*box, score, len(name), len(descriptor)), name, descriptor]
     return b"".join(parts)
 
 
@@ -188,7 +188,7 @@ def _shrunk(part: Pixels) -> Pixels:
 
 
 def _description(data: bytes) -> bytes:
-    return _told(decode_to_pixels(data, _side()))
+    return _descriptor(decode_to_pixels(data, _side()))
 
 
 _OPERATIONS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = MappingProxyType(
@@ -214,9 +214,9 @@ def main() -> None:
 
     def timed(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
         signal.setitimer(signal.ITIMER_PROF, seconds)  # of processor time: it ends us
-        told = handle_request(operation, data)
+        reply = handle_request(operation, data)
         signal.setitimer(signal.ITIMER_PROF, 0.0)
-        return told
+        return reply
 
     serve_requests(socket.socket(fileno=int(sys.argv[1])), timed)
 

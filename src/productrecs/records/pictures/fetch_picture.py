@@ -37,12 +37,12 @@ _AGENT: Final = "ProductRecs (fetches product pictures)"
 
 
 class PictureUnavailableError(ProductRecsError):
-    """The picture could not be had; `may_pass` tells whether later it may."""
+    """The picture could not be fetched; `may_pass` is whether a retry may succeed."""
 
     def __init__(
         self, why: str, *, may_pass: bool, rest: bool = False, wait_seconds: int = 0
     ) -> None:
-        """Say `why`; `rest`: the host wants to be left alone, perhaps for so long."""
+        """Say `why`; `rest`: the host asked for a pause, maybe of `wait_seconds`."""
         super().__init__(why)
         self.may_pass = may_pass
         self.rest = rest
@@ -151,10 +151,10 @@ def _answer(
         raise PictureUnavailableError(message, may_pass=False)
     content = _read(response)
     etag, modified = response.getheader("etag"), response.getheader("last-modified")
-    return FetchResult(content, _kept(etag), _kept(modified))
+    return FetchResult(content, _validator(etag), _validator(modified))
 
 
-def _kept(value: str | None) -> str | None:
+def _validator(value: str | None) -> str | None:
     return value if value and len(value) <= 200 and value.isprintable() else None  # noqa: PLR2004 - no honest one is longer
 
 

@@ -14,9 +14,9 @@ _FORGOTTEN_AFTER: Final = 4_096
 
 @dataclass(slots=True)
 class _Host:
-    asked: int = 0  # now
+    in_flight: int = 0  # requests
     next_at: float = 0.0
-    rests: int = 0  # one after the other
+    pauses: int = 0  # consecutive ones
 
 
 class HostRateLimiter:
@@ -29,34 +29,36 @@ class HostRateLimiter:
         self._hosts: dict[str, _Host] = {}
 
     def take(self, host: str, *, is_ours: bool = False) -> bool:
-        """Begin to ask a host, if it may be asked now; call `end` afterwards.
+        """Reserve a request to a host, if it is allowed now; call `end` afterwards.
 
-        Hosts that the operator named as his own are asked without a pace.
+        Hosts that the operator listed as trusted have no rate limit.
         """
         with self._lock:
             if len(self._hosts) > _FORGOTTEN_AFTER:
-                self._hosts = {n: one for n, one in self._hosts.items() if one.asked}
+                self._hosts = {n: one for n, one in self._hosts.items() if one.in_flight}
             one, now = self._hosts.setdefault(host, _Host()), self._seconds()
-            if now < one.next_at or (one.asked >= MAX_CONCURRENT_PER_HOST and not is_ours):
+            if now < one.next_at or (
+                one.in_flight >= MAX_CONCURRENT_PER_HOST and not is_ours
+            ):
                 return False
-            one.asked += 1
+            one.in_flight += 1
             one.next_at = now if is_ours else now + 1.0 / MAX_PER_SECOND
             return True
 
     def end(self, host: str, *, rest: bool = False, seconds: float = 0.0) -> None:
-        """Note that a host answered; `rest` when it asked to be left alone for a while."""
+        """Note that a host answered; `rest` when it asked for a pause."""
         with self._lock:
-            one = self._hosts.setdefault(host, _Host(asked=1))
-            one.asked = max(0, one.asked - 1)
+            one = self._hosts.setdefault(host, _Host(in_flight=1))
+            one.in_flight = max(0, one.in_flight - 1)
             if not rest:
-                one.rests = 0
+                one.pauses = 0
                 return
-            one.rests += 1
-            pause = max(seconds, 2.0**one.rests)
+            one.pauses += 1
+            pause = max(seconds, 2.0**one.pauses)
             one.next_at = self._seconds() + min(pause, _LONGEST_REST)
 
     def seconds_until_free(self, hosts: set[str]) -> float:
-        """Return in how many seconds one of the hosts may be asked; 0 for now."""
+        """Return the seconds until one of the hosts allows a request; 0 for now."""
         with self._lock:
             now = self._seconds()
             waits = [

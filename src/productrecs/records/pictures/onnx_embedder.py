@@ -10,7 +10,7 @@ from productrecs.engines.visual.array_types import Pixels
 from productrecs.engines.visual.image_transforms import resized
 from productrecs.records.pictures.onnx_model_file import ModelFile
 
-_TOKENS = 3  # dimensions of an output that tells each part of a picture, the whole first
+_TOKENS = 3  # dimensions of an output with one row a part, the whole picture first
 
 
 class OnnxEmbedder:

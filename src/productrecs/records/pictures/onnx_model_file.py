@@ -1,6 +1,6 @@
 """Model file: the operator's ONNX model, checked against its sidecar file.
 
-Beside `model.onnx` lies `model.json`: `{"kind": "detector", "sha256": "...", "side": 416,
+Sidecar `model.json` of `model.onnx`: `{"kind": "detector", "sha256": "...", "side": 416,
 "labels": [...]}` or `{"kind": "embedder", "sha256": "...", "side": 224, "mean": [...],
 "std": [...]}`. A file that is not the one described is refused. Nothing is ever fetched.
 """
@@ -51,7 +51,7 @@ def read_model_file(path: Path, kind: str) -> ModelFile:
     """
     sidecar_fields, digest = read_sidecar(path, kind)
     try:
-        return _told(path, kind, digest, sidecar_fields)
+        return _parse_sidecar(path, kind, digest, sidecar_fields)
     except (TypeError, ValueError, KeyError) as error:
         message = f"{path.with_suffix('.json')} is invalid: {error!r}"
         raise ModelFileError(message) from error
@@ -82,7 +82,7 @@ def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
     return sidecar_fields, digest
 
 
-def _told(
+def _parse_sidecar(
     path: Path, kind: str, digest: str, sidecar_fields: Mapping[str, Any]
 ) -> ModelFile:
     side = int(sidecar_fields["side"])

@@ -91,7 +91,7 @@ def _convert(source: Path, target: Path, package: WeightsPackage) -> None:
         raise ModelFileError(message)
     with source.open("rb") as file:
         model = encoder_model(read_weights(file))
-    told = {
+    sidecar_fields = {
         "kind": EMBEDDER,
         "sha256": hashlib.sha256(model).hexdigest(),
         "side": SIDE,
@@ -101,7 +101,7 @@ def _convert(source: Path, target: Path, package: WeightsPackage) -> None:
     }
     target.parent.mkdir(parents=True, exist_ok=True)
     _write(target, model)
-    _write(target.with_suffix(".json"), json.dumps(told).encode())
+    _write(target.with_suffix(".json"), json.dumps(sidecar_fields).encode())
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from productrecs.engines.visual.array_types import Descriptor
 
 MIN_NEW_FACTS: Final = 20_000
-"""Facts in a store's log, before it is asked whether visits teach what looks alike."""
+"""New facts in a store's log before metric learning from visits is tried again."""
 
 
 class PictureState(StrEnum):
@@ -117,10 +117,10 @@ def file_digest(data: bytes) -> int:
 
 
 def pack_descriptor(descriptor: Descriptor) -> bytes:
-    """Return a descriptor as it is kept: a third of its size."""
+    """Return a descriptor compressed for storage, to a third of its size."""
     return zlib.compress(descriptor.tobytes(), 1)
 
 
 def unpack_descriptor(data: bytes) -> Descriptor:
-    """Return a descriptor that was kept."""
+    """Return a stored descriptor, decompressed."""
     return np.frombuffer(zlib.decompress(data), dtype=np.uint8)

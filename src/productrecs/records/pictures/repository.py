@@ -45,7 +45,7 @@ def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
 def stores_seen_by_others(connection: sa.Connection, embedder: str) -> list[StoreId]:
     """Return the stores with pictures that another embedder than this one has seen.
 
-    It goes through all pictures: to be asked when a process begins, not more often.
+    It reads all pictures: call it at the start of a process only.
     """
     columns = pictures.c
     query = sa.select(columns.store_id).where(
@@ -172,8 +172,8 @@ class PictureRepository:
             .where(columns.store_id == self._store_id, columns.due_at <= now_ms)
             .limit(limit)
         )
-        # Those that were never asked for come first, in the order of the primary key: many
-        # are found at once, where all that is due would have to be sorted.
+        # Pictures that were never fetched come first, in the order of the primary key:
+        # sorting everything that is due would be slower.
         is_new = sa.and_(columns.descriptor.is_(None), columns.attempts == 0)
         in_order = (
             columns.descriptor.is_not(None),

@@ -1,7 +1,7 @@
 """Safe picture URLs (SSRF protection): only public addresses, or trusted hosts.
 
-Whoever pushes an item chooses its picture's address; unchecked, that address could make
-this service send requests to the machines behind it.
+The sender of an item chooses its picture's URL; unchecked, it could make this service
+send requests to internal machines.
 """
 
 import ipaddress
@@ -45,7 +45,7 @@ class FetchTarget:
     """The address to connect to: one that was checked before anything is sent."""
 
     scheme: str
-    host: str  # as asked for: for TLS and the Host header
+    host: str  # from the URL: for TLS and the Host header
     port: int
     address: str
     path: str
@@ -73,7 +73,7 @@ def absolute_url(url: str, domain: str) -> str:
     try:
         return url if urlsplit(url).scheme else urljoin(f"https://{domain}/", url)
     except ValueError:
-        return url  # no address at all: whoever fetches it says why
+        return url  # no URL at all: fetching it reports why
 
 
 def is_public_address(text: str) -> bool:
@@ -100,7 +100,7 @@ def _is_public(address: Address) -> bool:
 
 
 def _wrapped(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | None:
-    """Return the IPv4 address inside; False where none may be asked; None for none."""
+    """Return the embedded IPv4 address; False when it is forbidden; None without one."""
     if address in _TRANSLATED:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _TRANSLATED_HERE or address.teredo is not None:
@@ -117,8 +117,8 @@ def resolve_target(
 ) -> FetchTarget:
     """Return where to fetch `url` from.
 
-    Every address that its host has must be public, unless the host is `trusted`. Whoever
-    connects uses `Target.address` and asks no resolver again: another answer might come.
+    Every address that its host has must be public, unless the host is `trusted`. Callers
+    connect to `Target.address` without a second lookup, which might answer differently.
 
     Raises:
         ForbiddenUrlError: when nothing may be fetched from there.

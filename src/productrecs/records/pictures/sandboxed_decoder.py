@@ -53,7 +53,7 @@ class PhotoDescriptors(NamedTuple):
     """Descriptors of a photo, a row each."""
 
     picture: Descriptor  # one row: as if it were a product's own picture
-    views: Descriptor  # it and what stands in its front, to average
+    views: Descriptor  # it and its foreground, to average
     places: Descriptor  # what may be a product by itself; none by the operator's model
 
 
@@ -147,7 +147,7 @@ class SandboxedDecoder:
         return self._child.pid
 
     def start(self) -> None:
-        """Start the child before it is asked.
+        """Start the child before the first request.
 
         Raises:
             OSError: when it does not start.

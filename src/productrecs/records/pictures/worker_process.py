@@ -19,7 +19,7 @@ HEAD: Final = struct.Struct("<cI")
 """Before every question and answer: an operation or a status, and how many bytes follow."""
 
 READY: Final = b"?"
-"""What is asked first, of a process that starts: nothing is to be blamed for that."""
+"""The first request to a new process: no picture is blamed when it fails."""
 
 _NICENESS: Final = 5  # lists go before photos
 _ENVIRONMENT: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LANG", "SYSTEMROOT")
@@ -31,7 +31,7 @@ class ProcessTimeouts(NamedTuple):
 
     answer: float
     start: float = 30.0
-    leave: float = 0.0  # when it is let go: then it is killed
+    leave: float = 0.0  # to exit when closed; then it is killed
 
 
 class WorkerProcess:
@@ -52,7 +52,7 @@ class WorkerProcess:
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start it before it is asked.
+        """Start the process before the first request.
 
         Raises:
             OSError: when it does not start.
@@ -121,7 +121,7 @@ def lower_priority() -> None:
 def set_idle_priority(pid: int = 0) -> None:
     """Run a process, and all that it starts, at idle priority.
 
-    It is interrupted at once when somebody does. It cannot take that back.
+    Any other process preempts it. It cannot be undone.
     """
     if hasattr(os, "SCHED_IDLE"):
         os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))

@@ -46,7 +46,7 @@ class YoloxDetector:
 def _inside(
     box: tuple[float, ...], width: int, height: int
 ) -> tuple[float, float, float, float] | None:
-    """Return a box as fractions, cut at the edges; None for what lies outside."""
+    """Return a box as fractions, cut at the edges; None when it is outside."""
     left, top = max(0.0, box[0] / width), max(0.0, box[1] / height)
     right = min(1.0, (box[0] + box[2]) / width)
     bottom = min(1.0, (box[1] + box[3]) / height)

@@ -17,12 +17,14 @@ def count_by_intent(
     """Return how often each intent was searched for, and by whom."""
     by_intent: dict[str, SearchCount] = {}
     for search, times in searches.items():
-        # Whoever searches for an address of mail is not to be read in a report.
-        is_told = "@" not in search.text
+        # Email addresses are personal data: no report shows them.
+        is_reportable = "@" not in search.text
         intent = (
-            AnalysedQuery.of(search.text, language).intent if is_told else OTHER_INTENTS
+            AnalysedQuery.of(search.text, language).intent
+            if is_reportable
+            else OTHER_INTENTS
         )
-        text = search.text if is_told and intent else ""
+        text = search.text if is_reportable and intent else ""
         named = frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
         one = SearchCount(
             text,

@@ -12,7 +12,7 @@ from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import search_counts
 
 MAX_INTENTS_PER_DAY: Final = 5_000
-"""Intents of a store and day that are told apart: who sends nonsense fills no disk."""
+"""The most distinct intents stored per store and day; bounds the table's size."""
 
 RETENTION_DAYS: Final = 400
 """A year can be compared with the one before."""
@@ -44,7 +44,7 @@ _OF_DAYS: Final = (
 class SearchCount(NamedTuple):
     """How often an intent was searched for, and how often it found nothing."""
 
-    text: str  # as somebody last typed it
+    text: str  # as last typed by a shopper
     searches: int
     empty: int
     unnamed: int = 0  # of the searches, those whose call named no shopper

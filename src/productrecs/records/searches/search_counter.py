@@ -1,6 +1,6 @@
 """Search counter: debounces queries while they are typed, and counts them in memory.
 
-While somebody types, every letter sends a query. A query counts as a search once its
+While a shopper types, every letter sends a query. A query counts as a search once its
 results stay for a few seconds; repeating it within a minute is not another search. The
 shopper's id is dropped afterwards.
 """
@@ -18,7 +18,7 @@ MAX_TYPING: Final = 20_000
 MAX_WAITING: Final = 20_000
 _LEAST: Final = 3  # letters: fewer are on the way to something, or back from it
 _LONGEST: Final = 100
-"""Characters of a query that are told apart; nobody reads more in a report."""
+"""Characters of a query that are compared and reported; the rest is cut off."""
 
 
 class ObservedSearch(NamedTuple):
@@ -50,7 +50,7 @@ class SearchCounter:
         self.lost = 0  # how many were not counted because too many wait
 
     def note(self, search: ObservedSearch, who: Hashable) -> None:
-        """Note what somebody asked for, one letter after another or at once."""
+        """Note a query; a half-typed one counts only if it is not continued."""
         search = search._replace(text=" ".join(search.text.split())[:_LONGEST].lower())
         now, key = self._seconds(), (search.store_id, who)
         before = self._typing.pop(key, None)
@@ -64,7 +64,7 @@ class SearchCounter:
             self._count(self._typing.popitem(last=False)[1])
 
     def settle(self, *, at_once: bool = False) -> None:
-        """Count what somebody stayed with, and forget who stayed long ago."""
+        """Count the queries that stayed unchanged long enough, and drop idle searchers."""
         now = self._seconds()
         for key, typed in list(self._typing.items()):
             age = now - typed.at
@@ -79,17 +79,17 @@ class SearchCounter:
                 self._typing[key] = typed._replace(is_counted=True)
 
     def take(self) -> Counter[ObservedSearch]:
-        """Return what was counted since the last time; it waits no longer."""
+        """Return the counts since the last call, and empty the buffer."""
         taken, self._counted = self._counted, Counter()
         return taken
 
     def put_back(self, taken: Counter[ObservedSearch]) -> None:
-        """Let what could not be kept wait again, as far as there is room."""
+        """Return counts that could not be stored to the buffer, as far as there is room."""
         for search, count in taken.items():
             self._add(search, count)
 
     def _goes_on(self, before: _Typed, search: ObservedSearch, now: float) -> bool:
-        """Return whether this is the search that was counted a moment ago."""
+        """Return whether this repeats the search that was just counted."""
         same = before.search.text == search.text
         return same and before.is_counted and now - before.at < REPEAT_SECONDS
 
@@ -105,7 +105,7 @@ class SearchCounter:
 
 
 def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
-    """Return whether `before` was a step on the way to what is asked for now."""
+    """Return whether `before` was the same query, half typed."""
     one, other = before.search.text, search.text
     is_step = one.startswith(other) or other.startswith(one) or len(one) < _LEAST
     return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS

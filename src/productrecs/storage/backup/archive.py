@@ -26,13 +26,13 @@ from productrecs.storage.backup.manifest import (
 )
 
 Advance = Callable[[int], None]
-"""Is told how many bytes more are done."""
+"""Called with how many further bytes are done."""
 
 _MANIFEST: Final = "manifest.json"
 _SUMS: Final = "SHA256SUMS"
 _BLOCK: Final = 1 << 20
 _SYNC_EVERY: Final = 8 << 20  # never so much unwritten that another's commit waits for it
-_STEP: Final = 2 << 20  # of what is written while a service runs beside
+_STEP: Final = 2 << 20  # between pauses for the running service
 _SMALL: Final = 16 << 20  # more than any manifest or list of sums
 _LEVEL: Final = 3
 _GZIP: Final = b"\x1f\x8b"
@@ -78,7 +78,7 @@ def read_archive(
     accept: Callable[[BackupManifest], None],
     advance: Advance,
 ) -> BackupManifest:
-    """Unpack a backup into the folder `unpacked`, if any; return what it says of itself.
+    """Unpack a backup into the folder `unpacked`, if any; return its manifest.
 
     `accept` sees that before anything is unpacked, and may refuse. What was unpacked
     counts only when this returns: then every byte was as it was written.
@@ -167,7 +167,7 @@ def _member(tar: tarfile.TarFile, name: str, size: int) -> BinaryIO:
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
     content = tar.extractfile(member)
-    assert content is not None, "a file has content"  # noqa: S101 - `isfile` was asked
+    assert content is not None, "a file has content"  # noqa: S101 - `isfile` was true
     return cast("BinaryIO", content)
 
 

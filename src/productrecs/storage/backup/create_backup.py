@@ -31,10 +31,10 @@ from productrecs.storage.database import Database
 from productrecs.storage.temp_folders import temp_folder
 
 Begin = Callable[[str, int], Advance]
-"""Is told a stage and how many bytes it has; returns whom to tell how far it is."""
+"""Called with a stage and its size in bytes; returns the callback for its progress."""
 
 Needed = Callable[[sa.Connection], Mapping[str, Path]]
-"""Says which files must be saved with what a transaction sees, by their names in there."""
+"""Returns the files to save with a transaction's state, by their names in the backup."""
 
 _TRIES: Final = 20
 

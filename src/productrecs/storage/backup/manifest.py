@@ -1,4 +1,4 @@
-"""Backup manifest: what a backup says of itself; and the errors of backups."""
+"""Backup manifest: the description in a backup; and the errors of backups."""
 
 import re
 from collections.abc import Mapping
@@ -34,11 +34,11 @@ class NewerBackupError(BackupError):
 
 
 class TargetExistsError(BackupError):
-    """Something is in the place where the result should go."""
+    """The target exists."""
 
 
 class InUseError(BackupError):
-    """Somebody works on the database that should be replaced."""
+    """The database to replace is in use."""
 
 
 class InsufficientSpaceError(BackupError):

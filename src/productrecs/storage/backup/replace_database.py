@@ -60,7 +60,7 @@ class _Database:
         self._connection.set_busy_timeout(_WAIT_MS)
 
     def lock(self) -> None:
-        # Whoever has a database of this kind open holds a lock on it, idle or not.
+        # Every open connection to such a database holds a lock on it, idle or not.
         for statement in (
             "PRAGMA locking_mode = EXCLUSIVE",
             "PRAGMA journal_mode = DELETE",
@@ -101,7 +101,7 @@ def _locked(database: _Database) -> bool:
     try:
         database.lock()
     except (apsw.NotADBError, apsw.CorruptError):
-        return False  # nobody can work with it, but somebody may want to look into it
+        return False  # unusable, but it may be wanted for inspection
     except apsw.BusyError as error:
         message = (
             "the service, or another command, uses this data folder: stop it first. "

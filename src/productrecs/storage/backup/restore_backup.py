@@ -46,7 +46,7 @@ class RestoreTarget:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """What was restored, and where the replaced data are now, if any."""
+    """The result of a restore, and where the replaced data are now, if any."""
 
     manifest: BackupManifest
     aside: Path | None

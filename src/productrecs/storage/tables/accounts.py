@@ -57,7 +57,7 @@ store_heads = sa.Table(
     sa.Column("visual_id", sa.String(64)),
     sa.Column("visual_taught_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
-    # How often shoppers were erased: whoever remembers facts of the log begins anew.
+    # How often shoppers were erased: caches of the log's facts start over at a change.
     sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
 )
 

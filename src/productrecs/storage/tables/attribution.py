@@ -23,7 +23,7 @@ attribution_marks = sa.Table(
     store_id_column(),
     sa.Column("seq", sa.BigInteger, nullable=False),  # -1: being emptied, to begin anew
     sa.Column("zone", sa.String(64), nullable=False),  # in which its days begin
-    sa.Column("version", sa.Integer, nullable=False),  # of what the rows mean
+    sa.Column("version", sa.Integer, nullable=False),  # of the rows' format
     sa.Column("language", sa.String(16), nullable=False, server_default=""),  # of intents
 )
 
@@ -44,9 +44,9 @@ outcomes = sa.Table(
     sa.Column("touch", sa.BigInteger),  # events.seq of the click or impression
     sa.Column("clicked", sa.Boolean),
     sa.Column("touched_at", sa.BigInteger),
-    sa.Column("widget", sa.Text, nullable=False),  # of the touch; empty: not told
+    sa.Column("widget", sa.Text, nullable=False),  # of the touch; empty: unknown
     sa.Column("source", sa.Text, nullable=False),
-    sa.Column("position", sa.BigInteger, nullable=False),  # 0: not told
+    sa.Column("position", sa.BigInteger, nullable=False),  # 0: unknown
     sa.Column("search", sa.BigInteger),  # events.seq of the click on a search's result
     sa.Column("intent", sa.Text, nullable=False, server_default=""),  # of that search
     sa.Index(None, "store_id", "day"),
@@ -72,7 +72,7 @@ credit_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Sums of all `outcomes`, credited or not: what the credited ones are a share of.
+# Sums of all `outcomes`, credited or not: the base of credited shares.
 outcome_days = sa.Table(
     "outcome_days",
     metadata,
@@ -91,7 +91,7 @@ outcome_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# What was shown and clicked where.
+# Impressions and clicks by day, widget and position.
 touch_days = sa.Table(
     "touch_days",
     metadata,
@@ -126,17 +126,17 @@ shopper_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Clicks on what searches found, by what was searched for (as in `search_counts`).
+# Clicks on search results, by intent (as in `search_counts`).
 search_days = sa.Table(
     "search_days",
     metadata,
     store_id_column(),
     sa.Column("day", sa.String(10), primary_key=True),
     sa.Column("intent", sa.Text, primary_key=True),  # stems, blanks between
-    sa.Column("text", sa.Text, nullable=False),  # as somebody typed it last
+    sa.Column("text", sa.Text, nullable=False),  # as last typed by a shopper
     sa.Column("clicks", sa.BigInteger, nullable=False),
     sa.Column("shoppers", sa.BigInteger, nullable=False),  # different ones
-    sa.Column("positions", sa.BigInteger, nullable=False),  # clicks that told one
+    sa.Column("positions", sa.BigInteger, nullable=False),  # clicks with a position
     sa.Column("position_sum", sa.BigInteger, nullable=False),
     sa.Column("who", sa.LargeBinary, nullable=False),  # the crowd of these shoppers
     sqlite_with_rowid=False,

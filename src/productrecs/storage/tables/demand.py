@@ -35,12 +35,12 @@ item_forecasts = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# What a run found out before it was interrupted; the next attempt goes on from it.
+# The draft of an interrupted run; the next attempt continues from it.
 forecast_drafts = sa.Table(
     "forecast_drafts",
     metadata,
     store_id_column(),
-    sa.Column("fingerprint", sa.String(64), nullable=False),  # of what it was found from
+    sa.Column("fingerprint", sa.String(64), nullable=False),  # of its inputs
     sa.Column("verdict", sa.Text, nullable=False),  # JSON
 )
 

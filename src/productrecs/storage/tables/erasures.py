@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
 
-# One row for each time that somebody asked. `names` is there only while it is under way.
+# One row for each erasure request. `names` is set only while it is in progress.
 erasures = sa.Table(
     "erasures",
     metadata,

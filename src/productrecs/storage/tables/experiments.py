@@ -4,8 +4,8 @@ import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
 
-# One row for each name that a shopper was met by. `unit` is the first of their names: what
-# is drawn, and what results are counted by.
+# One row for each known name of a shopper. `unit` is the first of their names: the arm is
+# drawn from it, and results are counted by it.
 exposures = sa.Table(
     "exposures",
     metadata,
@@ -19,13 +19,13 @@ exposures = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# New products that lists tried: one row a day for each shopper, list and product.
+# Explored products: one row a day for each shopper, list and product.
 explorations = sa.Table(
     "explorations",
     metadata,
     store_id_column(),
     sa.Column("day", sa.String(10), primary_key=True),  # of UTC
-    sa.Column("shopper", sa.Text, primary_key=True),  # empty: nobody known
+    sa.Column("shopper", sa.Text, primary_key=True),  # empty: unknown
     sa.Column("about", sa.BigInteger, primary_key=True),  # items.number; -1: no product
     sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
     sa.Column("place", sa.SmallInteger, nullable=False),  # from 1
@@ -34,7 +34,7 @@ explorations = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# A test's result as it was worked out on each day; a day's last one stands.
+# A test's result on each day; a later result of the same day replaces it.
 experiment_days = sa.Table(
     "experiment_days",
     metadata,

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
 
-# The file itself lies in the upload folder under the import's id until its end is stored.
+# The file is in the upload folder, named by the import's id, until the result is stored.
 file_imports = sa.Table(
     "file_imports",
     metadata,

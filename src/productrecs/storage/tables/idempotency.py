@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
 
-# For a day: a retry is told what the first call was answered.
+# For a day: a retry gets the first call's answer.
 named_calls = sa.Table(
     "named_calls",
     metadata,

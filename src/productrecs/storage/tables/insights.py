@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
 
-# One row for each kind of result: the last one stands.
+# One row for each kind of result: the last one.
 insights = sa.Table(
     "insights",
     metadata,

@@ -10,7 +10,7 @@ looks = sa.Table(
     metadata,
     store_id_column(),
     sa.Column("look_id", sa.BigInteger, primary_key=True),
-    sa.Column("item_id", sa.Text, nullable=False),  # whose page it stands on
+    sa.Column("item_id", sa.Text, nullable=False),  # on whose page it is shown
     sa.Column("image_url", sa.Text, nullable=False),  # empty where the picture is ours
     sa.Column("picture_id", sa.String(32)),  # of `look_pictures`
     sa.Column("title", sa.Text, nullable=False),
@@ -22,8 +22,7 @@ looks = sa.Table(
     sa.Index(None, "store_id", "state"),
 )
 
-# The pictures that merchants gave us for looks, as we wrote them anew. Large rows: whoever
-# reads the whole table reads few at a time.
+# The uploaded pictures of looks, re-encoded. Large rows: read few at a time.
 look_pictures = sa.Table(
     "look_pictures",
     metadata,

@@ -11,6 +11,6 @@ rankers = sa.Table(
     store_id_column(),
     sa.Column("trained_at", sa.BigInteger, nullable=False),
     sa.Column("serves", sa.Boolean, nullable=False),  # found better than the blend
-    sa.Column("report", sa.Text, nullable=False),  # JSON: what the backtest said
+    sa.Column("report", sa.Text, nullable=False),  # JSON: the backtest's result
     sa.Column("trees", sa.Text, nullable=False),  # JSON: engines.ranking.Trees
 )

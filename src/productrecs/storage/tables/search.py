@@ -30,14 +30,14 @@ search_rules = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
 )
 
-# How often something was searched for, by day (of the store) and by what it was about.
+# Counts of searches, by the store's day and by intent.
 search_counts = sa.Table(
     "search_counts",
     metadata,
     store_id_column(),
     sa.Column("day", sa.String(10), primary_key=True),  # 2026-03-01
     sa.Column("intent", sa.String(256), primary_key=True),  # stems, blanks between
-    sa.Column("text", sa.Text, nullable=False),  # as somebody typed it last
+    sa.Column("text", sa.Text, nullable=False),  # as last typed by a shopper
     sa.Column("searches", sa.BigInteger, nullable=False),
     sa.Column("empty", sa.BigInteger, nullable=False),  # that found nothing
     # Searches whose call named no shopper, and the crowd (`engines/crowd`) of the others.

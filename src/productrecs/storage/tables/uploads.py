@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
 
-# The file itself lies in the data folder, under the upload's id, until the end is stored.
+# The file is in the data folder, named by the upload's id, until the result is stored.
 uploads = sa.Table(
     "uploads",
     metadata,

@@ -24,7 +24,7 @@ class ActiveKey:
     """A secret key that is accepted, as people may see it."""
 
     key_id: str
-    end: str  # its last four letters; "" where they are not known
+    end: str  # its last four letters; "" if unknown
     made_at: int | None
     expires_at: int | None  # of the key before
 
@@ -77,7 +77,7 @@ class SecretKeys:
 
 
 def first_secret(secret: SecretKey, now_ms: int) -> SecretKeys:
-    """Return what is stored of a store's first secret key."""
+    """Return the stored form of a store's first secret key."""
     return SecretKeys().replaced_by(secret, now_ms, 0)
 
 
@@ -113,7 +113,7 @@ def new_secret_key(*, for_tests: bool = False) -> SecretKey:
 
 
 def hash_secret(secret: str) -> str:
-    """Return what is stored of a secret: SHA-256 in hex.
+    """Return the stored digest of a secret: SHA-256 in hex.
 
     A random key of 256 bits needs no slow hash; looking it up by its hash also takes
     the same time whatever the guess.

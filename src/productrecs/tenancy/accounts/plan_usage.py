@@ -13,7 +13,7 @@ from productrecs.tenancy.billing.repository import UsageRepository
 
 @dataclass(frozen=True, slots=True)
 class PlanUsage:
-    """A store's plan and what it used of it this month, as the database has it."""
+    """A store's plan and its stored usage of this month."""
 
     plan: Plan | None  # None: the configuration has no plan of its name, nothing is limited
     month: str  # of UTC, such as 2026-11

@@ -163,7 +163,7 @@ class AccountRepository:
 
     def remove(self, store_id: StoreId) -> None:
         """Delete the store and every row of it, in every table."""
-        # Whoever changes the store holds its row first: so no two wait for each other.
+        # Every change of the store locks its row first: this prevents deadlocks.
         held = sa.select(stores.c.store_id).where(stores.c.store_id == store_id)
         self._connection.execute(held.with_for_update()).all()
         for table in metadata.sorted_tables:
@@ -226,7 +226,7 @@ class ConnectionRepository:
         self._store_id = store_id
 
     def find(self) -> ShopConnection:
-        """Return what is known of the connection; nothing before the first call."""
+        """Return the state of the connection; empty before the first call."""
         query = sa.select(store_connections).where(
             store_connections.c.store_id == self._store_id
         )

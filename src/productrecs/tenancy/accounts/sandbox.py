@@ -45,7 +45,7 @@ def sandbox_of(database: Database, store: Store) -> Store | None:
 
 
 def with_sandbox(database: Database, store: Store) -> tuple[Store, ...]:
-    """Return a store and the test store beside it, if it has one: what goes together."""
+    """Return a store and its test store, if it has one."""
     if store.is_sandbox:
         return (store,)
     with database.reading() as connection:
@@ -58,8 +58,7 @@ def make_sandbox(
 ) -> tuple[Store, SecretKey]:
     """Create the test store of a store, empty; return it with its secret key.
 
-    It has the store's settings as they are now, an allowlist of origins that lets anybody
-    in, and `plan`.
+    It has the store's current settings, an allowlist that accepts any origin, and `plan`.
 
     Raises:
         NoSandboxError: the store is a test store itself.

@@ -200,14 +200,14 @@ def revoke_secret(database: Database, store: Store, *, old_only: bool = False) -
     with database.transaction() as transaction:
         accounts = AccountRepository(transaction)
         held = accounts.hold(store.store_id).secrets
-        kept = SecretKeys(held.secret_hash, held.end, held.made_at)
-        accounts.set_secrets(store.store_id, kept if old_only else SecretKeys())
+        without_old = SecretKeys(held.secret_hash, held.end, held.made_at)
+        accounts.set_secrets(store.store_id, without_old if old_only else SecretKeys())
 
 
 def change_origins(
     database: Database, store: Store, *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> frozenset[str]:
-    """Return the origin allowlist after adding and removing; empty lets any origin in.
+    """Return the origin allowlist after the change; an empty one accepts any origin.
 
     Raises:
         OriginError: when a text is no full origin.

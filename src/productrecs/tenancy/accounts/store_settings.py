@@ -20,7 +20,7 @@ class SettingError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Every setting of one store, resolved: what was set, else the default."""
+    """Every setting of one store, resolved: the stored value, else the default."""
 
     language: str = "en"
     currency: str = "EUR"

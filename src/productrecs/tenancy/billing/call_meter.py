@@ -44,9 +44,9 @@ class MonthlyCalls:
         self.month = month
         self.line = line
         self.counted = line.counted  # by this process
-        self.due_at = _NEVER  # the count from which the keeper should be called
-        self._stored = stored - line.kept  # in the database, by others
-        # The lines of our neighbours, and what is in the database from none of us.
+        self.due_at = _NEVER  # the count from which a flush is due
+        self._stored = stored - line.stored  # in the database, by others
+        # The neighbours' counters, and the stored calls of other machines.
         self._apart: tuple[tuple[UsageCounter, ...], int] = ((), self._stored)
 
     @property
@@ -57,29 +57,29 @@ class MonthlyCalls:
 
     @property
     def about(self) -> int:
-        """As `used`, without what the neighbours counted in the last second."""
+        """As `used`, without the calls that the neighbours counted in the last second."""
         return self._stored + self.counted
 
     @property
     def unsaved(self) -> int:
         """How many calls the database does not have yet."""
-        return self.counted - self.line.kept
+        return self.counted - self.line.stored
 
     def learn(
         self, total: int, neighbours: tuple[UsageCounter, ...], limit: int | None
     ) -> None:
         """Note that the database has `total` calls, ours and our neighbours' among them."""
-        kept = self.line.kept
-        self._stored = total - kept
-        theirs = sum([line.kept for line in neighbours])
+        own = self.line.stored
+        self._stored = total - own
+        theirs = sum([line.stored for line in neighbours])
         self._apart = neighbours, self._stored - theirs
-        self.due_at = _NEVER if limit is None else kept + _held_back(total, limit)
+        self.due_at = _NEVER if limit is None else own + _held_back(total, limit)
 
-    def kept(self, limit: int | None) -> None:
-        """Note that what was brought of our line is in the database."""
-        self.line.keep()
+    def confirm(self, limit: int | None) -> None:
+        """Note that our prepared calls are in the database."""
+        self.line.confirm()
         if limit is not None:
-            self.due_at = self.line.kept + _held_back(self.about, limit)
+            self.due_at = self.line.stored + _held_back(self.about, limit)
 
 
 class Meter:
@@ -98,7 +98,7 @@ class Meter:
         "_subscription",
         "_tally",
         "_until",
-        "is_asked",
+        "is_used",
     )
 
     def __init__(
@@ -114,25 +114,27 @@ class Meter:
         self._plans = plans
         self._open_line = open_line
         self._call_keeper = call_keeper
-        self._past: deque[MonthlyCalls] = deque()  # of months that are over, not kept yet
+        self._past: deque[MonthlyCalls] = (
+            deque()
+        )  # past months with calls that are not stored yet
         month = month_at(now_ms).name
         self._tally = MonthlyCalls(month, open_line(month), stored)
-        self.is_asked = False
+        self.is_used = False
         self._follow(subscription, now_ms)
 
     def ask(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
-        """Return what is to tell with one call more; None when all is well."""
+        """Return the notice for one more call; None below 80 % of the quota."""
         is_followed = self._since <= now_ms < self._until  # a clock may be set back, too
         if not is_followed or subscription is not self._subscription:
             self._follow(subscription, now_ms)
-        self.is_asked = True
+        self.is_used = True
         tally = self._tally
         if tally.about < self._near_from:
             return None
         used = tally.used
         if used < self._calm_below:
             return None
-        return quota_notice(used, self._limit, is_active=self._is_active, asked=1)
+        return quota_notice(used, self._limit, is_active=self._is_active, requested=1)
 
     def count(self) -> None:
         """Count a call that was answered."""
@@ -159,7 +161,7 @@ class Meter:
         return self._limit
 
     def _follow(self, subscription: Subscription, now_ms: int) -> None:
-        """Draw what follows from the plan and the month, until one of them changes."""
+        """Compute limits from the plan and the month, until one of them changes."""
         month = month_at(now_ms)
         if month.name != self._tally.month:
             past = list(self._past)
@@ -184,17 +186,17 @@ class Meter:
         self._subscription = subscription
 
     def _tally_of(self, month: str, past: list[MonthlyCalls]) -> MonthlyCalls:
-        """Return a month's tally; after a clock was set back perhaps one that is not kept.
+        """Return a month's tally; after a clock was set back perhaps an unsaved past one.
 
-        Only the keeper takes one from `_past`, so that none is lost or brought twice.
+        Only the flush thread removes from `_past`, so that none is lost or stored twice.
         """
         found = next((tally for tally in past if tally.month == month), None)
         if found is not None:
             return found
         line = self._open_line(month)
-        return MonthlyCalls(month, line, line.kept)
+        return MonthlyCalls(month, line, line.stored)
 
 
 def _held_back(total: int, limit: int) -> int:
-    """Return how many calls a process may count before it brings them to the database."""
+    """Return how many calls a process may count before it stores them in the database."""
     return max((limit - total) // _SHARE_OF_REST, limit // _SHARE_OF_LIMIT, 1)

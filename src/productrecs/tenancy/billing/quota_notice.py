@@ -1,4 +1,4 @@
-"""Quota notice: what a store is told about its plan; nothing while all is well."""
+"""Quota notice: the warning or refusal of a store's calls by its plan."""
 
 import calendar
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Month(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuotaNotice:
-    """Something to tell: `used` and `limit` are there from 80 % of the quota on."""
+    """A notice; `used` and `limit` are set from 80 % of the quota on."""
 
     status: BillingStatus
     used: int | None = None
@@ -41,11 +41,11 @@ class QuotaNotice:
 
 
 def quota_notice(
-    used: int, limit: int | None, *, is_active: bool, asked: int = 0
+    used: int, limit: int | None, *, is_active: bool, requested: int = 0
 ) -> QuotaNotice | None:
-    """Return what is to tell of a store that used so much; None when all is well.
+    """Return the notice of a store that used so much; None below 80 % of its quota.
 
-    With `asked` calls it wants that many more: they count for the warning, and are
+    With `requested` calls it wants that many more: they count for the warning, and are
     answered as long as `used` is below the limit. So the last call of a quota is answered.
     """
     is_over = limit is not None and used >= limit
@@ -54,7 +54,7 @@ def quota_notice(
     elif is_over:
         status = BillingStatus.OVER_QUOTA
     else:
-        used += asked
+        used += requested
         status = BillingStatus.WARN
     if limit is not None and used >= warning_threshold(limit):
         return QuotaNotice(status, used, limit)
@@ -67,7 +67,7 @@ def warning_threshold(limit: int) -> int:
 
 
 def month_at(now_ms: int) -> Month:
-    """Return the month of UTC that a moment lies in."""
+    """Return the UTC month of a moment."""
     moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
     days = calendar.monthrange(moment.year, moment.month)[1]
     first = datetime(moment.year, moment.month, 1, tzinfo=UTC)

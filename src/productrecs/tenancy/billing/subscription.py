@@ -8,7 +8,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.tenancy.billing.plans import Plan
 
 NEAR_END_MS: Final = 3 * DAY_MS
-"""So long before and after the end of a plan, whoever runs the service is told of it."""
+"""How long before and after the end of a plan the operator is notified."""
 
 
 class BillingInactiveError(ProductRecsError):
@@ -68,5 +68,5 @@ class Subscription:
 
 
 def first_subscription(plan: Plan, now_ms: int) -> Subscription:
-    """Return what a new store has: the plan, from now on."""
+    """Return a new store's subscription: the plan, from now on."""
     return Subscription(plan.name).changed(plan, now_ms)

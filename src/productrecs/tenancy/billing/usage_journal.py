@@ -2,7 +2,7 @@
 
 Each process counts in a usage file of its own, mapped into its memory: the counts outlive
 the process, though not a power cut of the machine. Other processes on the machine read the
-file while it counts, and whoever finds it abandoned adds the rest of it to the database.
+file while it counts; a process that finds it abandoned adds the rest to the database.
 
 A counter belongs to a store and month: how many calls were counted, how many of them the
 database has, and how many it will have once the flush round that the counter names is
@@ -24,7 +24,7 @@ CallsByStoreMonth = tuple[StoreId, str]
 """A store and a month."""
 
 CLOSED_ROUND: Final = 1 << 62
-"""The round of a sheet whose every call is in the database."""
+"""The round of a usage file whose calls are all in the database."""
 
 _MARK: Final = int.from_bytes(b"calls 1\n", "little")
 _SUFFIX: Final = ".calls"
@@ -34,7 +34,7 @@ _LINE_WORDS: Final = _KEY_WORDS + 4
 _FIRST: Final = 2  # the mark, and how many lines there are
 _LINES: Final = 200_000  # of one process, until it ends
 _TOGETHER: Final = 1_000  # lines whose room on the disk is taken at once
-_COUNTED, _KEPT, _COMING, _ROUND = range(_KEY_WORDS, _LINE_WORDS)
+_COUNTED, _STORED, _COMING, _ROUND = range(_KEY_WORDS, _LINE_WORDS)
 _CLOSED_FILE: Final = -1
 _BYTES: Final = _WORD * (_FIRST + _LINES * _LINE_WORDS)
 
@@ -45,13 +45,13 @@ class UsageCounter:
     __slots__ = ("_at", "_words")
 
     def __init__(self, words: "memoryview[int]", at: int) -> None:
-        """Stand in `words` from `at` on."""
+        """Use the words of `words` from index `at` on."""
         self._words = words
         self._at = at
 
     @classmethod
     def unlisted(cls) -> "UsageCounter":
-        """Return a line that is on no sheet: it ends with its process."""
+        """Return a counter outside of any file: it ends with its process."""
         return cls(memoryview(bytearray(_WORD * _LINE_WORDS)).cast("Q"), 0)
 
     @property
@@ -64,31 +64,31 @@ class UsageCounter:
         self._words[self._at + _COUNTED] = calls
 
     @property
-    def kept(self) -> int:
-        """How many of them are known to be in the database."""
-        return self._words[self._at + _KEPT]
+    def stored(self) -> int:
+        """How many of them are certainly in the database."""
+        return self._words[self._at + _STORED]
 
     @property
     def is_in_flight(self) -> bool:
-        """Whether some of them may be in the database that are not known to be."""
+        """Whether it is unknown of some of them whether they are in the database."""
         words, at = self._words, self._at
-        return words[at + _KEPT] != words[at + _COMING]
+        return words[at + _STORED] != words[at + _COMING]
 
     @property
     def round(self) -> int:
-        """The last round in which it was brought; 0 before the first."""
+        """The last flush round that included it; 0 before the first."""
         return self._words[self._at + _ROUND]
 
     def prepare(self, number: int, calls: int) -> None:
         """Note that `calls` more will be in the database once the round is stored."""
         words, at = self._words, self._at
-        # In this order: between the two, the round is not stored, and `kept` holds.
+        # In this order: between the two, the round is not stored, and `stored` holds.
         words[at + _ROUND] = number
-        words[at + _COMING] = words[at + _KEPT] + calls
+        words[at + _COMING] = words[at + _STORED] + calls
 
-    def keep(self) -> None:
+    def confirm(self) -> None:
         """Note that the round is stored."""
-        self._words[self._at + _KEPT] = self._words[self._at + _COMING]
+        self._words[self._at + _STORED] = self._words[self._at + _COMING]
 
 
 class UsageFile:
@@ -115,11 +115,11 @@ class UsageFile:
             path = folder / (random_text(16) + _SUFFIX)
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX)
-            if os.fstat(file).st_nlink:  # nobody took it for one that was left behind
+            if os.fstat(file).st_nlink:  # not removed as abandoned by another process
                 break
             os.close(file)
         try:
-            # What has room on the disk can be written to; elsewhere it would be the end.
+            # Allocate the space: a write to a mapped page without it kills the process.
             os.posix_fallocate(file, 0, _WORD * _FIRST)
             os.ftruncate(file, _BYTES)
             sheet = cls(path, file)
@@ -132,7 +132,7 @@ class UsageFile:
 
     @property
     def name(self) -> str:
-        """What no other sheet is called."""
+        """The unique name of the file."""
         return self.path.stem
 
     def line(self, key: CallsByStoreMonth) -> UsageCounter:
@@ -153,33 +153,33 @@ class UsageFile:
         return self._lines.items()
 
     def get(self, key: CallsByStoreMonth) -> UsageCounter | None:
-        """Return a line, if it was there when `lines` was asked last."""
+        """Return a line, if it was there at the last call of `lines`."""
         return self._lines.get(key)
 
     def is_abandoned(self) -> bool:
-        """Return whether its process has ended; if so, it is ours from now on."""
+        """Return whether its process has ended; if so, take its lock."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
-    def settle(self, stored: int) -> None:
-        """Note what is in the database, where the round `stored` is the last."""
+    def settle(self, last_round: int) -> None:
+        """Confirm the lines of all rounds up to `last_round`."""
         for _, line in list(self.lines()):
-            if line.round <= stored:
-                line.keep()
+            if line.round <= last_round:
+                line.confirm()
 
-    def prepare_rest(self, stored: int) -> dict[CallsByStoreMonth, int]:
+    def prepare_rest(self, last_round: int) -> dict[CallsByStoreMonth, int]:
         """Return the calls that the database lacks; their round is `CLOSED`.
 
         None, when it knows of a round that the sheet does not: after a loss of power, what
         is on the sheet may be older than what is stored.
         """
-        self.settle(stored)
+        self.settle(last_round)
         lines = list(self.lines())
-        is_older = stored > max((line.round for _, line in lines), default=0)
-        rest = {key: line.counted - line.kept for key, line in lines}
+        is_older = last_round > max((line.round for _, line in lines), default=0)
+        rest = {key: line.counted - line.stored for key, line in lines}
         for key, line in lines:
             line.prepare(CLOSED_ROUND, rest[key])
         return {} if is_older else {key: calls for key, calls in rest.items() if calls}

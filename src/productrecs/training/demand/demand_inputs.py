@@ -90,7 +90,7 @@ def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> Dema
 
 
 def target_mode(known: _Bools) -> TargetMode:
-    """Return what is counted: units where at least 95 % of the lines carry a quantity."""
+    """Return the unit of demand: units if at least 95 % of the lines carry a quantity."""
     is_counted = len(known) > 0 and float(known.mean()) >= _COUNTED_SHARE
     return "units" if is_counted else "order_lines"
 
@@ -116,7 +116,7 @@ def _read(repository: DemandRepository, since_ms: int, until_ms: int) -> _SoldLi
 
 
 def _numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
-    """Return the items to forecast: what sold, and what is new and has not yet."""
+    """Return the items to forecast: those that sold, and new ones."""
     since = now_ms - _UNSOLD_DAYS * DAY_MS
     new = [one.number for one in catalog if one.present and one.created_at >= since]
     return np.union1d(np.unique(sold), np.array(new, np.int64))
@@ -170,7 +170,7 @@ def _on_sale(
             continue
         opens, closes = window_days(days, zone, one.available_from, one.available_until)
         on_sale[row, :opens] = on_sale[row, closes:] = False
-    # What was sold could be bought, whatever the catalog says by now.
+    # Items that sold were available then, whatever the catalog says now.
     return np.asarray(on_sale | sold)
 
 

@@ -34,7 +34,7 @@ from productrecs.training.demand.repository import DemandRepository, StoredRun
 Progress = Callable[[float], None]
 
 HISTORY_DAYS: Final = 182
-"""Of the past, that a summary shows beside what is forecast."""
+"""Past days that a summary shows beside the forecast."""
 
 _READ: Final = 0.1
 _JUDGED: Final = 0.55
@@ -47,9 +47,9 @@ _SOLD_DAYS: Final = (30, 60, 90)
 def forecast_store(
     database: Database, store: Store, clock: Clock, progress: Progress, threads: int = 2
 ) -> StoredRun:
-    """Forecast `store` from what it sold up to yesterday; return the run, now served.
+    """Forecast `store` from its sales up to yesterday; return the run, now served.
 
-    `progress` is told a share of 1, and may raise to stop the run.
+    `progress` is called with shares of 1, and may raise to stop the run.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -80,7 +80,7 @@ def _verdict(
     options: DemandOptions,
     progress: Progress,
 ) -> BacktestResult:
-    """Return what the backtest says; an interrupted run may have said it already."""
+    """Return the backtest's result, reused from an interrupted run if there is one."""
     fingerprint = _fingerprint(inputs)
     with database.reading() as connection:
         draft = DemandRepository(connection, store.store_id).draft(fingerprint)

@@ -172,7 +172,7 @@ class DemandRepository:
         return None if found is None else dict(json.loads(found))
 
     def keep_draft(self, fingerprint: str, verdict: Mapping[str, object]) -> None:
-        """Keep what was found out, in place of any other draft."""
+        """Store the run's draft, in place of any other."""
         row = upsert(self._transaction, forecast_drafts).values(
             store_id=self._store_id, fingerprint=fingerprint, verdict=json.dumps(verdict)
         )

@@ -7,7 +7,7 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.training.demand.repository import DemandRepository
 
-_KEPT_MS: Final = 800 * DAY_MS
+_RETENTION_MS: Final = 800 * DAY_MS
 
 
 def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
@@ -24,7 +24,7 @@ def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
             return 0
         repository.begin_stock_outs(begun, now_ms)
         repository.end_stock_outs(ended, now_ms)
-        repository.forget_stock_outs(now_ms - _KEPT_MS)
+        repository.forget_stock_outs(now_ms - _RETENTION_MS)
     return len(begun) + len(ended)
 
 

@@ -36,7 +36,7 @@ _CLICKED: Final = "clicked"
 
 
 def impressions_and_clicks(trials: ItemStats) -> dict[str, int]:
-    """Return what a model tells of how often products were shown and clicked."""
+    """Return the totals of impressions and clicks in a model."""
     return {_SHOWN: trials.total, _CLICKED: trials.all_clicks}
 
 

@@ -30,7 +30,7 @@ KINDS: Final = (
 
 
 class RankingFact(NamedTuple):
-    """One row of the log, as far as lists and what came of them go."""
+    """One fact of the log, with the columns for impressions and their outcomes."""
 
     seq: int
     ts: int
@@ -42,7 +42,7 @@ class RankingFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredRanker:
-    """What was learned of a store's clicks; the trees serve where they were better."""
+    """The ranker of a store; its trees serve when the evaluation found them better."""
 
     trained_at: int
     serves: bool
@@ -104,7 +104,7 @@ class RankingRepository:
         yield from self._pages(query)
 
     def purchases(self, since_ms: int) -> Iterator[RankingFact]:
-        """Give what was bought since, in log order."""
+        """Yield the purchases since, in log order."""
         lines = purchase_lines.c
         query = (
             sa.select(
@@ -126,7 +126,7 @@ class RankingRepository:
         yield from self._pages(query)
 
     def load(self) -> StoredRanker | None:
-        """Return what was last learned."""
+        """Return the last ranker."""
         query = sa.select(
             rankers.c.trained_at, rankers.c.serves, rankers.c.report, rankers.c.trees
         ).where(rankers.c.store_id == self._store_id)
@@ -136,7 +136,7 @@ class RankingRepository:
         return StoredRanker(row[0], bool(row[1]), json.loads(row[2]), json.loads(row[3]))
 
     def store(self, ranker: StoredRanker) -> None:
-        """Let `ranker` be what was learned."""
+        """Store `ranker` as the last one."""
         values = {
             "trained_at": ranker.trained_at,
             "serves": ranker.serves,

@@ -58,7 +58,7 @@ class IndexFollower:
         """
         found = read_catalog_changes(reader, self.store_id, self._place, BATCH)
         writer = self._open()
-        known, new = self._told_apart(found.changed)
+        known, new = self._split_known(found.changed)
         writer.put(known)
         writer.put(new, are_new=True)
         writer.remove(found.gone)
@@ -80,7 +80,7 @@ class IndexFollower:
         return found.is_all
 
     def publish(self) -> None:
-        """Let readers see what was committed."""
+        """Publish the committed documents to readers."""
         self.seal = self._folder.publish(replace(self.seal, commit=self.seal.commit + 1))
 
     def rest(self, *, at_once: bool = False) -> None:
@@ -102,10 +102,10 @@ class IndexFollower:
         writer.commit(with_words=with_words)
         self._held, self._waiting = self._held + self._waiting, 0
 
-    def _told_apart(
+    def _split_known(
         self, changed: Sequence[ProductText]
     ) -> tuple[list[ProductText], list[ProductText]]:
-        """Return the products that the index may hold, and those that it surely does not.
+        """Return the products that may be in the index, and those that are certainly new.
 
         What changes while an index is built for the first time comes a second time.
         """

@@ -68,7 +68,7 @@ class Indexer:
         seconds: Callable[[], float] = time.monotonic,
         kinship: ExpansionBuilder | None = None,
     ) -> None:
-        """Write below `root`; whoever calls holds the right to.
+        """Write below `root`; the caller holds the lock for it.
 
         With `kinship`, words are related too, when there is nothing else to do.
         """
@@ -271,7 +271,7 @@ class Indexer:
         return self._kinship.turn(head.store_id, known.folder)
 
     def _give_up(self, known: _Indexing) -> None:
-        """Let what is broken go: another is begun at the next turn."""
+        """Drop the broken index: the next turn begins another."""
         seal = known.folder.current()
         if seal is not None and known.draft is None:
             known.folder.note_damage(seal.generation)

@@ -49,7 +49,7 @@ class CatalogChanges:
 
 
 def read_catalog_heads(reader: RawReader) -> list[CatalogHead]:
-    """Return where the catalog of every store stands."""
+    """Return the head of every store's catalog."""
     rows = reader.all(_HEADS_SQL, ())
     return [CatalogHead(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
 
@@ -70,7 +70,7 @@ def read_catalog_changes(
 
 
 def sample_texts(reader: RawReader, store_id: StoreId) -> list[str]:
-    """Return some texts of a catalog, to tell its language by."""
+    """Return some texts of a catalog, for language detection."""
     rows = reader.all(_SAMPLE_SQL, (store_id, _SAMPLE))
     return [f"{title} {(description or '')[:500]}" for title, description in rows]
 

@@ -76,7 +76,7 @@ class ExpansionBuilder:
     def turn(self, store_id: StoreId, folder: IndexFolder) -> bool:
         """Do one step for a store; return whether there was something to do.
 
-        A model that cannot be run is not asked again: indexes are written without it.
+        A model that fails is not run again: indexes are written without it.
 
         Raises:
             BrokenIndexError: when the index turns out to be damaged.
@@ -207,7 +207,7 @@ def _write(folder: IndexFolder, origin: _Origin, kin: RelatedWords) -> None:
 
 
 def _read(folder: IndexFolder) -> tuple[_Origin, RelatedWords] | None:
-    """Return what was written; None where nothing is, or what is cannot be read."""
+    """Return the stored expansion; None when it is missing or unreadable."""
     try:
         with np.load(_path(folder), allow_pickle=False) as file:
             generation, model, size = (str(one) for one in file["told"])

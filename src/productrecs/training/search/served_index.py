@@ -78,7 +78,7 @@ class ServedIndex:
         return AnalysedQuery.of(text, self.language)
 
     def find(self, wanted: IndexQuery) -> IndexHits:
-        """Return what is found, see `SearchIndex.find`; nothing without an index.
+        """Return the hits of `SearchIndex.find`; none without an index.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged; another is begun.
@@ -89,7 +89,7 @@ class ServedIndex:
     def understand(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
     ) -> list[QueryTerm]:
-        """Return what the words of `query` may mean, see `SearchIndex.understand`.
+        """Return the analysed `query`, see `SearchIndex.understand`.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged; another is begun.

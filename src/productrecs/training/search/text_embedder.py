@@ -22,9 +22,9 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError, read_si
 
 TEXT_EMBEDDER: Final = "text-embedder"
 _LONGEST: Final = 64
-"""Tokens of a text: words and short phrases are asked for."""
+"""The most tokens of a text: inputs are words and short phrases."""
 
-_TOKENS: Final = 3  # dimensions of an output that tells each token of a text
+_TOKENS: Final = 3  # dimensions of an output with one row a token
 
 Pooling = Literal["mean", "first", "none"]
 
@@ -68,7 +68,7 @@ class TextModel:
 
 
 class TextEmbedder:
-    """A model of texts, loaded when it is first asked; any number of threads may ask."""
+    """A text embedding model, loaded on first use; safe to share between threads."""
 
     def __init__(self, model: TextModel) -> None:
         """Load nothing yet."""

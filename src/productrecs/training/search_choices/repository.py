@@ -13,7 +13,7 @@ _PAGE: Final = 50_000
 
 
 class SearchEventRepository:
-    """The rows of one store's log that tell of searches, in one transaction."""
+    """The search events of one store's log, in one transaction."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""

@@ -26,7 +26,7 @@ Columns = tuple[Ints, ...]
 _CART_WINDOW_MS: Final = 24 * HOUR_MS
 _BUY_WINDOW_MS: Final = 7 * DAY_MS
 _VISIT_MS: Final = 30 * 60_000
-"""For so long what is bought belongs to the last search, whatever was clicked on."""
+"""Attribution window of a purchase to the last search, with or without a click."""
 
 _REMEMBERED_MS: Final = 365 * DAY_MS
 _NOBODY: Final = 0
@@ -67,7 +67,7 @@ class SearchInputs:
     def read_on(
         self, repository: SearchEventRepository, after_seq: int, up_to_seq: int
     ) -> None:
-        """Read what came after `after_seq`, up to `up_to_seq`."""
+        """Read the facts after `after_seq`, up to `up_to_seq`."""
         for page in repository.events(after_seq, up_to_seq):
             self._take_events(page)
         if not self.terms:
@@ -78,7 +78,7 @@ class SearchInputs:
             self._take_purchases(page)
 
     def intents(self, language: LanguageAnalyzer) -> list[str]:
-        """Return what each of `terms` is about; what was read once is not read again."""
+        """Return the intent of each of `terms`, cached."""
         code, known = self._intents
         if code != language.code:
             known = []
@@ -89,7 +89,7 @@ class SearchInputs:
         return known
 
     def choices(self, now_ms: int) -> SearchInteractions:
-        """Return what was chosen after searches; `queries` are places in `terms`."""
+        """Return the choices after searches; `queries` are indexes into `terms`."""
         searches = self.searches
         clicked = searches.items != _NO_ITEM
         clicks = _Rows(*(column[clicked] for column in searches))

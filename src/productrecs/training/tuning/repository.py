@@ -1,4 +1,4 @@
-"""Hyperparameter repository: SQL of what was last chosen, and which store is due."""
+"""Hyperparameter repository: SQL of the last tuned values, and of due stores."""
 
 import json
 from typing import Any, Final, NamedTuple
@@ -35,7 +35,7 @@ class TuningStatus(NamedTuple):
 
 
 def tuning_statuses(connection: sa.Connection) -> list[TuningStatus]:
-    """Return where every store of the installation stands."""
+    """Return the tuning status of every store."""
     mine = (insights.c.store_id == store_heads.c.store_id) & (
         insights.c.name == TUNED_INSIGHT
     )
@@ -63,7 +63,7 @@ class HyperparameterRepository:
         return Hyperparameters() if found is None else found.constants
 
     def last(self) -> TunedParameters | None:
-        """Return what was last chosen; None before the first time."""
+        """Return the last tuned values; None before the first tuning."""
         query = sa.select(
             insights.c.computed_at, insights.c.applied_seq, insights.c.result
         ).where(insights.c.store_id == self._store_id, insights.c.name == TUNED_INSIGHT)

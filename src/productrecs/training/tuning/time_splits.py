@@ -10,19 +10,19 @@ from productrecs.training.group_visits_and_orders import ItemGroups
 
 N_SPLITS: Final = 2
 SPLIT_SHARE: Final = 0.1  # of all visits or orders, in each of them
-MIN_GROUPS: Final = 200  # visits or orders asked in each, or else nothing is chosen
+MIN_GROUPS: Final = 200  # visits or orders in each test; with fewer nothing is tuned
 MAX_GROUPS: Final = 1_000
 
 
 class TimeSplit(NamedTuple):
-    """Visits or orders of one stretch, thinned out evenly, and when the first one began."""
+    """A test split: a sample of one period's visits or orders, and the period's start."""
 
     since_ms: int
-    asked: Ints  # numbers of groups
+    test_groups: Ints  # numbers of groups
 
 
 def time_splits(groups: ItemGroups) -> list[TimeSplit]:
-    """Return the stretches, the oldest first; none where there is too little to ask."""
+    """Return the test splits, the oldest first; none when there is too little data."""
     count = len(groups.begins)
     size = int(count * SPLIT_SHARE)
     if size < MIN_GROUPS:

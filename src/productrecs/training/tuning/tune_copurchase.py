@@ -74,13 +74,13 @@ class OrderSplit(NamedTuple):
 def tune_copurchase_options(
     bought: Purchases,
     n_items: int,
-    tell: Callable[[], None],
+    on_trial: Callable[[], None],
     usual: CopurchaseOptions | None = None,
     products: VariantGroups | None = None,
 ) -> CopurchaseOptions | None:
-    """Return the constants of what is bought together; None where nothing can be said.
+    """Return the co-purchase hyperparameters; None when there is too little data.
 
-    `tell` is called after each trial. `products`: which items are variants of one.
+    `on_trial` is called after each trial. `products`: which items are variants of one.
     """
     groups = group_orders(bought)
     parts = [
@@ -94,11 +94,11 @@ def tune_copurchase_options(
 
     def on_pages(options: CopurchaseOptions) -> TuningTrial:
         by_these = partial(learned, options=options)
-        return _judged(groups, parts, by_these, _page_scores, tell)
+        return _judged(groups, parts, by_these, _page_scores, on_trial)
 
     def in_carts(options: CopurchaseOptions) -> TuningTrial:
         by_these = partial(learned, options=options)
-        return _judged(groups, parts, by_these, _cart_scores, tell)
+        return _judged(groups, parts, by_these, _cart_scores, on_trial)
 
     pages = (
         PAGE_GRID
@@ -128,24 +128,26 @@ def _judged(
     parts: list[OrderSplit],
     learned: Callable[..., CopurchaseModels],
     scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
-    tell: Callable[[], None],
+    on_trial: Callable[[], None],
 ) -> TuningTrial:
     scores, shown, known = [], 0, 0
     for stretch, before in parts:
         model = learned(before, now_ms=stretch.since_ms).widest
-        baskets = [groups.contents(order) for order in stretch.asked.tolist()]
-        met: set[int] = set()
-        scores.append(scores_of(model, baskets, met))
-        shown += len(met)
+        baskets = [groups.contents(order) for order in stretch.test_groups.tolist()]
+        shown_items: set[int] = set()
+        scores.append(scores_of(model, baskets, shown_items))
+        shown += len(shown_items)
         known += len(np.unique(before.items))
-        tell()
+        on_trial()
     return TuningTrial(tuple(scores), shown / max(known, 1))
 
 
-def _page_scores(model: CopurchaseModel, baskets: list[list[int]], met: set[int]) -> Floats:
+def _page_scores(
+    model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
+) -> Floats:
     """Return each order's share of pages with a hit, in short lists and in long ones.
 
-    What stands in the short ones is added to `met`.
+    The items of the short lists are added to `shown_items`.
     """
     lists: dict[int, list[int]] = {}
     scores = np.zeros(len(baskets))
@@ -154,7 +156,7 @@ def _page_scores(model: CopurchaseModel, baskets: list[list[int]], met: set[int]
         for anchor in anchors:
             if anchor not in lists:
                 lists[anchor] = model.complete([anchor], _LONG).items.tolist()
-                met.update(lists[anchor][:_SHORT])
+                shown_items.update(lists[anchor][:_SHORT])
             shown = lists[anchor]
             hits = not content.isdisjoint(shown[:_SHORT])
             scores[number] += hits + (hits or not content.isdisjoint(shown))
@@ -162,7 +164,9 @@ def _page_scores(model: CopurchaseModel, baskets: list[list[int]], met: set[int]
     return scores
 
 
-def _cart_scores(model: CopurchaseModel, baskets: list[list[int]], met: set[int]) -> Floats:
+def _cart_scores(
+    model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
+) -> Floats:
     """Return for each order of three or more whether its hidden product was listed."""
     scores = []
     for number, order in enumerate(baskets):
@@ -170,6 +174,6 @@ def _cart_scores(model: CopurchaseModel, baskets: list[list[int]], met: set[int]
             continue
         hidden = order[number * _OTHER_ONE % len(order)]
         shown = model.complete([item for item in order if item != hidden], _LONG).items
-        met.update(shown.tolist())
+        shown_items.update(shown.tolist())
         scores.append(float(hidden in shown))
     return np.array(scores) if scores else np.zeros(1)

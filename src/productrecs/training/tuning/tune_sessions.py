@@ -39,11 +39,11 @@ ACTION_GRIDS: Final[Mapping[InteractionType, tuple[Changes, ...]]] = MappingProx
         InteractionType.BOUGHT: tuple({"bought": times} for times in (0.3, 3.0)),
     }
 )
-"""Tried where people did such things in the visits that are asked."""
+"""Tried when such interactions occur in the test visits."""
 
 
 class VisitSplit(NamedTuple):
-    """A stretch's visits, and what was done before it."""
+    """A test split of visits, and the behaviour before it."""
 
     stretch: TimeSplit
     before: Behaviour
@@ -52,13 +52,13 @@ class VisitSplit(NamedTuple):
 def tune_session_options(
     done: Behaviour,
     n_items: int,
-    tell: Callable[[], None],
+    on_trial: Callable[[], None],
     usual: SessionOptions | None = None,
     bought: Purchases | None = None,
 ) -> SessionOptions | None:
-    """Return the constants of what comes next; None where nothing can be said.
+    """Return the session hyperparameters; None when there is too little data.
 
-    `bought` tells which steps of visits were purchases; they are no answers. `tell` is
+    `bought` marks the steps of visits that were purchases: no targets. `on_trial` is
     called after each trial.
     """
     newest = _newest(done)
@@ -75,7 +75,7 @@ def tune_session_options(
         for stretch, before in parts:
             index = fit_session_index(before, n_items, options)
             scores.append(_scores(index, walks, stretch))
-            tell()
+            on_trial()
         return TuningTrial(tuple(scores))
 
     done_there = set(walks.interactions.tolist())
@@ -93,7 +93,7 @@ def _newest(done: Behaviour) -> Behaviour:
 
 
 def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
-    """Return what was done, with what was bought since the first of it."""
+    """Return the behaviour, with the purchases since its first fact."""
     known = bought.standing & (bought.quantities > 0) & (bought.visitors != 0)
     known &= bought.times >= done.times.min(initial=2**62)
     kinds = np.full(int(known.sum()), EventKind.BUY, np.int8)
@@ -107,8 +107,8 @@ def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
 
 def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Floats:
     """Return each visit's mean score: was the next product listed, and how early?"""
-    scores = np.zeros(len(stretch.asked))
-    for number, visit in enumerate(stretch.asked.tolist()):
+    scores = np.zeros(len(stretch.test_groups))
+    for number, visit in enumerate(stretch.test_groups.tolist()):
         seen, (firsts, interactions) = walks.groups.contents(visit), walks.actions_in(visit)
         steps = [
             step for step in range(1, len(seen)) if firsts[step] < InteractionType.BOUGHT

@@ -42,16 +42,16 @@ _TRIALS: Final = N_SPLITS * (
 
 
 def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
-    """Return the stores whose past should be asked again."""
+    """Return the stores whose hyperparameters are due for tuning."""
     with database.reading() as connection:
         standing = tuning_statuses(connection)
     return [turn.store_id for turn in standing if _is_due(turn, now_ms)]
 
 
 def tune_store(
-    database: Database, store: Store, clock: Clock, tell: Callable[[float], None]
+    database: Database, store: Store, clock: Clock, progress: Callable[[float], None]
 ) -> TunedParameters:
-    """Choose and store the store's hyperparameters; `tell` receives the share that is done.
+    """Choose and store the store's hyperparameters; `progress` is called with shares of 1.
 
     The same log gives the same choice.
 
@@ -65,7 +65,7 @@ def tune_store(
     def count() -> None:
         nonlocal done
         done += 1
-        tell(min(done / _TRIALS, 1.0))
+        progress(min(done / _TRIALS, 1.0))
 
     bought, products = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
     companions = tune_copurchase_options(bought, head.numbers, count, products=products)
@@ -81,7 +81,7 @@ def tune_store(
     with database.transaction() as transaction:
         AccountRepository(transaction).hold(store.store_id)
         HyperparameterRepository(transaction, store.store_id).keep(found)
-    tell(1.0)
+    progress(1.0)
     return found
 
 

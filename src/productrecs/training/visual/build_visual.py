@@ -110,7 +110,7 @@ def build_visual(
 
 
 def _taught(database: Database, store_id: StoreId, standing: PictureProgress) -> None:
-    """Note that what shoppers did teaches nothing here, where it would be asked again."""
+    """Note that metric learning was tried up to here, so that it is not due again."""
     if standing.has_enough_new_data:
         with database.transaction(synced=False) as transaction:
             PictureRepository(transaction, store_id).mark_learned(standing.seq)

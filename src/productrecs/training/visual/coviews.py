@@ -26,8 +26,7 @@ _FEWEST_VISITORS: Final = 2
 def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]) -> Ints:
     """Return pairs of the given items that visits looked at, [n, 2], the earliest first.
 
-    Pairs of at least two visitors, of all those that are met most often for what either is
-    met with anything.
+    Pairs seen by at least two visitors, those with the highest cosine of co-views first.
     """
     head = repository.head()
     if head is None or not len(numbers):
@@ -48,7 +47,7 @@ def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]
 
 
 def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
-    """Return the pairs in what visitors looked at, parallel arrays in the log's order."""
+    """Return the co-viewed pairs of views, parallel arrays in the log's order."""
     order = np.lexsort((times, visitors))
     visitors, times, items = visitors[order], times[order], items[order]
     starts = np.ones(len(order), dtype=np.bool_)
@@ -66,13 +65,13 @@ def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
     return _often(np.concatenate(found))
 
 
-def _often(met: Ints) -> Ints:
-    """Return the pairs worth learning from of rows of two items, a visitor and a time."""
-    if not len(met):
+def _often(pair_rows: Ints) -> Ints:
+    """Return the frequent pairs among rows of two items, a visitor and a time."""
+    if not len(pair_rows):
         return np.zeros((0, 2), np.int64)
-    met = met[np.argsort(met[:, 3], kind="stable")]
-    _, firsts = np.unique(met[:, :3], axis=0, return_index=True)
-    once = met[np.sort(firsts)]  # of each visitor once, in the order of time
+    pair_rows = pair_rows[np.argsort(pair_rows[:, 3], kind="stable")]
+    _, firsts = np.unique(pair_rows[:, :3], axis=0, return_index=True)
+    once = pair_rows[np.sort(firsts)]  # of each visitor once, in the order of time
     pairs, first, counts = np.unique(
         once[:, :2], axis=0, return_index=True, return_counts=True
     )
@@ -84,7 +83,7 @@ def _often(met: Ints) -> Ints:
 
 
 def _weights(pairs: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return how often two are met together for how often either is met, 0 to 1."""
+    """Return the co-views of each pair divided by the items' views (cosine), 0 to 1."""
     size = int(pairs.max()) + 1
     often = np.bincount(pairs.ravel(), np.repeat(counts, 2), minlength=size)
     weights: npt.NDArray[np.float64] = counts / np.sqrt(

@@ -25,7 +25,7 @@ _COPY: Final = 0.9  # a picture saved anew is as like itself; scenes are like no
 
 
 class RegionMatch(NamedTuple):
-    """A place in a photo, what a detector says of it, and the pictures that it is like."""
+    """A region of a photo, its detected label, and the most similar pictures."""
 
     box: Box
     label: str

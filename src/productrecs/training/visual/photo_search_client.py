@@ -29,10 +29,10 @@ ALIKE, AROUND = b"a", b"r"
 DECODED, NO_PICTURE, TOO_LARGE, OTHER_MODEL = b"+", b"-", b">", b"!"
 
 IDLE_PRIORITY, NORMAL_PRIORITY = "calm", "pressed"
-"""How it looks: when nobody else wants the processor, or like others, a little behind."""
+"""Priority of the photo worker: idle, or normal with a higher niceness."""
 
 IDLE_SECONDS: Final = 2.5
-"""What a photo may take calmly: twenty times enough on a machine that is not busy."""
+"""Timeout of a photo at idle priority: twenty times what an idle machine needs."""
 
 Row: TypeAlias = tuple[bytes, bytes]
 """Item numbers and scores, as `pack_ranked` writes them."""
@@ -114,22 +114,22 @@ class PhotoWorkerClient:
         return self._process.pid
 
     def over(self, pictures: ServedPictures) -> "StorePhotoSearch":
-        """Return who tells what of these pictures photos are like."""
+        """Return a photo search in these pictures."""
         return StorePhotoSearch(self, pictures)
 
     def close(self) -> None:
-        """Let the process go."""
+        """End the process."""
         self._process.close()
 
     def ask(self, operation: bytes, question: PhotoQuestion) -> bytes | None:
-        """Return the answer; None where the model that was named is not to be had.
+        """Return the answer; None when the named model is gone.
 
         Raises:
-            NotAPictureError: when the photo is none, or takes too long or too much to read.
+            NotAPictureError: when the photo is invalid, or reading it takes too much.
             PictureTooLargeError: when it has too many pixels.
             PhotoWorkerError: when the process ended, or did not answer in time.
         """
-        status, content = self._asked(operation, _encode(question))
+        status, content = self._ask(operation, _encode(question))
         if status == DECODED:
             return content
         if status == OTHER_MODEL:
@@ -139,7 +139,7 @@ class PhotoWorkerClient:
             raise PictureTooLargeError(words)
         raise NotAPictureError(words)
 
-    def _asked(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+    def _ask(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
         was_pressed = self._is_pressed()
         try:
             return self._process.ask(operation, data)
@@ -155,7 +155,7 @@ class PhotoWorkerClient:
             raise PhotoWorkerError from error
 
     def _is_pressed(self) -> bool:
-        """Return whether it looks pressed, or let it be calm again when that is over."""
+        """Return whether it runs at normal priority; return to idle after a while."""
         if time.monotonic() < self._pressed_until:
             return True
         if self._pressed_until > 0:
@@ -165,7 +165,7 @@ class PhotoWorkerClient:
         return False
 
     def _starting(self, how: str) -> WorkerProcess:
-        """Return a process that starts when it is asked."""
+        """Return a process that starts on its first request."""
         seconds = (
             WAIT_SECONDS + _OPENING_SECONDS
             if how == NORMAL_PRIORITY
@@ -186,17 +186,17 @@ class StorePhotoSearch:
         """Return the `limit` visible items most like a photo, or like a place in it.
 
         Raises:
-            PhotoWorkerError: when nobody can tell just now.
+            PhotoWorkerError: when the worker does not answer.
         """
-        return unpack_ranked(_row(self._asked(ALIKE, photo, limit, visible)))
+        return unpack_ranked(_row(self._ask(ALIKE, photo, limit, visible)))
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
         """Return the places in a photo, each with the visible items most like it.
 
         Raises:
-            PhotoWorkerError: when nobody can tell just now.
+            PhotoWorkerError: when the worker does not answer.
         """
-        answer = _places(self._asked(AROUND, photo, limit, visible))
+        answer = _places(self._ask(AROUND, photo, limit, visible))
         places = [
             RegionMatch(one.box, one.label, one.confidence, unpack_ranked(one.alike))
             for one in answer.places
@@ -204,7 +204,7 @@ class StorePhotoSearch:
         steps = np.array(answer.evidence), np.array(answer.chance)
         return PhotoMatches(places, MatchConfidence(answer.floor, answer.usual, *steps))
 
-    def _asked(self, operation: bytes, photo: bytes, limit: int, visible: Bools) -> bytes:
+    def _ask(self, operation: bytes, photo: bytes, limit: int, visible: Bools) -> bytes:
         bits = np.packbits(visible).tobytes()
         for _ in range(_TRIES):
             pictures = self._pictures

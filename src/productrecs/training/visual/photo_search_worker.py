@@ -82,14 +82,14 @@ class PhotoWorker:
         try:
             if operation == ALIKE:
                 return DECODED, _encode(pack_ranked(eye.alike(photo, limit, visible)))
-            return DECODED, _told(eye.around(photo, limit, visible))
+            return DECODED, _encode_matches(eye.around(photo, limit, visible))
         except NotAPictureError as error:
             return NO_PICTURE, str(error).encode()
         except PictureTooLargeError as error:
             return TOO_LARGE, str(error).encode()
 
     def close(self) -> None:
-        """Let the child go."""
+        """End the child process."""
         self._viewer.close()
 
     def _pictures(self, folder: str) -> ServedPictures:
@@ -97,7 +97,7 @@ class PhotoWorker:
         if found is None:
             path = Path(folder)
             found = ServedPictures(path.parent, StoreId(path.name))
-        self._served[folder] = found  # the last one asked for is the last one to go
+        self._served[folder] = found  # LRU: the most recent one is last
         if len(self._served) > _MOST_STORES:
             self._served.popitem(last=False)
         return found
@@ -108,7 +108,7 @@ def _visible(question: PhotoQuestion) -> Bools:
     return np.unpackbits(bits, count=question.count).astype(np.bool_)
 
 
-def _told(sights: PhotoMatches) -> bytes:
+def _encode_matches(sights: PhotoMatches) -> bytes:
     sureness = sights.sureness
     places = [
         PhotoPlace(one.box, one.label, one.confidence, pack_ranked(one.alike))

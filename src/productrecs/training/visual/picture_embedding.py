@@ -32,7 +32,7 @@ class EmbeddingExamples(NamedTuple):
 
 
 class PictureEmbedding(Protocol):
-    """How what a child process read off pictures becomes vectors of length 1."""
+    """The mapping from a child process's descriptors to vectors of length 1."""
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class PictureEmbedding(Protocol):
         """Whether only a picture's copies are nearly as like it as itself."""
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
-        """Return what is learned of a store's pictures, as arrays, and who taught it."""
+        """Return the learned arrays of a store's pictures, and the name of the teacher."""
 
     def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return, of all arrays that were kept, those of `learn`."""

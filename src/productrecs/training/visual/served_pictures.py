@@ -58,7 +58,7 @@ class ServedPictures:
 
     @property
     def sureness(self) -> MatchConfidence:
-        """What likenesses mean here; asked of the pictures once for each model."""
+        """The match confidence of the pictures, fitted once for each model."""
         model, known = self.model, self._sureness
         if known is None or known[0] is not model:
             known = self._sureness = model, fit_match_confidence(model)

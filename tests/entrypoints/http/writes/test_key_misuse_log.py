@@ -12,7 +12,7 @@ from productrecs.entrypoints.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.key_misuse.repository import (
-    MAX_KEPT,
+    MAX_STORED,
     KeyMisuseRepository,
     store_key_misuse,
 )
@@ -104,7 +104,7 @@ def test_strangers_fill_no_table(database: Database) -> None:
         KeyMisuse(
             store.store_id, MisuseKind.FOREIGN_ORIGIN, f"https://{n}.example", HOUR_MS
         )
-        for n in range(2 * MAX_KEPT)
+        for n in range(2 * MAX_STORED)
     ]
     with database.transaction() as transaction:
         store_key_misuse(transaction, batch)
@@ -115,5 +115,5 @@ def test_strangers_fill_no_table(database: Database) -> None:
         found = KeyMisuseRepository(transaction, store.store_id).all()
         lately = KeyMisuseRepository(transaction, store.store_id).all(since_ms=10)
 
-    assert len(found) == MAX_KEPT
-    assert len(lately) == MAX_KEPT - 1
+    assert len(found) == MAX_STORED
+    assert len(lately) == MAX_STORED - 1

@@ -194,7 +194,7 @@ class UsageMetering:
             if self._sheet is not None:
                 store_flush_round(transaction, self._sheet.name, self._round)
         for one in due:
-            one.tally.kept(one.meter.limit)
+            one.tally.confirm(one.meter.limit)
             one.meter.settle()
             if (one.store_id, one.tally.month) not in totals:  # the store was deleted
                 self._forget(one.store_id)
@@ -221,10 +221,8 @@ class UsageMetering:
             self._neighbours.look()
         self._learn(reader)
         for store_id, meter in list(self._meters.items()):
-            self._quiet[store_id] = (
-                0 if meter.is_asked else self._quiet.get(store_id, 0) + 1
-            )
-            meter.is_asked = False
+            self._quiet[store_id] = 0 if meter.is_used else self._quiet.get(store_id, 0) + 1
+            meter.is_used = False
             if self._quiet[store_id] > MAX_IDLE_ROUNDS and not meter.tallies()[-1].unsaved:
                 self._forget(store_id)
 
@@ -264,7 +262,7 @@ def _kept(lines: Sequence[UsageCounter]) -> list[int] | None:
     """Return how much of each counter the database has; None while a write is pending."""
     if any(line.is_in_flight for line in lines):
         return None
-    return [line.kept for line in lines]
+    return [line.stored for line in lines]
 
 
 def billing_headers(notice: QuotaNotice) -> tuple[Header, ...]:

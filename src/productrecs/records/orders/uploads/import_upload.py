@@ -46,9 +46,9 @@ class OvertakenError(ProductRecsError):
 
 @dataclass
 class UploadProgress:
-    """Notes an import in the row of its upload, for whoever asks and for going on.
+    """Stores an import's progress in its upload's row, for reports and for resuming.
 
-    Two workers that both believe an upload theirs cannot both store a chunk of it.
+    If two workers hold the same upload, only one can store a chunk of it.
     """
 
     upload: Upload
@@ -94,7 +94,7 @@ class UploadImport:
     def run_next(self, on_share: OnShare) -> bool:
         """Import the upload whose turn it is; return False when there was none.
 
-        `on_share` is told, now and then, how much of it is read, from 0 to 1, and whether
+        `on_share` is called regularly with the share that is read, from 0 to 1, and whether
         anything was stored by now; where it raises, the import stops and goes on there
         the next time.
 

@@ -96,9 +96,9 @@ class UploadRepository:
     def note(
         self, upload_id: str, before: ImportMark, mark: ImportMark, report: HistoryReport
     ) -> bool:
-        """Store how far the import came; False, changing nothing, if it is not ours.
+        """Store the import's progress; False, changing nothing, if another worker has it.
 
-        It is ours as long as nobody else has brought it further than `before`.
+        Another worker has it when the stored progress is beyond `before`.
         """
         values = {"rows_done": mark.rows_done, "attempts": 0, **_counts(report)}
         return self._moved(upload_id, before, values)
@@ -112,7 +112,8 @@ class UploadRepository:
         """Store that the import ended for good, and why: row 0 is the file itself."""
         errors = [*upload.errors, RowError(0, message)]
         self._set(
-            upload.upload_id, {"status": UploadStatus.FAILED, "errors": _told(errors)}
+            upload.upload_id,
+            {"status": UploadStatus.FAILED, "errors": _encode_errors(errors)},
         )
 
     def _moved(self, upload_id: str, before: ImportMark, values: dict[str, Any]) -> bool:
@@ -152,13 +153,13 @@ def _counts(report: HistoryReport) -> dict[str, Any]:
         "lines_imported": report.lines_imported,
         "lines_updated": report.lines_updated,
         "rows_skipped": report.rows_skipped,
-        "errors": _told(report.errors),
+        "errors": _encode_errors(report.errors),
         "rows_undated": report.rows_undated,
-        "undated": _told(report.undated),
+        "undated": _encode_errors(report.undated),
     }
 
 
-def _told(errors: Sequence[RowError]) -> str:
+def _encode_errors(errors: Sequence[RowError]) -> str:
     return json.dumps([[error.row, error.message] for error in errors])
 
 

@@ -22,7 +22,7 @@ class TooManyUploadsError(ProductRecsError):
 
 
 class UploadStatus(StrEnum):
-    """Where an upload stands; `done` and `failed` are for good."""
+    """The status of an upload; `done` and `failed` are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -32,7 +32,7 @@ class UploadStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """A file that lies safe on the disk; `submitted_ms` is the day of its undated rows."""
+    """A file stored durably; `submitted_ms` is the day of its undated rows."""
 
     upload_id: str
     csv_format: CsvFormat
@@ -41,10 +41,10 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload as it stands; the counts are those of the rows stored so far.
+    """An upload; the counts are those of the rows stored so far.
 
     `rows_done` is the number of the last stored row, as a spreadsheet counts; `attempts`
-    is how often the import was begun since it last got further.
+    is how often the import was started since it last made progress.
     """
 
     upload_id: str

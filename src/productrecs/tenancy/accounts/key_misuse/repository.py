@@ -1,4 +1,4 @@
-"""Key misuse repository: SQL of what was seen of a store."""
+"""Key misuse repository: SQL of a store's observed misuses."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,8 +11,8 @@ from productrecs.storage.tables import sightings
 from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.repository import AccountRepository
 
-MAX_KEPT: Final = 50
-"""Of one store; strangers choose what they send as an origin."""
+MAX_STORED: Final = 50
+"""The most misuses stored per store: strangers choose the origins they send."""
 
 
 def store_key_misuse(transaction: sa.Connection, batch: Sequence[KeyMisuse]) -> None:
@@ -32,7 +32,7 @@ class KeyMisuseRepository:
         self._store_id = store_id
 
     def all(self, since_ms: int = 0) -> list[KeyMisuse]:
-        """Return what was seen since, each with its last time, the newest first."""
+        """Return the misuses since, each with its last time, the newest first."""
         query = (
             sa.select(sightings)
             .where(sightings.c.store_id == self._store_id, sightings.c.last_at >= since_ms)
@@ -47,7 +47,7 @@ class KeyMisuseRepository:
         """Store sightings; of new ones no more than fit."""
         known = {(one.sign, one.value) for one in self.all()}
         for one in batch:
-            if (one.sign, one.value) not in known and len(known) >= MAX_KEPT:
+            if (one.sign, one.value) not in known and len(known) >= MAX_STORED:
                 continue
             known.add((one.sign, one.value))
             row = upsert(self._transaction, sightings).values(

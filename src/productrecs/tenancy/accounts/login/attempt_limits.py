@@ -18,7 +18,7 @@ class TooManyAttemptsError(ProductRecsError):
     """Too many logins failed; `seconds` is how long to wait."""
 
     def __init__(self, seconds: int) -> None:
-        """Tell how long to wait."""
+        """Say how long to wait."""
         minutes = max(1, round(seconds / 60))
         super().__init__(
             f"too many logins failed; try again in {minutes} "

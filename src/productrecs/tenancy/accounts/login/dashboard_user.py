@@ -1,4 +1,4 @@
-"""Dashboard user: who may log in to a store's dashboard, and what the role allows."""
+"""Dashboard user: a login for a store's dashboard, and the permissions of its role."""
 
 import re
 from dataclasses import dataclass

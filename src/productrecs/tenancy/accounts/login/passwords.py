@@ -18,7 +18,7 @@ class WeakPasswordError(ProductRecsError):
 
 
 def hash_password(password: str) -> str:
-    """Return what is stored of a password. Takes some 20 ms and 19 MiB.
+    """Return the hash of a password. Takes some 20 ms and 19 MiB.
 
     Raises:
         WeakPasswordError: under eight characters, or over two hundred.

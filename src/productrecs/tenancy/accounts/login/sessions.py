@@ -53,7 +53,7 @@ def find_logins(
 ) -> list[DashboardUser]:
     """Return the logins that the password opens: of an address, or the owners of a store.
 
-    Nobody of that name takes as long as one with another password.
+    An unknown name takes as long as a wrong password.
     """
     with database.reading() as connection:
         if store_id is not None:
