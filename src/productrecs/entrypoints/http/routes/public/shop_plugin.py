@@ -17,6 +17,9 @@ from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import PLUGIN_PATH
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.html_response import cacheable_response
+from productrecs.entrypoints.http.routes.public.plugin_translations import (
+    compile_translations,
+)
 from productrecs.features.widgets.reserve import release_js, reserve_css
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -24,6 +27,7 @@ router = APIRouter(tags=["public"])
 
 SLUG: Final = "service-recommender"
 _KIND: Final = "application/zip"
+_SCRIPTS: Final = {"product-recs-block": "blocks/recommendations/editor.js"}  # by handle
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can name
 _FILE: Final = 0o100644 << 16
 _SERVER: Final = """<?php
@@ -72,6 +76,7 @@ def build_archive(base_url: str) -> bytes:
     files["server.php"] = _SERVER.replace("{}", _php_string(base_url)).encode()
     files["assets/reserve.css"] = reserve_css(StoreSettings(), {}).encode()
     files["assets/release.js"] = release_js().encode()
+    files |= compile_translations(files, SLUG, _SCRIPTS)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):

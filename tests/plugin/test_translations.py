@@ -1,0 +1,75 @@
+"""Plugin translations: current, complete, with the same placeholders, and compiled."""
+
+from __future__ import annotations
+
+import gettext
+import io
+import json
+import re
+import zipfile
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.entrypoints.http.routes.public.plugin_translations import parse_catalog
+from productrecs.entrypoints.http.routes.public.shop_plugin import build_archive
+from tests.plugin.shop import PLUGIN
+from tools.plugin_strings import TEMPLATE, template
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LANGUAGES = PLUGIN / "languages"
+CATALOGS = sorted(LANGUAGES.glob("*.po"))
+PLACEHOLDER = re.compile(r"%(?:\d\$)?[sd]")
+SAME = {"Type"}  # words that two languages share
+
+
+@pytest.fixture(scope="module")
+def archive() -> zipfile.ZipFile:
+    return zipfile.ZipFile(io.BytesIO(build_archive("https://recs.example.com")))
+
+
+def test_the_template_has_every_string_of_the_plugin() -> None:
+    assert TEMPLATE.read_text("utf-8") == template(PLUGIN)
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=lambda path: path.stem)
+def test_a_catalog_translates_every_string_with_its_placeholders(path: Path) -> None:
+    wanted = {one.key: one for one in parse_catalog(TEMPLATE.read_text("utf-8"))}
+    found = {one.key: one for one in parse_catalog(path.read_text("utf-8"))}
+
+    assert found.keys() == wanted.keys()
+    for key, entry in found.items():
+        assert entry.translation, key
+        assert not key or entry.translation != entry.text or entry.text in SAME
+        placeholders = Counter(PLACEHOLDER.findall(entry.text))
+        assert Counter(PLACEHOLDER.findall(entry.translation)) == placeholders, key
+        assert entry.used_in == wanted[key].used_in
+
+
+@pytest.mark.parametrize(
+    ("locale", "text"),
+    [("de_DE", "Verbinden"), ("de_AT", "Verbinden"), ("fr_FR", "Connecter")],
+)
+def test_the_archive_has_a_compiled_file_for_php(
+    archive: zipfile.ZipFile, locale: str, text: str
+) -> None:
+    name = f"service-recommender/languages/service-recommender-{locale}.mo"
+    compiled = gettext.GNUTranslations(io.BytesIO(archive.read(name)))
+
+    assert compiled.gettext("Connect") == text
+    assert compiled.gettext("not in the plugin") == "not in the plugin"
+    assert compiled.pgettext("block keyword", "related") != "related"
+
+
+def test_the_archive_has_a_json_file_for_the_blocks_script(
+    archive: zipfile.ZipFile,
+) -> None:
+    folder = "service-recommender/languages/service-recommender"
+    read = json.loads(archive.read(f"{folder}-fr_FR-product-recs-block.json"))
+    messages = read["locale_data"]["messages"]
+
+    assert messages["For the cart"] == ["Pour le panier"]
+    assert "Connect" not in messages  # of PHP only
