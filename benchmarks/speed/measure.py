@@ -9,6 +9,7 @@ from benchmarks.report import Figure
 from benchmarks.speed import (
     attributing,
     counting,
+    dashboard,
     footprint,
     forecasting,
     ingest,
@@ -41,6 +42,7 @@ ON_THE_BIG_SHOP: dict[str, Callable[[Report, BigShop], None]] = {
     "import-items": ingest.import_items,
     "freshness": learning.freshness,
     "backup": saving.backup,
+    "dashboard": dashboard.dashboard,
 }
 ALONE: dict[str, Callable[[Report], None]] = {
     "import-orders": ingest.import_orders,

@@ -210,7 +210,7 @@ KNOBS: Final = (
     Knob(
         "PRODUCTRECS_SMTP_FROM",
         "",
-        "the sender of e-mails, like ProductRecs <recs@example.com>",
+        "the sender of e-mails: an address, or a name and an address in angle brackets",
     ),
 )
 

@@ -52,7 +52,7 @@ PAGES = {
     "thanks": "/demo/thanks",
     "not there": "/demo/nowhere",
 }
-LINKS = "a[part=link]"
+LINKS = "a[part=link][href]"
 BOX, OPTION = "input[name=q]", "[role=option]"
 TOO_WIDE = "(all => all.scrollWidth - all.clientWidth)(document.documentElement)"
 # Goes down the page as a reader does who does not outrun the service.
@@ -60,7 +60,7 @@ SCROLL = """async () => {
   const pause = done => requestAnimationFrame(() => setTimeout(done, 20));
   const isThere = one => one.hidden || one.style.visibility == "hidden"
     || one.getBoundingClientRect().top > innerHeight + 390
-    || one.shadowRoot?.querySelector("a[part=link]");
+    || one.shadowRoot?.querySelector("a[part=link][href]");
   for (let at = 0; at < document.documentElement.scrollHeight; at += 380) {
     scrollTo({top: at, behavior: "instant"});
     do await new Promise(pause);

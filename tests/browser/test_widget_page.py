@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support.storefront import Storefront
 
-LINK = "product-recs >> a[part=link]"
+LINK = "product-recs >> a[part=link][href]"
 PANEL = "[data-productrecs-tools] >> section"
 IDS = """() => [...document.querySelectorAll("product-recs")].map((one) =>
   [...one.shadowRoot.querySelectorAll("li[data-id]")].map((card) => card.dataset.id))"""

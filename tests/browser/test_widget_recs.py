@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support.storefront import Storefront
 
 CARD = "product-recs >> li[part=card]"
-LINK = "product-recs >> a[part=link]"
+LINK = "product-recs >> a[part=link][href]"
 PRICE = "product-recs >> [part=price]"
 BUTTON = "product-recs >> [part=button]"
 NAV = "product-recs >> [part=nav-button]"

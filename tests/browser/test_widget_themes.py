@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.support.storefront import Storefront
 
-LINK = "product-recs >> a[part=link]"
+LINK = "product-recs >> a[part=link][href]"
 ELEMENT = (
     "<main><h1>Tent</h1><product-recs data-layout=carousel data-type=cart "
     "data-item-id=p0></product-recs></main>"

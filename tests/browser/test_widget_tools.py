@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.support.storefront import Storefront
 
-LINK = "product-recs >> a[part=link]"
+LINK = "product-recs >> a[part=link][href]"
 TITLE = "product-recs >> [part=title]"
 PANEL = "[data-productrecs-tools] >> section"
 ELEMENT = "<product-recs data-eager data-item-id=p0 data-num=4></product-recs>"

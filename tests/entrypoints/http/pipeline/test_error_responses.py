@@ -26,6 +26,8 @@ from productrecs.entrypoints.http.transport.error_body import (
 ELSEWHERE = (
     "productrecs.entrypoints.cli.",
     "productrecs.entrypoints.http.dashboard.",  # its own error page tells them
+    "productrecs.entrypoints.mail",  # shown by the dashboard
+    "productrecs.records.file_imports.",  # likewise
     "productrecs.entrypoints.worker.",
     "productrecs.settings",
     "productrecs.features.looks.look",  # the command line changes them
