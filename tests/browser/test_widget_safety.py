@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.support.storefront import Storefront
 
-LINK = "product-recs >> a[part=link][href]"
+LINK = "product-recs >> a[part=link]"
 OPEN = {"access-control-allow-origin": "*"}
 FALLBACK = "<a href=/best>Our bestsellers</a>"
 ELEMENT = f"<product-recs data-eager data-item-id=p0>{FALLBACK}</product-recs>"
