@@ -77,6 +77,15 @@ def health_report(
     )
 
 
+def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure, ...]:
+    """Return the report's first figures: live events of 24 hours, and a week before."""
+    last = now_ms // HOUR_MS
+    with database.reading() as connection:
+        repository = HealthRepository(connection, store.store_id)
+        counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
+    return tuple(_flow(counts, last))
+
+
 def _flow(counts: Mapping[tuple[int, int], int], last: int) -> Iterator[Figure]:
     day = sum(
         count for (hour, _), count in counts.items() if last - _DAY_HOURS < hour <= last

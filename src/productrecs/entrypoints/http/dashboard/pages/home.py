@@ -13,6 +13,7 @@ from productrecs.entrypoints.http.dashboard.period import (
     figures_of,
 )
 from productrecs.entrypoints.reports import make_report
+from productrecs.features.insights.health.health_report import recent_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,10 @@ def show_home(visit: Visit) -> Reply:
     by_day = report_query(visit.now_ms, visit.store.settings.zone, by="day")
     impact = figures_of(make_report(visit.services, visit.store, "attribution", asked))
     search = figures_of(make_report(visit.services, visit.store, "search", asked))
-    health = figures_of(make_report(visit.services, visit.store, "health", asked))
+    health = {
+        one.definition.name: one.value
+        for one in recent_events(visit.database, visit.store, visit.now_ms)
+    }
     days = make_report(visit.services, visit.store, "attribution", by_day)
     return visit.render(
         "home.html",
