@@ -11,7 +11,7 @@ from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.engines.text.term_profile import encode_profile
 from productrecs.engines.text.tokenizer import indexed_words
 
-FORMAT: Final = f"10 tantivy-{version('tantivy')}"
+FORMAT: Final = f"11 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
 
 HEAD = "head"

@@ -6,37 +6,55 @@ from types import MappingProxyType
 from typing import Final
 
 _SPELLINGS: Final = {
-    "in": 'in inch inches zoll pouces pulgadas pollici "',
-    "ft": "ft foot feet '",
-    "yd": "yd yard yards",
-    "mm": "mm millimeter millimeters millimetre millimetres",
-    "cm": "cm centimeter centimeters centimetre centimetres",
-    "m": "m meter meters metre metres",
+    "in": "in inch inches zoll pouce pouces pulgada pulgadas pollice pollici polegada "
+    'polegadas tum tomme tommer duim дюим дюима дюимов "',
+    "ft": "ft foot feet fuss pied pieds piedi '",
+    "yd": "yd yds yard yards",
+    "mm": "mm millimeter millimeters millimetre millimetres milimetro milimetros "
+    "millimetri милиметр мм",
+    "cm": "cm centimeter centimeters centimetre centimetres zentimeter centimetro "
+    "centimetros centimetri см",
+    "m": "m meter meters metre metres metro metros metri metrow metru м метр метра метров",
     "km": "km kilometer kilometers kilometre kilometres",
+    "sqft": "sqft",
+    "m2": "m2 sqm qm",
+    "cuft": "cuft",
+    "m3": "m3 cbm",
     "oz": "oz ounce ounces",
     "lb": "lb lbs pound pounds",
-    "mg": "mg milligram milligrams",
-    "g": "g gr gram grams gramm",
-    "kg": "kg kilo kilos kilogram kilograms kilogramm",
-    "ml": "ml milliliter milliliters millilitre millilitres",
-    "cl": "cl centiliter centilitre",
-    "l": "l liter liters litre litres",
+    "mg": "mg milligram milligrams milligramm",
+    "g": "g gr gram grams gramm gramme grammes gramo gramos grammi gramas г гр",  # noqa: RUF001 - Russian
+    "kg": "kg kilo kilos kilogram kilograms kilogramm kilogrammes kilogramos quilo "
+    "quilos кг",
+    "ml": "ml milliliter milliliters millilitre millilitres mililitros millilitri мл",
+    "cl": "cl centiliter centiliters centilitre centilitres zentiliter",
+    "l": "l liter liters litre litres litro litros litri litrow litru л литр литра литров",
+    "pt": "pt pint pints",
     "qt": "qt quart quarts",
-    "gal": "gal gallon gallons",
+    "gal": "gal gals gallon gallons",
     "kb": "kb kilobyte kilobytes",
     "mb": "mb megabyte megabytes",
     "gb": "gb gig gigs gigabyte gigabytes",
     "tb": "tb terabyte terabytes",
-    "w": "w watt watts",
-    "kw": "kw kilowatt kilowatts",
-    "v": "v volt volts",
+    "w": "w watt watts vatios вт",
+    "kw": "kw kilowatt kilowatts квт",
+    "v": "v volt volts voltios",
+    "a": "a amp amps ampere amperes",
     "mah": "mah",
+    "ah": "ah",
+    "hp": "hp horsepower",
+    "psi": "psi",
+    "rpm": "rpm",
+    "btu": "btu btus",
+    "lm": "lm lumen lumens",
+    "ga": "ga gauge",
+    "grit": "grit",
     "hz": "hz hertz",
     "mhz": "mhz megahertz",
     "ghz": "ghz gigahertz",
     "mp": "mp megapixel megapixels",
     "pk": "pk pack packs",
-    "pc": "pc pcs piece pieces",
+    "pc": "pc pcs piece pieces stuck stuks piezas pezzi pecas szt sztuk ks kusu шт",
     "ct": "ct count",
     "p": "p",
     "k": "k",
@@ -48,7 +66,36 @@ UNITS: Final[Mapping[str, str]] = MappingProxyType(
 """Every spelling of a unit, in folded letters, with the one it is kept as."""
 
 # As often a word or a part of a name as a unit: read so only without a preceding blank.
-JOINED_ONLY: Final = frozenset({"p", "k", "x", "ct", "count"})
+JOINED_ONLY: Final = frozenset({"a", "p", "k", "x", "ct", "count"})
+
+UNIT_PREFIXES: Final[Mapping[str, str]] = MappingProxyType(
+    {"fl": "", "fluid": "", "sq": "sq", "square": "sq", "cu": "cu", "cubic": "cu"}
+)
+"""Words before a unit, with what they make of it: "sq ft" is sqft, "fl oz" is oz."""
+
+TIMES: Final = frozenset(
+    {"x", "\u0445", "\u03c7", "by", "mal", "par", "per", "por", "sur", "на"}
+)
+"""What stands between the sides of a size: a letter x of three scripts, or a word."""
+
+LENGTHS: Final = frozenset({"mm", "cm", "m", "in", "ft"})
+"""Units that may stand once behind a size, for all of its sides."""
+
+# Units of one quantity, in the smallest of them: "0.75 l" is 750ml and 75cl too.
+_METRIC: Final = (
+    {"mm": 1, "cm": 10, "m": 1000},
+    {"ml": 1, "cl": 10, "l": 1000},
+    {"g": 1, "kg": 1000},
+)
+_IMPERIAL: Final = ({"in": 1, "ft": 12}, {"qt": 1, "gal": 4})
+# Nobody writes 0.01 m for a centimetre, 0.125 kg, or 1.25 ft for 15 in.
+_LEAST_EQUAL, _MOST_EQUAL = 0.1, 10_000
+_FAMILY_OF: Final = {
+    unit: (family, parts)
+    for families, parts in ((_METRIC, 100), (_IMPERIAL, 1))
+    for family in families
+    for unit in family
+}
 _MOST_DIGITS: Final = 15
 
 
@@ -67,6 +114,24 @@ def normalized_number(text: str) -> str:
     if text.count(".") > 1:
         return text
     return _short(float(text)) if "." in text else text
+
+
+def equivalents(number: str, unit: str) -> tuple[str, ...]:
+    """Return a quantity in the other units of its family, where anybody would write it so.
+
+    Feet, quarts and gallons are given only where they are whole, and litres, metres and
+    kilograms to hundredths.
+    """
+    if unit not in _FAMILY_OF or not number.replace(".", "", 1).isdecimal():
+        return ()
+    family, parts = _FAMILY_OF[unit]
+    amount = Fraction(number) * family[unit]
+    return tuple(
+        _short(float(amount / size)) + other
+        for other, size in family.items()
+        if other != unit and _LEAST_EQUAL <= amount / size < _MOST_EQUAL
+        if (amount / size * parts).denominator == 1
+    )
 
 
 def _short(value: float) -> str:

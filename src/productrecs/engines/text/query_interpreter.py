@@ -89,7 +89,21 @@ class QueryInterpreter:
             for index, word in enumerate(words)
             for slot in self._slots(word, is_typing=is_typing and index == last)
         ]
-        return list(self._merged(slots, is_typing=is_typing))
+        merged = list(self._merged(slots, is_typing=is_typing))
+        return self._with_second_edits(merged)
+
+    def _with_second_edits(self, slots: list[QueryTerm]) -> list[QueryTerm]:
+        """Return the slots; beside a known word, one that means nothing has a second edit.
+
+        Alone, a word of 6 to 8 letters has too many neighbours two edits away.
+        """
+        known = tuple(slot.typed for slot in slots if slot.is_known)
+        return [
+            slot._replace(readings=self.reader.second_edit(slot.typed, known))
+            if known and not slot.readings
+            else slot
+            for slot in slots
+        ]
 
     def _slots(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
         """Return a word as one slot, or as two where only so it means anything."""
@@ -133,7 +147,7 @@ class QueryInterpreter:
     def _meant_together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
         word = one.typed + other.typed
         readings = []
-        if len(word) >= LIMITS.apart_from - 1 and self.vocabulary.has(word):
+        if len(word) >= LIMITS.apart_from - 1 and self.reader.holds(word):
             readings.append(self.reader.reading((word,), WEIGHTS.together))
         if self.language.code in COMPOUNDING:
             readings += self.reader.compounds(one.typed, other.typed)

@@ -2,9 +2,18 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
-from productrecs.engines.text.measurement_units import JOINED_ONLY, UNITS, normalized_number
+from productrecs.engines.text.measurement_units import (
+    JOINED_ONLY,
+    LENGTHS,
+    TIMES,
+    UNIT_PREFIXES,
+    UNITS,
+    equivalents,
+    normalized_number,
+)
 from productrecs.engines.text.text_folding import fold_text
 
 MAX_WORD_LENGTH: Final = 64
@@ -24,7 +33,8 @@ _MARKS: Final = frozenset("-./_+&.,;:!?()[]{}*|")
 _FIRST_CJK: Final = "\u3040"
 _AROUND: Final = ".,;:!?()[]{}*|"
 _CODE: Final = frozenset({"letters", "number"})
-_ALSO_WORDS: Final = frozenset({"in", "x"})
+_MOST_PARTS: Final = 5  # of a code that is also found by its parts
+_METRIC_THREAD: Final = "m"
 _CHOICES: Final = frozenset("/&+")
 _SHORT_LINK: Final = 24
 
@@ -51,8 +61,9 @@ def query_words(text: str) -> list[str]:
 def indexed_words(text: str) -> list[str]:
     """Return the words of a product's text, with other spellings beside them.
 
-    "10mm" is also 10, "wr-44526" also wr44526, "pro8200" also pro and 8200. Of a text
-    without blanks each two neighbours are a word, and each character.
+    "10mm" is also 10 and 1cm, "wr-44526" also wr44526, "pro8200" also pro and 8200, and
+    "2 in. x 4 in." is 2x4. Of a text without blanks each two neighbours are a word, and
+    each character.
     """
     found: list[str] = []
     for word, others in _words(text):
@@ -93,9 +104,9 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         if not is_plain:
             careful.append(part)
             takes_more = True
-        elif takes_more and careful[-1][-1].isdigit():
+        elif careful and _may_go_on(careful[-1], plain, takes_more=takes_more):
             careful.append(part)
-            takes_more = False
+            takes_more = plain in UNIT_PREFIXES
         else:
             if careful:
                 yield from _careful_words(" ".join(careful))
@@ -106,15 +117,84 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from _careful_words(" ".join(careful))
 
 
+def _may_go_on(last: str, word: str, *, takes_more: bool) -> bool:
+    """Return whether a plain word may be of what stands before it: a size, or a unit."""
+    if word in TIMES:
+        return True
+    return takes_more and (last[-1].isdigit() or last.strip(_AROUND) in UNIT_PREFIXES)
+
+
 def _careful_words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Give each word of a folded text, by all the rules."""
     pieces = _pieces(text)
+    may_have_size = any(piece.text in TIMES for piece in pieces)
     index = 0
     while index < len(pieces):
+        sides = _sides(pieces, index) if may_have_size else []
+        if sides:
+            index = sides[-1].end
+            yield from _size_words(sides)
+            continue
         taken, word, others = _one(pieces, index)
         index += taken
         if word:
             yield word[:MAX_WORD_LENGTH], others
+
+
+class _Amount(NamedTuple):
+    """A number with its unit, if any, and the index of the piece after it."""
+
+    number: str
+    unit: str
+    end: int
+
+
+def _sides(pieces: list[_Piece], index: int) -> list[_Amount]:
+    """Return the sides of the size that begins at `index`; none where no size does."""
+    if pieces[index].before in {"link", "choice"}:
+        return []  # of a code: wr-44526x2
+    side = _side(pieces, index)
+    sides = [side] if side else []
+    while side:
+        times = _at(pieces, side.end)
+        side = _side(pieces, side.end + 1) if times and times.text in TIMES else None
+        if side:
+            sides.append(side)
+    if len(sides) < 2:  # noqa: PLR2004 - a size has two sides or more
+        return []
+    after = _at(pieces, sides[-1].end)
+    is_code_there = after is not None and not after.before and after.kind in _CODE
+    return [] if is_code_there else sides  # 4x4wd is a code
+
+
+def _side(pieces: list[_Piece], index: int) -> _Amount | None:
+    """Return one side of a size: a number and its unit, or a metric thread such as m8."""
+    piece, after = _at(pieces, index), _at(pieces, index + 1)
+    if piece is None:
+        return None
+    if piece.kind == "number":
+        return _amount(pieces, index)
+    if piece.text != _METRIC_THREAD or after is None or not _is_joined(after):
+        return None
+    if after.kind != "number":
+        return None
+    return _Amount(_METRIC_THREAD + normalized_number(after.text), "", index + 2)
+
+
+def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Give a size as one word (2x4), then each side that has a unit of its own.
+
+    It is also found by two neighbouring sides of three, and by a side in the unit that
+    stands only at the end.
+    """
+    numbers = [side.number for side in sides]
+    pairs = [f"{one}x{two}" for one, two in pairwise(numbers)] if len(sides) > 2 else []  # noqa: PLR2004
+    last = sides[-1].unit
+    with_unit = [side.number + last for side in sides if last in LENGTHS and not side.unit]
+    yield "x".join(numbers)[:MAX_WORD_LENGTH], (*pairs, *numbers, *with_unit)
+    for side in sides:
+        if side.unit:
+            yield side.number + side.unit, ()
 
 
 def _one(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
@@ -133,34 +213,53 @@ def _one(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
 
 def _quantity(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
     """Return a number, with the unit that follows it."""
-    plain, taken = normalized_number(pieces[index].text), 1
-    after = _at(pieces, index + 1)
-    if after is not None and after.before and "/" in after.text and plain.isdecimal():
-        part = normalized_number(after.text)  # 1 1/2 is 1.5
-        if part.startswith("0."):
-            plain, taken = plain + part[1:], 2
-    unit = _unit(pieces, index + taken)
+    number, unit, end = _amount(pieces, index)
     if unit:
-        return taken + 1, plain + unit, (plain,)
-    if taken > 1:
-        return taken, plain, ()
-    pieces[index].text = plain
+        return end - index, number + unit, (number, *equivalents(number, unit))
+    if end - index > 1:
+        return end - index, number, ()
+    pieces[index].text = number
     return _code(pieces, index)
 
 
-def _unit(pieces: list[_Piece], index: int) -> str | None:
-    """Return the normalised unit at `index`; None without a unit."""
+def _amount(pieces: list[_Piece], index: int) -> _Amount:
+    """Return the number at `index`, a mixed one as one, and its unit."""
+    number, end = normalized_number(pieces[index].text), index + 1
+    after = _at(pieces, end)
+    if after is not None and after.before and "/" in after.text and number.isdecimal():
+        part = normalized_number(after.text)  # 1 1/2 is 1.5
+        if part.startswith("0."):
+            number, end = number + part[1:], end + 1
+    unit, end = _unit(pieces, end)
+    return _Amount(number, unit, end)
+
+
+def _unit(pieces: list[_Piece], index: int) -> tuple[str, int]:
+    """Return the unit at `index` in its one spelling, or "", and the index after it."""
     piece, then = _at(pieces, index), _at(pieces, index + 1)
-    if piece is None or piece.text not in UNITS:
-        return None
+    if piece is None:
+        return "", index
+    if piece.text in UNIT_PREFIXES and then is not None:
+        unit = UNIT_PREFIXES[piece.text] + UNITS.get(then.text, "?")
+        return (unit, index + 2) if unit in UNITS else ("", index)
+    if piece.text == "m" and then is not None and then.text in {"2", "3"}:
+        after = _at(pieces, index + 2)
+        if _is_joined(then) and not _is_joined(after):
+            return piece.text + then.text, index + 2  # 20 m²
+    return (UNITS[piece.text], index + 1) if _is_unit(piece, then) else ("", index)
+
+
+def _is_unit(piece: _Piece, then: _Piece | None) -> bool:
+    if piece.text not in UNITS:
+        return False
     if piece.kind == "mark":
-        return None if piece.before else UNITS[piece.text]
-    is_before_number = then is not None and then.kind == "number"
-    if is_before_number and (_is_joined(then) or piece.text in _ALSO_WORDS):
-        return None  # 12v5 is a code, and 5 in 1 no length
-    if piece.before and piece.text in JOINED_ONLY:
-        return None
-    return UNITS[piece.text]
+        return not piece.before
+    if then is not None and then.kind == "number":
+        if _is_joined(then) or piece.text == "x":
+            return False  # 12v5 is a code
+        if piece.text == "in" and then.text == "1":
+            return False  # 5 in 1 is no length
+    return not (piece.before and piece.text in JOINED_ONLY)
 
 
 def _is_joined(piece: _Piece | None) -> bool:
@@ -178,23 +277,45 @@ def _code(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
         end += 1
     parts = [piece.text for piece in pieces[index:end]]
     if len(parts) == 1:
-        return 1, _bare(parts[0]), _linked(pieces, index)
-    others = (part for part in parts if len(part) > 1 or part.isdecimal())
-    return end - index, "".join(parts), tuple(others)
+        return 1, _bare(parts[0]), _linked(pieces, index, parts[0])
+    code = "".join(parts)
+    return end - index, code, (*_code_parts(parts), *_linked(pieces, index, code))
 
 
-def _linked(pieces: list[_Piece], index: int) -> tuple[str, ...]:
-    """Return the joined spelling of what a hyphen ends here: t-shirt is also tshirt.
+def _code_parts(parts: list[str]) -> Iterator[str]:
+    """Give the other words that a code is found by: dcd771c2 as dcd771, c2, 771 ..."""
+    for part in parts:
+        if len(part) > 1 or part.isdecimal():
+            yield part
+    if 2 < len(parts) <= _MOST_PARTS:  # noqa: PLR2004 - of two parts there is nothing between
+        for size in range(2, len(parts)):
+            for first in range(len(parts) - size + 1):
+                yield "".join(parts[first : first + size])
 
-    Words with a slash between them are two: "tops/tees". Of a code it may be a part.
+
+def _linked(pieces: list[_Piece], index: int, word: str) -> tuple[str, ...]:
+    """Return the joined spellings of what a hyphen ends here: t-shirt is also tshirt.
+
+    Words with a slash between them are two: "tops/tees". Of a code it may be a part. A
+    longer code is also one word as a whole: dcd-771-c2 is dcd771c2.
     """
-    piece, last = pieces[index], pieces[max(index - 1, 0)]
-    if piece.before not in {"link", "choice"} or index == 0 or last.kind not in _CODE:
-        return ()
-    if piece.before == "choice" and piece.text.isalpha() and last.text.isalpha():
-        return ()
-    joined = last.text + piece.text
-    return (joined,) if len(joined) <= _SHORT_LINK else ()
+    joined, found, at = word, list[str](), index
+    while at > 0 and _is_linked(pieces[at - 1], pieces[at]):
+        at -= 1
+        joined = pieces[at].text + joined
+        if len(joined) > _SHORT_LINK:
+            break
+        if pieces[at].before:
+            found.append(joined)
+    whole = [one for one in found[1:][-1:] if is_code(one)]
+    return (*found[:1], *whole)
+
+
+def _is_linked(last: _Piece, piece: _Piece) -> bool:
+    if piece.before == "gap" or last.kind not in _CODE or piece.kind not in _CODE:
+        return False
+    is_choice = piece.before == "choice"
+    return not (is_choice and piece.text.isalpha() and last.text.isalpha())
 
 
 def _bare(word: str) -> str:

@@ -1,8 +1,8 @@
 """Vocabulary: fuzzy and prefix lookup of the catalog's words.
 
 Edit distance counts a transposition as one edit. How many edits are allowed depends on the
-length of the indexed word: none up to 4 letters, one from 5 to 8, two from 9. Codes and
-numbers are never corrected.
+length of the indexed word: none up to 4 letters, one from 5 to 8, two from 9. Beside a
+word that the catalog has, two from 6. Codes and numbers are never corrected.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,8 @@ from productrecs.engines.text.tokenizer import is_code
 
 ONE_EDIT_FROM: Final = 5
 TWO_EDITS_FROM: Final = 9
+SECOND_EDIT_FROM: Final = 6
+_SECOND: Final = 3  # beside 1 and 2 edits: a key of what is remembered
 _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
 _MOST_NEAR: Final = 4_000
@@ -89,6 +91,23 @@ class Vocabulary:
         found = self._near.get((word, distance))
         if found is None:
             found = self._near.put((word, distance), self._nearest(word, distance))
+        return found
+
+    def near_twice(self, word: str) -> list[FuzzyMatch]:
+        """Return the words of 6 to 8 letters two edits from `word` that begin alike."""
+        if is_code(word) or not SECOND_EDIT_FROM <= len(word) <= TWO_EDITS_FROM:
+            return []
+        found = self._near.get((word, _SECOND))
+        if found is None:
+            near = self._found(self._query(word, 2, prefix=False), _MOST_FOUND)
+            found = [
+                FuzzyMatch(one, 2, same_start=True)
+                for one in near
+                if SECOND_EDIT_FROM <= len(one) < TWO_EDITS_FROM
+                and one[0] == word[0]
+                and not is_code(one)
+            ]
+            self._near.put((word, _SECOND), found)
         return found
 
     def frequent(self, limit: int) -> list[str]:

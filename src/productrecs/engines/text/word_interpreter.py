@@ -4,6 +4,7 @@ Results are cached for each word and state of an index.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -29,6 +30,7 @@ Related = Callable[[str], Sequence[str]]
 """The catalog's words that are kin to one that it lacks."""
 
 _CACHE_SIZE: Final = 8_000
+_CODE_PART: Final = re.compile(r"\d+|[^\W\d_]+")
 _LEAST_HALF: Final = 3  # letters of a word that is taken apart
 _MEANING_BYTES: Final = 1_200
 _KIN_BYTES: Final = 500
@@ -96,6 +98,37 @@ class WordInterpreter:
         """Return the stem of one word."""
         return self.language.stems([word])[0]
 
+    def holds(self, word: str) -> bool:
+        """Return whether the catalog has a word, in this form or another."""
+        if self.vocabulary.has(word):
+            return True
+        return word.isalpha() and self.terms.frequency(word, self.stem(word)) > 0
+
+    def second_edit(self, word: str, beside: Sequence[str]) -> tuple[WordReading, ...]:
+        """Return words of 6 to 8 letters that are two edits away, the likeliest first.
+
+        Only one that begins alike, that products hold often enough, and that some product
+        holds with one of the words `beside` it is meant.
+        """
+        near = self.vocabulary.near_twice(word)
+        stems = self.language.stems([one.word for one in near])
+        found = sorted(
+            (-self.terms.frequency(one.word, stem), one.word, stem)
+            for one, stem in zip(near, stems, strict=True)
+        )
+        return tuple(
+            WordReading((one,), (stem,), WEIGHTS.two_edits)
+            for count, one, stem in found[: LIMITS.readings]
+            if -count >= LIMITS.rare
+            if any(self._are_sold_together(one, other) for other in beside)
+        )
+
+    def _are_sold_together(self, *words: str) -> bool:
+        """Return whether titles or categories of one product hold all the words."""
+        every = [(Occur.Must, self._in_title_or_categories(word)) for word in words]
+        asked = tantivy.Query.boolean_query(every)
+        return bool(self.searcher.search(asked, 1, count=False).hits)
+
     def parts(self, word: str) -> tuple[str, ...]:
         """Return the words that a compound which the catalog lacks is made of."""
         if len(word) < LIMITS.apart_from or not word.isalpha():
@@ -123,8 +156,12 @@ class WordInterpreter:
     def apart(self, word: str) -> tuple[str, ...]:
         """Return the two frequent words that one which means nothing may be, or none.
 
-        "tanktop" is a tank top where products are both, though no title says so.
+        "tanktop" is a tank top where products are both, though no title says so. A code is
+        cut where letters meet digits: "dcd771c2" may be a dcd771 with a c2.
         """
+        if is_code(word):
+            parts = self._code_apart(word)
+            return parts if parts and self._are_sold_together(*parts) else ()
         cuts = [
             (min(self._shown(one), self._shown(other)), one, other)
             for one, other in _halves(word)
@@ -132,10 +169,21 @@ class WordInterpreter:
         least, *halves = max(cuts, default=(0, word))
         if least < LIMITS.rare:
             return ()
-        both = [(Occur.Must, self._in_title_or_categories(half)) for half in halves]
-        query = tantivy.Query.boolean_query(both)
-        found = self.searcher.search(query, 1, count=False).hits
-        return tuple(halves) if found else ()
+        return tuple(halves) if self._are_sold_together(*halves) else ()
+
+    def _code_apart(self, code: str) -> tuple[str, ...]:
+        """Return the longest words of the catalog that make up a code, or none."""
+        ends = [match.end() for match in _CODE_PART.finditer(code)]
+        parts: list[str] = []
+        start = 0
+        while start < len(code):
+            known = (end for end in reversed(ends) if end > start)
+            end = next((end for end in known if self._shown(code[start:end])), 0)
+            if not end:
+                return ()
+            parts.append(code[start:end])
+            start = end
+        return tuple(parts)
 
     def as_written_in_titles(self, word: str) -> WordReading:
         """Return a word as most titles write it: itself, or two that stand together.
