@@ -1,7 +1,7 @@
 """Catalog repository: SQL of items."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,39 +52,30 @@ class CatalogRepository:
 
     def find(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:
         """Return what is stored of these ids, absent from the catalog or not."""
-        wanted, found = list(dict.fromkeys(item_ids)), dict[str, StoredItem]()
-        for start in range(0, len(wanted), _CHUNK):
-            query = sa.select(items).where(
-                items.c.store_id == self._store_id,
-                items.c.item_id.in_(wanted[start : start + _CHUNK]),
-            )
-            for row in self._transaction.execute(query).mappings():
-                found[row["item_id"]] = _stored(row)
-        return found
+        rows = self._select(item_ids, items)
+        return {row["item_id"]: _stored(row) for row in rows}
 
     def known(self, item_ids: Iterable[str]) -> dict[str, bool]:
         """Return which of these ids are stored, and whether they are in the catalog."""
-        wanted, found = list(dict.fromkeys(item_ids)), dict[str, bool]()
-        for start in range(0, len(wanted), _CHUNK):
-            query = sa.select(items.c.item_id, items.c.present).where(
-                items.c.store_id == self._store_id,
-                items.c.item_id.in_(wanted[start : start + _CHUNK]),
-            )
-            for item_id, present in self._transaction.execute(query):
-                found[str(item_id)] = bool(present)
-        return found
+        rows = self._select(item_ids, items.c.item_id, items.c.present)
+        return {row["item_id"]: bool(row["present"]) for row in rows}
 
     def changed_at(self, item_ids: Iterable[str]) -> dict[str, int]:
         """Return when each of these ids was last changed by a push (UTC ms)."""
-        wanted, found = list(dict.fromkeys(item_ids)), dict[str, int]()
+        rows = self._select(item_ids, items.c.item_id, items.c.updated_at)
+        return {row["item_id"]: int(row["updated_at"]) for row in rows}
+
+    def _select(
+        self, item_ids: Iterable[str], *columns: sa.ColumnElement[Any] | sa.Table
+    ) -> Iterator[sa.RowMapping]:
+        """Yield `columns` of the stored items with these ids."""
+        wanted = list(dict.fromkeys(item_ids))
         for start in range(0, len(wanted), _CHUNK):
-            query = sa.select(items.c.item_id, items.c.updated_at).where(
+            query = sa.select(*columns).where(
                 items.c.store_id == self._store_id,
                 items.c.item_id.in_(wanted[start : start + _CHUNK]),
             )
-            for item_id, moment in self._transaction.execute(query):
-                found[str(item_id)] = int(moment)
-        return found
+            yield from self._transaction.execute(query).mappings()
 
     def page(self, after_number: int, limit: int) -> list[StoredItem]:
         """Return up to `limit` items of the catalog with a number above `after_number`."""

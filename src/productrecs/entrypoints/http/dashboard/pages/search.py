@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.entrypoints.http.dashboard.page import (
+    Form,
     Group,
     NotFoundError,
     Page,
@@ -100,24 +101,9 @@ def _improve_address(query: str, action: str) -> str:
     return f"{IMPROVE_PATH}?{urlencode({'q': query, 'action': action})}"
 
 
-def show_improvement(visit: Visit) -> Reply:
-    """Show a change to one query, with the results before and after it."""
-    query = visit.query
-    wanted = Improvement(
-        query=truncate_query(query["q"]).strip(),
-        action=query["action"] if query["action"] in ACTIONS else "synonym",
-        texts=query["texts"],
-        address=query["address"],
-        find=truncate_query(query["find"]).strip(),
-        pins=query.all("pin"),
-    )
-    return _improvement(visit, wanted)
-
-
-def save_improvement(visit: Visit) -> Reply:
-    """Store a synonym or a rule; beside the field where it is not possible."""
-    form = visit.form
-    wanted = Improvement(
+def _wanted(form: Form) -> Improvement:
+    """Return the change that a form's fields describe."""
+    return Improvement(
         query=truncate_query(form["q"]).strip(),
         action=form["action"] if form["action"] in ACTIONS else "synonym",
         texts=form["texts"],
@@ -125,6 +111,17 @@ def save_improvement(visit: Visit) -> Reply:
         find=truncate_query(form["find"]).strip(),
         pins=form.all("pin"),
     )
+
+
+def show_improvement(visit: Visit) -> Reply:
+    """Show a change to one query, with the results before and after it."""
+    return _improvement(visit, _wanted(visit.query))
+
+
+def save_improvement(visit: Visit) -> Reply:
+    """Store a synonym or a rule; beside the field where it is not possible."""
+    form = visit.form
+    wanted = _wanted(form)
     if "preview" in form:
         return _improvement(visit, wanted)
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
