@@ -19,6 +19,7 @@ from benchmarks.quality import (
     own_constants,
     pictures,
     search,
+    sold_out,
     variants,
 )
 from benchmarks.quality.datasets import MissingDataError
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "search": search.measure,
     "pictures": pictures.measure,
     "holdout": holdout.measure,
+    "sold-out": sold_out.measure,
     "learned-order": learned_order.measure,
     "demand": demand.measure,
     "demand-earlier": demand.measure_earlier,

@@ -446,3 +446,27 @@ def test_buy_is_what_was_bought_together_and_nothing_else(
     assert bought(item_id="Shirt L").ids == []  # nobody bought that size
     assert merchant.recommend(source="mix", item_id="Shirt L", num=1).ids == ["Belt"]
     eventually(lambda: "Mug" in merchant.recommend(source="mix", user_id="anna").ids, 20)
+
+
+def test_replacements_lead_the_page_of_a_product_that_sells_out(own_shop: Merchant) -> None:
+    """The cached list of anybody and the list of a shopper follow the stock at once."""
+    shoppers: list[dict[str, object]] = [{}, {"user_id": "s0tent"}]
+
+    def lists(**call: object) -> list[Reply]:
+        return [
+            own_shop.recommend(item_id="tent-0", num=4, **shopper, **call)
+            for shopper in shoppers
+        ]
+
+    assert not any("sold_out" in reply.json for reply in lists())
+
+    own_shop.push({"id": "tent-0", "stock_qty": 0})
+    eventually(lambda: all(reply.json.get("sold_out") for reply in lists()))
+
+    for reply in lists():
+        check_list(reply, 4)
+        assert set(reply.ids[:2]) <= set(FAMILIES["tent"]) - {"tent-0"}
+    assert [reply.json["anchor"] for reply in lists(anchor="true")] == [None, None]
+    assert all(reply.json["sold_out"] for reply in lists(anchor="true"))
+    own_shop.push({"id": "tent-0", "stock_qty": 3})
+    eventually(lambda: not any("sold_out" in reply.json for reply in lists()))

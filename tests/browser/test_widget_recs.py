@@ -313,6 +313,26 @@ def front_products(front: Storefront) -> list[dict[str, Any]]:
     ]
 
 
+def test_page_of_a_sold_out_product_has_a_title_that_says_so(
+    page: Page, front: Storefront
+) -> None:
+    element = "<product-recs data-item-id=p0 data-title='You may like'></product-recs>"
+    merchant = front.merchant
+    try:
+        merchant.push({"id": "p0", "stock_qty": 0})
+        eventually(lambda: merchant.recommend(item_id="p0").json.get("sold_out"))
+
+        page.goto(front.page("/", element, html="lang=de"))
+
+        heading = page.locator("product-recs >> h2")
+        expect(heading).to_have_text("Verfügbare Alternativen")
+    finally:
+        merchant.push({"id": "p0", "stock_qty": None})
+    eventually(lambda: "sold_out" not in merchant.recommend(item_id="p0").json)
+    page.goto(front.page("/", element, html="lang=de"))
+    expect(page.locator("product-recs >> h2")).to_have_text("You may like")
+
+
 def test_without_a_cart_a_button_leads_to_the_product(
     page: Page, front: Storefront
 ) -> None:

@@ -15,7 +15,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import fit_copurchase
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.merchandising.rule import Rule, RuleContent, by_priority
 from productrecs.records.merchandising.rule_book import RuleBook
 from productrecs.records.merchandising.rules_view import RulesView
@@ -43,12 +43,13 @@ class Rows:
         categories: Sequence[str] = (),
         price: float | None = 10.0,
         stock: int | None = None,
+        title: str | None = None,
     ) -> None:
-        """Push one item."""
-        number = len(self.items)
+        """Push one item; its title is its id unless another is given."""
+        number, title = len(self.items), title or item_id
         where = (json.dumps(list(categories)), None, None, 1)
         self.items.append(
-            (number, item_id, True, 1, item_id, None, None, price, None, stock, *where)
+            (number, item_id, True, 1, title, None, None, price, None, stock, *where)
         )
 
     def all(self, _sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -68,7 +69,7 @@ def small_shop(
     settings: StoreSettings | None = None,
 ) -> StoreState:
     """Return a shop of that catalog, which learned from these groups of item numbers."""
-    catalog = CatalogView(STORE, UTC, lambda _: b"{")
+    catalog = CatalogView(STORE, UTC, _card)
     catalog.refresh(rows, 1)
     size = len(rows.items)
     orders, bought = _columns(baskets)
@@ -89,6 +90,10 @@ def small_shop(
     )
     rules = RulesView(STORE, UTC, catalog)
     return StoreState(catalog, models, settings or StoreSettings(), rules)
+
+
+def _card(fields: CardFields) -> bytes:
+    return json.dumps({"title": fields.title}).encode()[:-1]
 
 
 def obey(shop: StoreState, *contents: RuleContent) -> list[Rule]:

@@ -4,7 +4,8 @@
 export type Words = Readonly<
   Record<
     | "previous" | "next" | "add" | "added" | "add_all" | "total" | "this_item" | "failed"
-    | "label" | "photo" | "photo_hint" | "photo_kept" | "photo_busy" | "photo_failed" | "close"
+    | "label" | "sold_out"
+    | "photo" | "photo_hint" | "photo_kept" | "photo_busy" | "photo_failed" | "close"
     | "found_one" | "found" | "none" | "popular" | "see_all" | "similar"
     | "gone" | "products" | "upload" | "nothing",
     string
@@ -17,7 +18,7 @@ export type Words = Readonly<
 /** The settings that every widget understands, as the service names and completes them. */
 export interface Look {
   readonly layout: string;
-  readonly title: string;
+  title: string;
   readonly columns: number;
   readonly columns_mobile: number;
   readonly num: number;

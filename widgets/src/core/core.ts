@@ -64,7 +64,7 @@ export class Core {
     const address = withQuery(`${this.facts.base}/v1/widget-config`, { type, lang, key });
     let found = this.looks_.get(address);
     if (!found) {
-      found = read(address).then(({ body }) => lookOf(body));
+      found = read(address).then(({ body_ }) => lookOf(body_));
       found.catch((error) => {
         this.looks_.delete(address); // the next one may ask again
         if (/401/.test(error)) {

@@ -5,8 +5,8 @@ import { turn } from "./turns";
 
 /** What came back: JSON, whatever it is, and the headers that a page may read. */
 export interface Reply {
-  readonly body: any;
-  readonly headers: Headers;
+  readonly body_: any;
+  readonly headers_: Headers;
 }
 
 interface Asked {
@@ -49,7 +49,7 @@ function ask(address: string): Asked {
 /** Returns a reply read whole; a refusal is an error. */
 export async function replyOf(got: Response): Promise<Reply> {
   if (!got.ok) throw new Error(`status ${got.status}`);
-  return { body: await got.json(), headers: got.headers };
+  return { body_: await got.json(), headers_: got.headers };
 }
 
 /** Returns `path` with those parameters that have a value; none means 0 by it. */

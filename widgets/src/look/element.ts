@@ -43,7 +43,7 @@ export function elementOf(core: Core): CustomElementConstructor {
     private async published_(place: Place, signal: AbortSignal): Promise<Picture | null> {
       if (!core.facts.answers.includes("looks")) return null;
       const query = withQuery("/v1/looks", { item_id: place.item, key: place.key });
-      const { body } = await read(core.facts.base + query, signal);
+      const { body_: body } = await read(core.facts.base + query, signal);
       return pictureOf(body.look);
     }
 
@@ -97,7 +97,7 @@ export function elementOf(core: Core): CustomElementConstructor {
         try {
           const data = await shrink(photo);
           const query = withQuery("/v1/shop-the-look/analyze", { key: place.key });
-          const { body } = await send(core.facts.base + query, { image: data }, signal);
+          const { body_: body } = await send(core.facts.base + query, { image: data }, signal);
           const spots = spotsOf(body.hotspots).filter((spot) => spot.products.length);
           if (!spots.length) return say(strings.nothing, strings.photo_kept, false);
           const picture = { address: data, caption: "", spots };

@@ -17,7 +17,7 @@ const MOST_EXCLUDED = 100;
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductRecsElement extends NearElement {
     static readonly observedAttributes = ATTRIBUTES;
-    private shown_?: boolean;
+    private shown_?: number; // products
 
     protected get core_(): Core {
       return core;
@@ -42,12 +42,14 @@ export function elementOf(core: Core): CustomElementConstructor {
           const waiting = drawWaiting(look, this.level_, this.template_);
           slide(this, () => frame(this, look, styles, waiting));
         }
-        const { anchor_: anchor, products_: products } = await this.ask_(request, look, list, signal);
+        const [body, products] = await this.ask_(request, look, list, signal);
+        // Where the page's product cannot be bought, the list leads with what can replace it.
+        if (body.sold_out) look.title = look.strings.sold_out;
         list.ids = products.map(({ id }) => id);
         list.end();
-        this.shown_ = !!products.length;
+        this.shown_ = products.length;
         if (!this.shown_) return this.without_("empty", {});
-        const drawn = await drawList(products, anchor, look, this.level_, {
+        const drawn = await drawList(products, productOf(body.anchor), look, this.level_, {
           template_: this.template_,
           clicked_: (product, position, origin) =>
             this.clicked_(product, position, request, origin),
@@ -64,19 +66,16 @@ export function elementOf(core: Core): CustomElementConstructor {
     }
 
     /** Asks for products that no other list of the page shows; once more where they are few. */
-    private async ask_(request: Request, look: Look, list: List, signal: AbortSignal) {
+    private async ask_(request: Request, look: Look, list: List, signal: AbortSignal): Promise<[any, Product[]]> {
       const { page } = core;
       const num = numOf(look);
-      const mayRepeat = this.dataset.allowDuplicates !== undefined;
-      const most = !mayRepeat && page.before(list).length ? MOST : num;
-      const answer = async (wanted: number, taken: readonly string[]) => {
-        const { body } = await read(addressOf(request, look, core, wanted, `${taken}`), signal);
-        signal.throwIfAborted();
-        return body;
-      };
+      const isUnique = this.dataset.allowDuplicates === undefined;
+      const most = isUnique && page.before(list).length ? MOST : num;
+      const answer = async (wanted: number, taken: readonly string[]) =>
+        (await read(addressOf(request, look, core, wanted, `${taken}`), signal)).body_;
       let body = await answer(most, []);
       let products = productsOf(body.recommendations);
-      if (!mayRepeat) {
+      if (isUnique) {
         const isMore = products.length === most;
         const taken = await page.taken(list);
         const isFree = ({ id }: Product) => !taken.includes(id) && !isAnchor(id, request.item);
@@ -86,7 +85,7 @@ export function elementOf(core: Core): CustomElementConstructor {
           products = productsOf(body.recommendations).filter(isFree);
         }
       }
-      return { anchor_: productOf(body.anchor), products_: products.slice(0, num) };
+      return [body, products.slice(0, num)];
     }
 
     /** Takes cards that the shop's server has drawn: tells their sight and clicks, asks nothing. */

@@ -53,7 +53,7 @@ export function addressOf(
   look: Look,
   core: Core,
   num: number,
-  exclude = "",
+  exclude: string,
 ): string {
   const { key, source, customer } = request;
   const shown = numOf(look);
@@ -72,7 +72,7 @@ export function addressOf(
     shown: num > shown && shown,
     exclude,
     source,
-    anchor: look.layout === "fbt" && !!request.item, // a bundle begins with the page's own product
+    anchor: look.layout === "fbt", // a bundle begins with the page's own product
     key,
   });
 }

@@ -92,10 +92,10 @@ export class SearchBox {
     try {
       const look = await this.looks_();
       const reply = await this.find_(words, look, signal);
-      const products = productsOf(reply.body.results);
+      const products = productsOf(reply.body_.results);
       const popular = products.length || !words ? null : await this.find_("", look, signal);
       if (signal.aborted || document.activeElement !== this.box_) return;
-      this.redirect_ = reply.headers.get("x-search-redirect") ?? "";
+      this.redirect_ = reply.headers_.get("x-search-redirect") ?? "";
       await this.show_(words, reply, popular, look, signal);
     } catch {
       // No suggestions: the theme's own search is as it was.
@@ -138,17 +138,17 @@ export class SearchBox {
     signal: AbortSignal,
   ): Promise<void> {
     const { strings } = look;
-    const lines = (popular ?? reply).body;
+    const lines = (popular ?? reply).body_;
     const said = (text: string): string =>
       text.replace("{n}", `${found.length}`).replace("{q}", words);
-    const other: unknown[] = reply.body.suggestions ?? [];
+    const other: unknown[] = reply.body_.suggestions ?? [];
     const texts = other.filter((one): one is string => typeof one === "string");
     const suggested = texts
       .filter((one) => one.toLowerCase() !== words.toLowerCase())
       .slice(0, WORDS);
     const rows = innerWidth < NARROW ? MOST_NARROW + MORE_NARROW : MOST;
     const room = rows - suggested.length - (words && this.box_.form ? 1 : 0);
-    const found = productsOf(reply.body.results).slice(0, room);
+    const found = productsOf(reply.body_.results).slice(0, room);
     const options = [
       ...suggested.map((one) => this.wordsOption_(one)),
       ...(await this.productOptions_(lines.results, look, words, "search-click", room)),
@@ -254,10 +254,10 @@ export class SearchBox {
         const query = withQuery("/v1/search/image", { key: this.key_ });
         const num = innerWidth < NARROW ? MOST_NARROW : MOST;
         const reply = await send(this.core_.facts.base + query, { image, num }, signal);
-        const found = productsOf(reply.body.results).length;
+        const found = productsOf(reply.body_.results).length;
         const shown = found ? reply : await this.find_("", look, signal);
         const event = found ? "image-search-click" : "search-click";
-        const options = await this.productOptions_(shown.body.results, look, "", event);
+        const options = await this.productOptions_(shown.body_.results, look, "", event);
         signal.throwIfAborted();
         const none = found ? "" : strings.none.replace("{q}", photo.name);
         panel.say(none, found ? strings.similar : strings.popular);

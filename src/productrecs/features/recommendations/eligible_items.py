@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints
+from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.category_top_items import category_top_items
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -28,7 +28,8 @@ class EligibleItems:
     """Items that one kind of list may show, for one catalog, model and rule book.
 
     `visible` is by item number, without excluded items. The backfill orders are
-    computed at first use and cached.
+    computed at first use and cached; so is what can replace a sold-out item, by its
+    number and whether pictures count: lookalikes, the closest, the best-selling.
     """
 
     catalog: CatalogView
@@ -40,6 +41,9 @@ class EligibleItems:
     narrowest: NarrowestCategories = field(init=False)
     _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
     _own_shares: dict[str, float] = field(default_factory=dict)
+    replacements: dict[tuple[int, bool], tuple[Items, Items, Items]] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         """Remove what the rules exclude."""

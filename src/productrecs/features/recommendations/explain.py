@@ -116,6 +116,7 @@ class ExplainedProduct:
     tired: float | None = None  # what its score is multiplied by, shown so often
     rests: float | None = None  # what its place counts, in a cooldown category
     tried: float | None = None  # a new product: the chance of seeing it here today
+    replaces: str | None = None  # the sold-out product that it can replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,7 @@ class _Looking:
             tired=self._decision.context.fatigue.get(pick.item),
             rests=self._rests(pick.item),
             tried=tried.chance if tried is not None and tried.pick == pick else None,
+            replaces=self._replaces(pick.item),
         )
 
     def struck(self) -> Iterator[HiddenProduct]:
@@ -353,6 +355,11 @@ class _Looking:
         if not cooldown or self._decision.eligible.narrowest[item] not in cooldown:
             return None
         return COOLDOWN_FACTOR
+
+    def _replaces(self, item: int) -> str | None:
+        if item not in self._decision.replacements:
+            return None
+        return self._shop.catalog.ids[self._decision.context.anchors[0]]
 
     def _category(self, pick: Pick) -> str | None:
         if pick.engine is not Engine.CATEGORY:

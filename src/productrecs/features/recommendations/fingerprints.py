@@ -14,6 +14,7 @@ from productrecs.features.recommendations.purchase_cooldown import cooldown_in_c
 from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, RecommendationRequest
 from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.sold_out import sold_out_anchor
 from productrecs.features.recommendations.visual_similarity import effective_source
 
 Fingerprint = int | None
@@ -39,6 +40,8 @@ class ListFingerprint:
         What engines of these items supply stays as it is so long, but for what moves all
         lists a little.
         """
+        if sold_out_anchor(self._shop, self._request, self._now_ms) is not None:
+            return None  # replacements depend on their whole category
         numbers = self._numbers()
         marks = [
             None if number is None else self._shop.models.mark(number) for number in numbers

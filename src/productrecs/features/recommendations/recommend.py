@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import Items, Ranked
+from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.backfill import FILLERS
 from productrecs.features.recommendations.candidates import CANDIDATES, CandidateCall
@@ -44,6 +44,12 @@ from productrecs.features.recommendations.request_context import (
     with_purchase_memory,
 )
 from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.sold_out import (
+    ENGINES,
+    leading_places,
+    rank_replacements,
+    sold_out_anchor,
+)
 from productrecs.features.recommendations.visual_similarity import effective_source
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.records.orders.shopper_history import ShopperHistory
@@ -70,6 +76,7 @@ class Decision(NamedTuple):
     picks: list[Pick]
     tried: ExploredItem | None = None  # a new product that the list has a place for
     is_learned: bool = False  # whether clicks ordered what the engines proposed
+    replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they lead the list
 
 
 def recommend(
@@ -111,6 +118,15 @@ def decide(
         ordered = _learned(blended, proposals, context, eligible, (request.num, now_ms))
     ranking = _weighted(ordered or blended, eligible.rules, context.fatigue)
     picks = _shown(ranking, context, eligible, refused, (request.num, recipe.is_varied))
+    leads: list[Pick] = []
+    if (sold_out := sold_out_anchor(shop, request, now_ms)) is not None:
+        visit = dict(zip(weights, proposals, strict=True)).get(Engine.BROWSE, NO_RANKED)
+        found = FusedCandidates(
+            ENGINES, *rank_replacements(shop, eligible, sold_out, visit, now_ms)
+        )
+        found = _weighted(found, eligible.rules, context.fatigue)
+        leads = _leading(found, picks, refused, leading_places(request.num))
+        picks = _merged(leads, picks, request.num)
     if len(picks) < request.num and recipe.fill:
         picks += _filled(recipe, context, eligible, (refused, picks, request.num))
     if eligible.rules is not None and eligible.rules.pins:
@@ -132,6 +148,7 @@ def decide(
         picks,
         tried,
         is_learned=ordered is not None,
+        replacements=frozenset(pick.item for pick in leads),
     )
 
 
@@ -270,6 +287,25 @@ def _shown(
         lowest = score if score < lowest else lowest
         picks.append(Pick(items[place], engines[leaders[place]], lowest))
     return picks
+
+
+def _leading(
+    found: FusedCandidates, picks: Sequence[Pick], refused: Container[int], most: int
+) -> list[Pick]:
+    """Return up to `most` replacements, with scores above those of `picks`."""
+    pairs = zip(found.items.tolist(), found.leaders.tolist(), strict=True)
+    chosen = list(islice((pair for pair in pairs if pair[0] not in refused), most))
+    score = picks[0].score if picks else FILL_SCORE
+    return [
+        Pick(item, found.engines[leader], score * 1.05 ** (len(chosen) - place))
+        for place, (item, leader) in enumerate(chosen)
+    ]
+
+
+def _merged(leads: list[Pick], picks: list[Pick], num: int) -> list[Pick]:
+    """Return `leads`, then the other picks, up to `num`."""
+    items = {pick.item for pick in leads}
+    return leads + [pick for pick in picks if pick.item not in items][: num - len(leads)]
 
 
 def _filled(

@@ -52,7 +52,10 @@ class CatalogView:
     def __init__(
         self, store_id: StoreId, zone: tzinfo, make_card: Callable[[CardFields], bytes]
     ) -> None:
-        """Begin empty; `refresh` fills it, `make_card` writes what replies show."""
+        """Begin empty; `refresh` fills it, `make_card` writes what replies show.
+
+        A card is a JSON object with the item's `title`, without its closing brace.
+        """
         self.store_id = store_id
         self.zone = zone
         self.version = 0  # grows with every change that a reply could show
@@ -150,6 +153,11 @@ class CatalogView:
         if hide_sold_out and self._state[number] == _SOLD_OUT:
             return HiddenReason.SOLD_OUT
         return None
+
+    def title(self, number: int) -> str:
+        """Return the title on an item's card; empty where it has none."""
+        card = self.cards[number]
+        return "" if card is None else str(json.loads(card + b"}").get("title", ""))
 
     def number(self, item_id: str) -> int | None:
         """Return the number of an item of the catalog."""

@@ -29,6 +29,7 @@ class StoreSettings:
     allow_repeat_recommendations: bool = False
     repeat_after_days: int = 0
     hide_out_of_stock: bool = True
+    replace_sold_out: bool = True
     visual_recommendations: bool = True
     explore_percent: float = 5.0
     learned_order: bool = True
@@ -172,6 +173,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "after how many days a bought product may be recommended again; 0: never",
     ),
     StoreSetting("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
+    StoreSetting(
+        "replace_sold_out",
+        _switch,
+        "whether the page of a product that cannot be bought leads with replacements",
+    ),
     StoreSetting(
         "visual_recommendations",
         _switch,

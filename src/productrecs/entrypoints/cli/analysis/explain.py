@@ -210,6 +210,8 @@ def _beginning(explanation: Explanation, named: NameOf) -> Iterator[str]:
 def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
     if product.pinned_by is not None:
         yield f"pinned by rule {product.pinned_by}"
+    if product.replaces is not None:
+        yield f"can replace {named(product.replaces)}, which cannot be bought now"
     yield from map(_voice, product.voices)
     yield from _evidence(product, named)
     if product.tried is not None:

@@ -124,12 +124,16 @@ def _ids_in(explanation: Explanation) -> Iterator[str]:
     yield from (one.item_id for one in explanation.struck if one.item_id is not None)
     for product in explanation.products:
         yield product.item_id
+        if product.replaces is not None:
+            yield product.replaces
         yield from (one.item_id for one in (*product.bought_with, *product.completes))
 
 
 def _reasons(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str]:
     if one.pinned_by is not None:
         yield f"Pinned by rule {_rule_name(one.rules, RuleAction.PIN)}"
+    if one.replaces is not None:
+        yield f"Can replace {named(one.replaces)}, which cannot be bought now"
     yield from _orders(visit, one, named)
     yield from _views(visit, one)
     if one.category is not None:

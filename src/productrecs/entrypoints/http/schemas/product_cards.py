@@ -62,6 +62,11 @@ def with_anchor(body: bytes, card: bytes | None) -> bytes:
     return body[:-1] + b',"anchor":%b}' % (b"null" if card is None else card + b"}")
 
 
+def with_sold_out(body: bytes) -> bytes:
+    """Return the reply of a list that leads with replacements of a sold-out product."""
+    return body[:-1] + b',"sold_out":true}'
+
+
 def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
     """Return the reply of search: cards by item number, in order."""
     parts = [

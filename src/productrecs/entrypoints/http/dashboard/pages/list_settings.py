@@ -50,6 +50,12 @@ GROUPS: Final = (
                 "check",
             ),
             SettingField(
+                "replace_sold_out",
+                "Offer replacements for products that cannot be bought",
+                "Half of the list on such a product's page; companions follow",
+                "check",
+            ),
+            SettingField(
                 "visual_recommendations",
                 "Fill up with products that look similar",
                 "Where orders and visits say too little; it needs indexed pictures",

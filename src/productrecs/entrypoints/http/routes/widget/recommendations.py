@@ -31,6 +31,7 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
 from productrecs.entrypoints.http.schemas.product_cards import (
     recommendations_body,
     with_anchor,
+    with_sold_out,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.features.recommendations.exploration import exploration_day
@@ -42,6 +43,11 @@ from productrecs.features.recommendations.request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.sold_out import (
+    leads_with_replacement,
+    sold_out_anchor,
+)
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.experiments.assignment import HoldoutTest
 from productrecs.records.orders.shopper_history import ShopperHistory
@@ -50,13 +56,20 @@ _log = logging.getLogger(__name__)
 
 router = APIRouter(tags=["widget"])
 
-ANCHOR: Final[Mapping[str, Any]] = {
+_BESIDE: Final[Mapping[str, Any]] = {
     "anchor": {
         "anyOf": [ref("Product"), {"type": "null"}],
         "description": (
             "With `anchor=true`: the product of `item_id`; null if it may not be shown."
         ),
-    }
+    },
+    "sold_out": {
+        "type": "boolean",
+        "description": (
+            "True where the product of `item_id` cannot be bought and products that can "
+            "replace it lead the list. Otherwise absent."
+        ),
+    },
 }
 EMPTY_LIST: Final = recommendations_body((), ())
 MAX_ANCHORS: Final = 50
@@ -74,7 +87,7 @@ def _absent_if_blank(value: object) -> object:
     "/v1/recommendations",
     operation_id="recommend",
     summary="Recommend products for a product page, a cart or a shopper",
-    responses=recommendations_response("buy", ANCHOR) | error_responses(401, 422, 503),
+    responses=recommendations_response("buy", _BESIDE) | error_responses(401, 422, 503),
     response_class=Response,
 )
 async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query parameter
@@ -299,8 +312,9 @@ def _personal(
     wanted: RecommendationRequest,
     histories: Sequence[ShopperHistory],
 ) -> bytes:
-    picks = _picked(context, opened, wanted, histories, context.clock())
-    return recommendations_body(picks, opened.shop.catalog.cards)
+    now_ms = context.clock()
+    picks = _picked(context, opened, wanted, histories, now_ms)
+    return _written(opened.shop, picks, sold_out_anchor(opened.shop, wanted, now_ms))
 
 
 async def _is_held_out(
@@ -319,9 +333,10 @@ def _for_anybody(
     context: Context, opened: CachedStore, wanted: RecommendationRequest
 ) -> bytes:
     now_ms, shop = context.clock(), opened.shop
+    sold_out = sold_out_anchor(shop, wanted, now_ms)
     if wanted.excluded:  # as many lists as there are pages: not worth their place
         picks = _picked(context, opened, wanted, (), now_ms)
-        return recommendations_body(picks, shop.catalog.cards)
+        return _written(shop, picks, sold_out)
     day = exploration_day(shop, now_ms)
     key = (
         wanted.source.value,
@@ -330,6 +345,7 @@ def _for_anybody(
         wanted.item_id,
         wanted.basket,
         day,
+        sold_out,
     )
     return _kept_or(
         opened,
@@ -337,6 +353,7 @@ def _for_anybody(
         key,
         lambda: _picked(context, opened, wanted, (), now_ms),
         ListFingerprint(shop, wanted, now_ms),
+        sold_out,
     )
 
 
@@ -346,6 +363,7 @@ def _kept_or(
     key: Hashable,
     make: Callable[[], list[Pick]],
     rests_on: FingerprintSource,
+    sold_out: int | None = None,
 ) -> bytes:
     """Return the cached reply for `key`, or compute and cache it."""
     shop = opened.shop
@@ -353,7 +371,7 @@ def _kept_or(
     now = time.monotonic()
 
     def write(picks: Sequence[Pick]) -> bytes:
-        return recommendations_body(picks, shop.catalog.cards)
+        return _written(shop, picks, sold_out)
 
     body = opened.recommendation_cache.get(moment, key, now, write, rests_on)
     if body is None:
@@ -361,6 +379,14 @@ def _kept_or(
         body = write(picks)
         opened.recommendation_cache.put(key, picks, body, now, rests_on)
     return body
+
+
+def _written(shop: StoreState, picks: Sequence[Pick], sold_out: int | None) -> bytes:
+    """Return the reply, marked where replacements of a sold-out product lead the list."""
+    body = recommendations_body(picks, shop.catalog.cards)
+    if sold_out is None or not leads_with_replacement(shop.catalog, sold_out, picks):
+        return body
+    return with_sold_out(body)
 
 
 def _picked(

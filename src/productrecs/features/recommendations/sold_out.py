@@ -1,0 +1,147 @@
+"""Sold-out rescue: on the page of a product that cannot be bought, what can replace it.
+
+Replacements can be bought and share at least half of the product's categories. Four
+orders are fused: what similar visits continued with, what looks similar, what is close in
+categories, title words and price, and what sells.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from productrecs.engines.arrays import Items, Ranked
+from productrecs.engines.fusion import Fused, fuse
+from productrecs.features.recommendations.backfill import narrowest_categories
+from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.request import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+    Source,
+)
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.merchandising.text_folding import folded_words
+
+ENGINES: Final = (Engine.BROWSE, Engine.SIMILAR, Engine.CATEGORY, Engine.CATEGORY)
+"""The engine that a replacement is attributed to, by the order that ranks it highest."""
+
+_WEIGHTS: Final = (1.0, 0.7, 1.0, 0.3)
+_SHARE: Final = 0.5  # of a list goes to replacements; companions follow
+_SAME_KIND: Final = 0.5  # of the categories of two products of one kind are shared
+_POOL: Final = 40  # products of one kind; wider categories join where fewer are found
+
+
+def sold_out_anchor(
+    shop: StoreState, request: RecommendationRequest, now_ms: int
+) -> int | None:
+    """Return the product whose page shows replacements; None where it can be bought.
+
+    Only `mix` lists of product pages lead with replacements, and only where the store's
+    setting `replace_sold_out` is on.
+    """
+    if request.source is not Source.MIX or request.basket or not request.item_id:
+        return None
+    anchor = shop.catalog.number(request.item_id)
+    if anchor is None or not shop.settings.replace_sold_out:
+        return None
+    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    return None if anchor < len(buyable) and buyable[anchor] else anchor
+
+
+def leading_places(num: int) -> int:
+    """Return how many places of a list of `num` go to replacements, at most."""
+    return math.ceil(num * _SHARE)
+
+
+def rank_replacements(
+    shop: StoreState, eligible: EligibleItems, anchor: int, visit: Ranked, now_ms: int
+) -> Fused:
+    """Return replacements of `anchor`, scores and indexes into `ENGINES`; best first.
+
+    `visit` are the candidates of similar visits. Every product may be shown and bought.
+    """
+    is_visual = shop.settings.visual_recommendations
+    orders = eligible.replacements.get((anchor, is_visual))
+    if orders is None:
+        buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+        orders = _orders(eligible, anchor, buyable, is_visual=is_visual)
+        eligible.replacements[anchor, is_visual] = orders
+    in_visits = visit.items[np.isin(visit.items, orders[1])]
+    return fuse([in_visits, *orders], _WEIGHTS)
+
+
+def _orders(
+    eligible: EligibleItems, anchor: int, buyable: Mask, *, is_visual: bool
+) -> tuple[Items, Items, Items]:
+    """Return replacements in three orders: alike, closest, best-selling."""
+    alike: list[int] = []
+    if is_visual:
+        alike = eligible.models.visual.similar_to_item(anchor).items.tolist()
+    kind = _same_kind(eligible, anchor, buyable)
+    # A product without categories: what looks similar is of its kind.
+    members = set(kind or [one for one in alike if _is_in(one, eligible, buyable)])
+    members.discard(anchor)
+    orders = (
+        [item for item in alike if item in members],
+        _closest(eligible.catalog, anchor, sorted(members)),
+        [item for item in kind if item in members],
+    )
+    alike_items, closest, selling = (np.array(one, np.int32) for one in orders)
+    return alike_items, closest, selling
+
+
+def leads_with_replacement(
+    catalog: CatalogView, anchor: int, picks: Sequence[Pick]
+) -> bool:
+    """Return whether the first product of a list can replace `anchor`."""
+    if not picks:
+        return False
+    overlap = _category_overlap(catalog, anchor, picks[0].item)
+    return picks[0].engine is Engine.SIMILAR or overlap >= _SAME_KIND
+
+
+def _same_kind(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]:
+    """Return buyable items that share half of the anchor's categories, narrowest first."""
+    found: dict[int, None] = {}
+    for name in narrowest_categories(eligible, (anchor,)):
+        for item in eligible.best_of_category(name):
+            is_kin = _category_overlap(eligible.catalog, anchor, item) >= _SAME_KIND
+            if is_kin and _is_in(item, eligible, buyable):
+                found[item] = None
+        if len(found) >= _POOL:
+            break
+    return list(found)
+
+
+def _category_overlap(catalog: CatalogView, one: int, other: int) -> float:
+    """Return the share of two items' categories that both have, 0 to 1."""
+    mine, others = set(catalog.categories[one]), set(catalog.categories[other])
+    return len(mine & others) / max(len(mine | others), 1)
+
+
+def _is_in(item: int, eligible: EligibleItems, buyable: Mask) -> bool:
+    return eligible.shows(item) and item < len(buyable) and bool(buyable[item])
+
+
+def _closest(catalog: CatalogView, anchor: int, items: Sequence[int]) -> list[int]:
+    """Return items by closeness of title words and price to the anchor, closest first."""
+    words, price = folded_words(catalog.title(anchor)), catalog.prices[anchor]
+
+    def closeness(item: int) -> float:
+        others = folded_words(catalog.title(item))
+        shared = len(words & others) / max(len(words | others), 1)
+        kind = _category_overlap(catalog, anchor, item)
+        return kind * (0.2 + shared) * _price_closeness(price, catalog.prices[item])
+
+    return sorted(items, key=closeness, reverse=True)
+
+
+def _price_closeness(price: float, other: float) -> float:
+    """Return 1 for equal prices, falling to 0; one half where a price is unknown."""
+    low, high = min(price, other), max(price, other)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return 0.5
+    return 1.0 if high <= 0 else max(low, 0.0) / high
