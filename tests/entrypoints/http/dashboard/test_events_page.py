@@ -199,3 +199,17 @@ def test_so_many_are_stored_and_no_more(
         assert repository.latest(now + total + KEPT_MS) == []
     assert len(found) == MOST_EVENTS
     assert found[0].at_ms == now + total - 1
+
+
+def test_nothing_is_missed_between_two_polls_of_one_millisecond(
+    office: Office, store: Store
+) -> None:
+    after, counts = "", []
+    for earlier in (0, 0, 5, 0, 900):
+        with office.services.database.transaction() as transaction:
+            repository = LiveEventRepository(transaction, store.store_id)
+            repository.add([event_at(office.now_ms - earlier)])
+            came = repository.latest(office.now_ms, after)
+        counts.append(len(came))
+        after = came[0].entry_id
+    assert counts == [1, 1, 1, 1, 1]

@@ -46,10 +46,11 @@ class LiveEventRepository:
         """Store events, and delete those beyond the last 500 or older than an hour."""
         if not events:
             return
+        order = self._next_order(events[0].at_ms)
         rows = [
             {
                 "store_id": self._store_id,
-                "entry_id": f"{event.at_ms:013d}{place:04d}{random_text(8)}",
+                "entry_id": f"{order:013d}{place:04d}{random_text(8)}",
                 "at": event.at_ms,
                 "verdict": event.verdict,
                 "kind": event.kind,
@@ -63,6 +64,22 @@ class LiveEventRepository:
         ]
         self._transaction.execute(live_events.insert(), rows)
         self._trim(events[-1].at_ms - KEPT_MS)
+
+    def _next_order(self, at_ms: int) -> int:
+        """Return a number above that of every stored entry.
+
+        A page asks for what came after the last entry that it has, so entries are in the
+        order in which they were stored, by whichever process and in whichever millisecond.
+        """
+        watch = sa.select(event_watches.c.until).where(
+            event_watches.c.store_id == self._store_id
+        )
+        self._transaction.execute(watch.with_for_update())  # one process at a time
+        newest = sa.select(sa.func.max(_COLUMNS.entry_id)).where(
+            _COLUMNS.store_id == self._store_id
+        )
+        last = self._transaction.execute(newest).scalar() or ""
+        return max(at_ms, int(last[:13] or 0) + 1)
 
     def _trim(self, before_ms: int) -> None:
         newest = (
