@@ -21,7 +21,6 @@ from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.tenancy.billing.quota_notice import month_at
 from productrecs.tenancy.billing.repository import add_calls
 from productrecs.tenancy.billing.subscription import Subscription
-from productrecs.tenancy.billing.usage_journal import UsageCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +53,6 @@ def in_process(report: Report) -> None:
         subscription,
         1_772_366_400_000,
         0,
-        lambda _: UsageCounter.unlisted(),
         lambda: None,
     )
 

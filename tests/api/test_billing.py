@@ -132,12 +132,12 @@ class Shop:
         store = self.store
         meter = self.context.metering.get(store.store_id)
         if meter is not None:
-            eventually(lambda: not meter.tallies()[-1].unsaved)
+            eventually(lambda: not meter.months()[-1].unsaved)
         with self.services.database.transaction() as transaction:
             more = calls - UsageRepository(transaction, store.store_id).calls(month)
             add_calls(transaction, {(store.store_id, month): more})
         if meter is not None:
-            eventually(lambda: meter.tallies()[-1].used == calls)
+            eventually(lambda: meter.months()[-1].used == calls)
 
     def stored(self, month: str = "2026-03") -> int:
         """Return what the database has counted."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 WHOLE_INSTALLATION = {
     "counters": "a few rows that every process polls: which views are behind",
-    "metering_rounds": "a row a process that counts: how far the database has its sheet",
 }
 
 

@@ -48,7 +48,6 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "write-behind records lost": "A full buffer dropped records.",
         "search count failed": "Searches could not be counted; they wait or are dropped.",
         "usage write failed": "Metered calls could not be stored; they are kept.",
-        "usage file unavailable": "Metered calls are counted in memory only.",
         "widget build write failed": "The widgets' scripts could not be stored.",
         # storage
         "database damaged": "A check found damaged pages.",

@@ -80,11 +80,6 @@ class Services:
         return self.settings.data / "uploads"
 
     @property
-    def metering(self) -> Path:
-        """The folder of the sheets on which processes count metered calls."""
-        return self.settings.data / "metering"
-
-    @property
     def builds(self) -> Path:
         """The folder of the widgets' scripts that this installation ever offered."""
         return self.settings.data / "builds"

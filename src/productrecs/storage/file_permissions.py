@@ -18,7 +18,6 @@ _OURS: Final = (
     "damaged",
     "builds",
     "demo",
-    "metering",
     "models",
     "pictures",
     "search",

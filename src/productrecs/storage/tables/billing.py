@@ -14,11 +14,3 @@ metered_calls = sa.Table(
     sa.Column("calls", sa.BigInteger, nullable=False),
     sa.ForeignKeyConstraint(["store_id"], ["stores.store_id"], ondelete="CASCADE"),
 )
-
-# How far the sheets of the processes that count are in `metered_calls`.
-metering_rounds = sa.Table(
-    "metering_rounds",
-    metadata,
-    sa.Column("sheet", sa.String(16), primary_key=True),
-    sa.Column("round", sa.BigInteger, nullable=False),
-)

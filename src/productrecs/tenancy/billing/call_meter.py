@@ -1,9 +1,9 @@
 """Call meter: counts a store's metered calls in memory, and checks its quota.
 
 One thread checks and counts: the event loop of an API process. Another one, the flush
-thread, adds the counts to the database and reads there what other machines counted. Neither
-waits for the other: the first writes the count, the second everything else, each with one
-assignment. Counts of other processes on this machine are read from their usage files.
+thread, adds the counts to the database and reads there what other processes counted.
+Neither waits for the other: the first writes `counted`, the second everything else, each
+with one assignment.
 """
 
 import sys
@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from productrecs.core.ids import StoreId
 from productrecs.tenancy.billing.plans import Plans
 from productrecs.tenancy.billing.quota_notice import (
     QuotaNotice,
@@ -19,84 +20,66 @@ from productrecs.tenancy.billing.quota_notice import (
     warning_threshold,
 )
 from productrecs.tenancy.billing.subscription import Subscription
-from productrecs.tenancy.billing.usage_journal import UsageCounter
+
+CallsByStoreMonth = tuple[StoreId, str]
+"""A store and a month."""
 
 _NEVER: Final = sys.maxsize
-# Near the limit a process holds back a 16th of what is left from other machines, but no
-# less than a thousandth of the limit; it looks at its neighbours' sheets from a 20th of
-# the limit before the first warning on, and from thousands of calls before.
+# Near the limit a process flushes once it counted a 16th of the calls that are left, but
+# no less than a two-thousandth of the limit: processes together pass it by little.
 _SHARE_OF_REST: Final = 16
-_SHARE_OF_LIMIT: Final = 1_000
-_SHARE_NEAR: Final = 20
-_CALLS_NEAR: Final = 5_000
-
-OpenCounter = Callable[[str], UsageCounter]
-"""Gives the line of a month on the process's sheet."""
+_SHARE_OF_LIMIT: Final = 2_000
 
 
 class MonthlyCalls:
     """A store's calls in one month, as known to one process."""
 
-    __slots__ = ("_apart", "_stored", "counted", "due_at", "line", "month")
+    __slots__ = ("_flushed", "counted", "due_at", "month", "others")
 
-    def __init__(self, month: str, line: UsageCounter, stored: int) -> None:
-        """Count on `line`, where the database has `stored` calls already."""
+    def __init__(self, month: str) -> None:
+        """Begin with no calls; the flush thread learns what others counted."""
         self.month = month
-        self.line = line
-        self.counted = line.counted  # by this process
+        self.counted = 0  # by this process
+        self.others = 0  # by others, as far as the database has them
         self.due_at = _NEVER  # the count from which a flush is due
-        self._stored = stored - line.stored  # in the database, by others
-        # The neighbours' counters, and the stored calls of other machines.
-        self._apart: tuple[tuple[UsageCounter, ...], int] = ((), self._stored)
+        self._flushed = 0  # of `counted`, in the database
 
     @property
     def used(self) -> int:
-        """The calls of the month, as far as this machine knows."""
-        neighbours, elsewhere = self._apart
-        return sum([line.counted for line in neighbours], elsewhere + self.counted)
-
-    @property
-    def about(self) -> int:
-        """As `used`, without the calls that the neighbours counted in the last second."""
-        return self._stored + self.counted
+        """The calls of the month, as far as this process knows."""
+        return self.others + self.counted
 
     @property
     def unsaved(self) -> int:
         """How many calls the database does not have yet."""
-        return self.counted - self.line.stored
+        return self.counted - self._flushed
 
-    def learn(
-        self, total: int, neighbours: tuple[UsageCounter, ...], limit: int | None
-    ) -> None:
-        """Note that the database has `total` calls, ours and our neighbours' among them."""
-        own = self.line.stored
-        self._stored = total - own
-        theirs = sum([line.stored for line in neighbours])
-        self._apart = neighbours, self._stored - theirs
-        self.due_at = _NEVER if limit is None else own + _held_back(total, limit)
+    def flushed(self, calls: int, total: int, limit: int | None) -> None:
+        """Note that the database has `calls` more of ours, and `total` in all."""
+        self._flushed += calls
+        self.learn(total, limit)
 
-    def confirm(self, limit: int | None) -> None:
-        """Note that our prepared calls are in the database."""
-        self.line.confirm()
-        if limit is not None:
-            self.due_at = self.line.stored + _held_back(self.about, limit)
+    def learn(self, total: int, limit: int | None) -> None:
+        """Note that the database has `total` calls, our flushed ones among them."""
+        self.others = total - self._flushed
+        self.due_at = (
+            _NEVER if limit is None else self._flushed + _flush_after(total, limit)
+        )
 
 
 class Meter:
     """One store's monthly counts in one process, checked against its plan."""
 
     __slots__ = (
-        "_call_keeper",
-        "_calm_below",
         "_is_active",
         "_limit",
-        "_near_from",
-        "_open_line",
+        "_notice_from",
         "_past",
         "_plans",
+        "_present",
+        "_request_flush",
         "_since",
         "_subscription",
-        "_tally",
         "_until",
         "is_used",
     )
@@ -107,20 +90,19 @@ class Meter:
         subscription: Subscription,
         now_ms: int,
         stored: int,
-        open_line: OpenCounter,
-        call_keeper: Callable[[], None],
+        request_flush: Callable[[], None],
     ) -> None:
-        """Begin with the calls `stored` of the month; `call_keeper` when many are not."""
+        """Begin with the `stored` calls of the month.
+
+        `request_flush` is called when the next flush must not wait for its time.
+        """
         self._plans = plans
-        self._open_line = open_line
-        self._call_keeper = call_keeper
-        self._past: deque[MonthlyCalls] = (
-            deque()
-        )  # past months with calls that are not stored yet
-        month = month_at(now_ms).name
-        self._tally = MonthlyCalls(month, open_line(month), stored)
+        self._request_flush = request_flush
+        self._past: deque[MonthlyCalls] = deque()  # months with calls that are not stored
+        self._present = MonthlyCalls(month_at(now_ms).name)
         self.is_used = False
         self._follow(subscription, now_ms)
+        self._present.learn(stored, self._limit)
 
     def ask(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
         """Return the notice for one more call; None below 80 % of the quota."""
@@ -128,30 +110,27 @@ class Meter:
         if not is_followed or subscription is not self._subscription:
             self._follow(subscription, now_ms)
         self.is_used = True
-        tally = self._tally
-        if tally.about < self._near_from:
-            return None
-        used = tally.used
-        if used < self._calm_below:
+        present = self._present
+        used = present.others + present.counted
+        if used < self._notice_from:
             return None
         return quota_notice(used, self._limit, is_active=self._is_active, requested=1)
 
     def count(self) -> None:
         """Count a call that was answered."""
-        tally = self._tally
-        tally.counted += 1
-        tally.line.counted = tally.counted
-        if tally.counted >= tally.due_at:
-            tally.due_at = _NEVER  # calling once is enough
-            self._call_keeper()
+        present = self._present
+        present.counted += 1
+        if present.counted >= present.due_at:
+            present.due_at = _NEVER  # one request is enough
+            self._request_flush()
 
-    def tallies(self) -> list[MonthlyCalls]:
+    def months(self) -> list[MonthlyCalls]:
         """Return the months that the flush thread should store, the present one last."""
-        present = self._tally
-        return [*(tally for tally in list(self._past) if tally is not present), present]
+        present = self._present
+        return [*(month for month in list(self._past) if month is not present), present]
 
-    def settle(self) -> None:
-        """Drop past months that are stored completely."""
+    def drop_stored_months(self) -> None:
+        """Drop past months that are stored completely; for the flush thread."""
         while self._past and not self._past[0].unsaved:
             self._past.popleft()
 
@@ -163,11 +142,14 @@ class Meter:
     def _follow(self, subscription: Subscription, now_ms: int) -> None:
         """Compute limits from the plan and the month, until one of them changes."""
         month = month_at(now_ms)
-        if month.name != self._tally.month:
+        if month.name != self._present.month:
             past = list(self._past)
-            if self._tally not in past:
-                self._past.append(self._tally)
-            self._tally = self._tally_of(month.name, past)
+            if self._present not in past:
+                self._past.append(self._present)
+            # After a clock was set back, a past month may be the present one again. Only
+            # the flush thread removes from `_past`, so that none is lost or stored twice.
+            again = (one for one in past if one.month == month.name)
+            self._present = next(again, None) or MonthlyCalls(month.name)
         # A plan that the configuration has not is our mistake, not the store's.
         plan = self._plans.get(subscription.plan)
         self._limit = None if plan is None else plan.monthly_calls
@@ -176,27 +158,14 @@ class Meter:
         if self._is_active and subscription.ends_at is not None:
             self._until = min(month.ends_at, subscription.ends_at)
         if not self._is_active:
-            self._calm_below = 0
+            self._notice_from = 0
         else:
-            self._calm_below = (
+            self._notice_from = (
                 _NEVER if self._limit is None else warning_threshold(self._limit) - 1
             )
-        near = max((self._limit or 0) // _SHARE_NEAR, _CALLS_NEAR)
-        self._near_from = self._calm_below - near
         self._subscription = subscription
 
-    def _tally_of(self, month: str, past: list[MonthlyCalls]) -> MonthlyCalls:
-        """Return a month's tally; after a clock was set back perhaps an unsaved past one.
 
-        Only the flush thread removes from `_past`, so that none is lost or stored twice.
-        """
-        found = next((tally for tally in past if tally.month == month), None)
-        if found is not None:
-            return found
-        line = self._open_line(month)
-        return MonthlyCalls(month, line, line.stored)
-
-
-def _held_back(total: int, limit: int) -> int:
+def _flush_after(total: int, limit: int) -> int:
     """Return how many calls a process may count before it stores them in the database."""
     return max((limit - total) // _SHARE_OF_REST, limit // _SHARE_OF_LIMIT, 1)

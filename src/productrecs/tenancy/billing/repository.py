@@ -9,7 +9,7 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import metered_calls
-from productrecs.tenancy.billing.usage_journal import CallsByStoreMonth
+from productrecs.tenancy.billing.call_meter import CallsByStoreMonth
 
 _CHUNK: Final = 500
 # In one order, so that no two processes wait for each other. Deleted stores are left out.
@@ -21,10 +21,6 @@ _ADD_SQL: Final = (
     "ON CONFLICT (store_id, month) "
     "DO UPDATE SET calls = metered_calls.calls + excluded.calls "
     "RETURNING store_id, month, calls"
-)
-_ROUND_SQL: Final = (
-    "INSERT INTO metering_rounds (sheet, round) VALUES (?, ?) "
-    "ON CONFLICT (sheet) DO UPDATE SET round = excluded.round"
 )
 _READ_SQL: Final = (
     "SELECT store_id, calls FROM metered_calls WHERE month = ? AND store_id IN"
@@ -54,23 +50,6 @@ def add_calls(
     rows = [[store_id, month, calls] for (store_id, month), calls in counted.items()]
     added = raw_connection(transaction).all(_ADD_SQL, [rows])
     return {(StoreId(row[0]), row[1]): int(row[2]) for row in added}
-
-
-def store_flush_round(transaction: sa.Connection, sheet: str, number: int) -> None:
-    """Note the last round of a sheet that is stored: the one of this transaction."""
-    raw_connection(transaction).run(_ROUND_SQL, [sheet, number])
-
-
-def last_flush_round(transaction: sa.Connection, sheet: str) -> int:
-    """Return the last round of a sheet that is stored; 0 when none is."""
-    sql = "SELECT round FROM metering_rounds WHERE sheet = ?"
-    rows = raw_connection(transaction).all(sql, [sheet])
-    return int(rows[0][0]) if rows else 0
-
-
-def delete_flush_rounds(transaction: sa.Connection, sheet: str) -> None:
-    """Delete the rounds of a usage file that was removed."""
-    raw_connection(transaction).run("DELETE FROM metering_rounds WHERE sheet = ?", [sheet])
 
 
 def read_calls(

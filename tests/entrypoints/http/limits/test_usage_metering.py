@@ -27,7 +27,6 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.tenancy.billing.quota_notice import BillingStatus, QuotaNotice
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
-from productrecs.tenancy.billing.usage_journal import UsageFile
 from tests.support.migrated import bring
 from tests.support.service import eventually
 
@@ -54,22 +53,12 @@ def services(data_folder: Path, database_url: str | None) -> Iterator[Services]:
 
 
 @pytest.fixture
-def at_its_pace(services: Services) -> Iterator[UsageMetering]:
-    """Give the meters of a process, being kept."""
+def metering(services: Services) -> Iterator[UsageMetering]:
+    """Give the meters of a process, being flushed."""
     metering = UsageMetering(services)
     metering.start()
     yield metering
     metering.close()
-
-
-@pytest.fixture
-def metering(
-    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> Iterator[UsageMetering]:
-    """Give the same, kept more often, where it does not matter how often."""
-    with monkeypatch.context() as quicker:
-        quicker.setattr(module, "FLUSH_SECONDS", 0.2)
-        yield request.getfixturevalue("at_its_pace")
 
 
 def store_of(services: Services, domain: str = "shop.example") -> Store:
@@ -99,18 +88,18 @@ def serve(meter: Meter, store: Store, times: int) -> None:
         meter.count()
 
 
-def test_what_is_counted_is_brought_within_seconds_and_stores_are_kept_apart(
-    services: Services, at_its_pace: UsageMetering
+def test_what_is_counted_is_stored_within_a_second_and_for_its_store(
+    services: Services, metering: UsageMetering
 ) -> None:
     one, other = store_of(services), store_of(services, "other.example")
-    serve(opened(at_its_pace, services, one), one, 300)
-    serve(opened(at_its_pace, services, other), other, 7)
+    serve(opened(metering, services, one), one, 300)
+    serve(opened(metering, services, other), other, 7)
 
     took = eventually(
         lambda: (kept(services, one.store_id), kept(services, other.store_id)) == (300, 7)
     )
 
-    assert took < 20
+    assert took < 2  # a second, and what a busy machine adds
 
 
 def test_a_meter_is_opened_once_and_begins_with_what_is_stored(
@@ -140,55 +129,12 @@ def test_what_other_processes_count_is_known_within_a_second(
     serve(there, store, 40)
     serve(here, store, 2)
 
-    assert eventually(lambda: here.tallies()[-1].used == 42) < 2
+    assert eventually(lambda: here.months()[-1].used == 42) < 2
+    assert eventually(lambda: there.months()[-1].used == 42) < 2
     elsewhere.close()
 
 
-def test_what_a_killed_process_did_not_bring_is_brought_by_the_next(
-    services: Services,
-) -> None:
-    store = store_of(services)
-    left = UsageFile.begin(services.metering)
-    left.line((store.store_id, MONTH)).counted = 44
-    left.close()
-
-    metering = UsageMetering(services)
-    metering.start()
-
-    eventually(lambda: kept(services, store.store_id) == 44)
-    metering.close()
-    assert kept(services, store.store_id) == 44
-    assert list(services.metering.iterdir()) == []
-
-
-def test_a_round_that_failed_after_it_was_stored_is_not_brought_twice(
-    services: Services, metering: UsageMetering, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = store_of(services)
-    meter = opened(metering, services, store)
-    transaction = services.database.transaction
-    failed: list[bool] = []
-
-    @contextmanager
-    def failing(**said: Any) -> Iterator[Any]:
-        with transaction(**said) as connection:
-            yield connection
-        if not failed:
-            failed.append(True)
-            message = "the connection broke while the database answered"
-            raise StorageBusyError(message)
-
-    monkeypatch.setattr(services.database, "transaction", failing)
-    serve(meter, store, 30)
-    eventually(lambda: bool(failed))
-    serve(meter, store, 12)
-
-    eventually(lambda: kept(services, store.store_id) >= 42)
-    metering.close()
-    assert kept(services, store.store_id) == 42
-
-
-def test_a_stop_brings_everything(services: Services) -> None:
+def test_a_stop_stores_everything(services: Services) -> None:
     store = store_of(services)
     metering = UsageMetering(services)
     metering.start()
@@ -239,7 +185,7 @@ def test_while_the_database_is_away_counts_gather_and_one_line_says_so(
     assert [one.message for one in caplog.records] == ["usage write failed"]
 
 
-def test_a_count_that_cannot_be_read_begins_at_nothing_and_is_learnt(
+def test_a_count_that_cannot_be_read_begins_at_zero_and_is_learned(
     services: Services, metering: UsageMetering
 ) -> None:
     store = store_of(services)
@@ -252,7 +198,7 @@ def test_a_count_that_cannot_be_read_begins_at_nothing_and_is_learnt(
 
     meter = asyncio.run(metering.open(store, fails))
 
-    assert meter.tallies()[-1].used in {0, 1_000_000}
+    assert meter.months()[-1].used in {0, 1_000_000}
     eventually(lambda: meter.ask(store.subscription, NOON) is not None)
 
 
@@ -279,7 +225,7 @@ def test_a_meter_that_nobody_asks_is_forgotten_once_it_is_kept(
     eventually(lambda: metering.get(store.store_id) is None)
 
     assert kept(services, store.store_id) == 3
-    assert opened(metering, services, store).tallies()[-1].used == 3
+    assert opened(metering, services, store).months()[-1].used == 3
 
 
 def test_a_plan_without_content_is_told_in_headers() -> None:
