@@ -34,7 +34,7 @@ from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import random_text
 from productrecs.core.visitor_hash import visitor_hash
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.entrypoints.cli.command_context import open_services
+from productrecs.entrypoints.cli.command_context import open_services, progress
 from productrecs.entrypoints.cli.imports.event_import import CHUNK
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_import import import_items
@@ -45,7 +45,6 @@ from productrecs.entrypoints.cli.processes.listening_socket import (
     settings_from_options,
 )
 from productrecs.entrypoints.cli.processes.serve import supervise
-from productrecs.entrypoints.cli.terminal_output import progress
 from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.services import Services
 from productrecs.features.insights.experiments.holdout_result import measure_holdout

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from productrecs.entrypoints.cli.integration.request_collections import (
+from productrecs.entrypoints.cli.commands.openapi import (
     to_http_file,
     to_postman_collection,
 )

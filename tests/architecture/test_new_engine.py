@@ -54,7 +54,7 @@ import json
 
 import numpy as np
 
-from productrecs.entrypoints.cli.training.train import train
+from productrecs.entrypoints.cli.commands.train import train
 from productrecs.entrypoints.http.application import _check_engines, declared_routes
 from productrecs.entrypoints.http.caches import recommendation_cache
 from productrecs.entrypoints.http.openapi.document import openapi_document

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.cli.doctor.installation import check_picture_encoder
+from productrecs.entrypoints.cli.doctor.installation_checks import check_picture_encoder
 from productrecs.entrypoints.services import ENCODER_FOLDER, Services, build_services
 from productrecs.records.pictures.packaged_encoder import LITE0
 from productrecs.settings import Settings, from_environment

@@ -39,7 +39,7 @@ _LOADED: Final = (
             *(
                 "entrypoints.cli.processes.serve",
                 "entrypoints.cli.command_context",
-                "entrypoints.cli.stores.store",
+                "entrypoints.cli.commands.store",
             ),
             *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),
             *("entrypoints.http.application", "entrypoints.http.transport.server"),

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from productrecs.entrypoints.cli.doctor.installation import check_folder
+from productrecs.entrypoints.cli.doctor.installation_checks import check_folder
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.file_permissions import is_shared_folder, make_private

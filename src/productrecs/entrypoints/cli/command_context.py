@@ -1,11 +1,13 @@
-"""Command context: shared options, the data folder's services, and schema migration."""
+"""Command context: options that commands share, the open services, and terminal output."""
 
 import contextlib
 import json
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -95,3 +97,32 @@ def open_existing_services(data: Path | None) -> Iterator[Services]:
 def print_json(value: object) -> None:
     """Print one JSON value to standard output, on one line."""
     click.echo(json.dumps(value, ensure_ascii=False))
+
+
+@contextlib.contextmanager
+def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
+    """Draw a progress bar on a terminal; yield a function to call with each advance."""
+    with click.progressbar(
+        length=max(length, 1), label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        yield bar.update
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with thousands separators and its noun, such as `1,024 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+_PARENT_GONE: Final = 3
+_STDIN: Final = 0
+
+
+def exit_with_parent() -> None:
+    """End this process when its parent process ends."""
+
+    def wait() -> None:
+        while os.read(_STDIN, 4096):  # not through sys.stdin, whose lock outlives us
+            pass
+        os._exit(_PARENT_GONE)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
-from productrecs.entrypoints.cli.doctor import installation
+from productrecs.entrypoints.cli.doctor import installation_checks
 from productrecs.entrypoints.cli.doctor.repository import next_turn
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.job_registry import build_worker
@@ -352,7 +352,7 @@ def test_jobs_that_nobody_does(shell: CommandLine, services: Services) -> None:
 
 def add_turn(services: Services, due_at: int) -> None:
     with services.database.transaction() as transaction:
-        row = {"store_id": "*", "duty": installation.HEARTBEAT, "due_at": due_at}
+        row = {"store_id": "*", "duty": installation_checks.HEARTBEAT, "due_at": due_at}
         transaction.execute(sa.insert(duties).values(row))
 
 
@@ -376,7 +376,7 @@ def test_a_background_whose_turn_is_to_come_is_well(
 def test_the_heartbeat_is_a_duty_that_workers_have(services: Services) -> None:
     def turn() -> int | None:
         with services.database.reading() as connection:
-            return next_turn(connection, installation.HEARTBEAT)
+            return next_turn(connection, installation_checks.HEARTBEAT)
 
     worker = build_worker(services)
     working = threading.Thread(target=worker.run)
@@ -402,7 +402,7 @@ def test_a_clock_that_was_set_back(shell: CommandLine, services: Services) -> No
 def test_a_clock_that_was_never_set(
     shell: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation, "EARLIEST_MS", 1 << 60)
+    monkeypatch.setattr(installation_checks, "EARLIEST_MS", 1 << 60)
 
     assert "before this program was released" in wrongs(shell)[0]
 
@@ -465,7 +465,7 @@ def test_jobs_that_wait_their_turn_are_nothing(
 
 
 def test_a_full_disk(shell: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "MIN_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr(installation_checks, "MIN_FREE_BYTES", 1 << 60)
 
     assert "free some space" in wrongs(shell)[0]
 
@@ -473,7 +473,7 @@ def test_a_full_disk(shell: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_disk_that_fills_is_noted(
     shell: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation, "MIN_FREE_SHARE", 1.0)
+    monkeypatch.setattr(installation_checks, "MIN_FREE_SHARE", 1.0)
 
     assert "free some space" in wrongs(shell, "note")[0]
 

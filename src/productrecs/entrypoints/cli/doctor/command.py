@@ -18,7 +18,7 @@ from productrecs.entrypoints.cli.command_context import (
     settings_for,
 )
 from productrecs.entrypoints.cli.doctor.check_result import CheckResult, Level, problem
-from productrecs.entrypoints.cli.doctor.installation import (
+from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_background,
     check_clock,
     check_configuration,
@@ -26,8 +26,8 @@ from productrecs.entrypoints.cli.doctor.installation import (
     check_picture_encoder,
     check_storage,
 )
-from productrecs.entrypoints.cli.doctor.public_address import check_address
-from productrecs.entrypoints.cli.doctor.store_contents import check_store
+from productrecs.entrypoints.cli.doctor.public_address_check import check_address
+from productrecs.entrypoints.cli.doctor.store_checks import check_store
 from productrecs.settings import SettingsError
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store

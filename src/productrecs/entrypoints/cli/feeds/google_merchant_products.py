@@ -10,9 +10,9 @@ from productrecs.core.time_window import (
     window_end_ms,
     window_start_ms,
 )
-from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
 from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.value_parsing import (
+    FeedReading,
     InvalidOfferError,
     Price,
     category_levels,

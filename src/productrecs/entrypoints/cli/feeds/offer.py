@@ -1,11 +1,25 @@
-"""Offers: one row of a feed, and the product that the rows of a product add up to."""
+"""Offer: one sellable product of a feed, its sale price and its variant group."""
 
+import contextlib
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import BinaryIO, Final
+from zlib import crc32
 
 import msgspec
 
+from productrecs.core.clock import written_date_to_iso
+from productrecs.core.time_window import (
+    InvalidDateError,
+    normalise_timestamp,
+    window_end_ms,
+    window_start_ms,
+)
+from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading, Price, parse_price
 from productrecs.records.catalog.availability import Availability
 
 Value = str | list[str] | None
@@ -161,3 +175,101 @@ def _common(one: str, other: str) -> str:
             break
         alike.append(left)
     return " ".join(alike)
+
+
+_SHORT_HOUR: Final = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d):")
+
+
+def current_price(
+    cells: Mapping[str, str],
+    reading: FeedReading,
+    as_iso: Callable[[str], str] = str.strip,
+    read: Callable[[str, FeedReading], Price | None] | None = None,
+) -> Price | None:
+    """Return the sale price while it is valid, else the regular one, or None.
+
+    `as_iso` converts a date of the file to a form that `normalise_timestamp` reads, and
+    `read` parses a price. With an unreadable date the regular price applies and the
+    reading records it.
+
+    Raises:
+        InvalidOfferError: when a price is invalid.
+    """
+    regular, sale = (
+        parse_price(cells.get(name, ""), reading.separator)
+        if read is None
+        else read(cells.get(name, ""), reading)
+        for name in ("regular_price", "sale_price")
+    )
+    if sale is None:
+        return regular
+    try:
+        begins = _moment(as_iso(cells.get("sale_from", "")))
+        ends = _moment(as_iso(cells.get("sale_to", "")))
+    except InvalidDateError as error:
+        reading.saw_odd_date(str(error))
+        return sale if regular is None else regular
+    is_to_come = begins and window_start_ms(begins, reading.zone) > reading.now_ms
+    is_over = ends and reading.now_ms > window_end_ms(ends, reading.zone)
+    return regular if is_to_come or is_over else sale
+
+
+def _moment(text: str) -> str | None:
+    """Return a date or a time, normalised; None for a blank.
+
+    Raises:
+        InvalidDateError: with the text itself, when it is neither.
+    """
+    if not text:
+        return None
+    padded = _SHORT_HOUR.sub(r"\1T0\2:", text)  # WooCommerce writes 2026-11-28 4:52:08
+    try:
+        return normalise_timestamp(written_date_to_iso(padded) or padded)
+    except InvalidDateError:
+        raise InvalidDateError(text) from None
+
+
+PARTITION_BYTES: Final = 8 << 20
+"""The most bytes of a file whose products are held in memory."""
+_MOST_PARTS: Final = 256
+
+
+def group_by_product(
+    offers: Iterable[Offer | RejectedRow], size: int, folder: Path
+) -> Iterator[FeedProduct | RejectedRow]:
+    """Yield the products that offers make; for a small file in order of appearance.
+
+    Rejected rows are passed on at once. `size` is the file's, in bytes; parts of a
+    large one are stored below `folder`.
+    """
+    parts = min(size // PARTITION_BYTES + 1, _MOST_PARTS)
+    if parts == 1:
+        yield from _folded(offers)
+        return
+    with contextlib.ExitStack() as stack:
+        files: list[BinaryIO] = [
+            stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(parts)
+        ]
+        for offer in offers:
+            if isinstance(offer, RejectedRow):
+                yield offer
+                continue
+            part = crc32(offer.product.encode("utf-8", "surrogatepass")) % parts
+            files[part].write(msgspec.json.encode(offer) + b"\n")
+        for file in files:
+            file.seek(0)
+            yield from _folded(msgspec.json.decode(line, type=Offer) for line in file)
+            file.close()
+
+
+def _folded(offers: Iterable[Offer | RejectedRow]) -> Iterator[FeedProduct | RejectedRow]:
+    found: dict[str, FeedProduct] = {}
+    for offer in offers:
+        if isinstance(offer, RejectedRow):
+            yield offer
+            continue
+        product = found.get(offer.product)
+        if product is None:
+            product = found[offer.product] = FeedProduct(offer.product, offer.row)
+        product.add(offer)
+    yield from found.values()

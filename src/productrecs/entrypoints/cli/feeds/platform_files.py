@@ -13,15 +13,18 @@ from productrecs.entrypoints.cli.feeds import (
     woocommerce_columns,
     woocommerce_products,
 )
-from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
 from productrecs.entrypoints.cli.feeds.format_detection import (
     FORMAT_TITLES,
     ItemFileFormat,
     is_xml,
 )
-from productrecs.entrypoints.cli.feeds.offer import FeedProduct, Offer, RejectedRow
-from productrecs.entrypoints.cli.feeds.value_parsing import InvalidOfferError
-from productrecs.entrypoints.cli.feeds.variant_grouping import group_by_product
+from productrecs.entrypoints.cli.feeds.offer import (
+    FeedProduct,
+    Offer,
+    RejectedRow,
+    group_by_product,
+)
+from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading, InvalidOfferError
 from productrecs.entrypoints.cli.feeds.xml_feed import MAX_ITEM_BYTES, read_feed
 from productrecs.records.orders.csv_format import (
     HEAD_BYTES,

@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
 from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.value_parsing import (
+    FeedReading,
     InvalidOfferError,
     category_levels,
     collect_attributes,

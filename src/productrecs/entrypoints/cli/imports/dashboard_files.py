@@ -21,6 +21,7 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     ItemFileFormat,
     detect_format,
 )
+from productrecs.entrypoints.cli.imports.import_report import ItemImportReport
 from productrecs.entrypoints.cli.imports.import_source import (
     ImportSource,
     open_import_source,
@@ -29,7 +30,6 @@ from productrecs.entrypoints.cli.imports.item_import import (
     ItemImportOptions,
     import_items,
 )
-from productrecs.entrypoints.cli.imports.item_import_report import ItemImportReport
 from productrecs.entrypoints.cli.imports.merchant_texts import (
     MERCHANT_TEXTS,
     merchant_notes,

@@ -10,25 +10,26 @@ from urllib.parse import urlsplit
 import click
 
 from productrecs.entrypoints.cli.command_context import (
+    counted,
     data_option,
     json_option,
     open_services,
+    progress,
 )
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
 from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
 from productrecs.entrypoints.cli.imports.event_import import import_events as store_events
-from productrecs.entrypoints.cli.imports.import_result import print_import_result
+from productrecs.entrypoints.cli.imports.import_report import (
+    DryRunSample,
+    ItemImportReport,
+    print_import_result,
+)
 from productrecs.entrypoints.cli.imports.import_source import (
     open_import_source,
     table_format_options,
 )
 from productrecs.entrypoints.cli.imports.item_import import ItemImportOptions
 from productrecs.entrypoints.cli.imports.item_import import import_items as push_items
-from productrecs.entrypoints.cli.imports.item_import_report import (
-    DryRunSample,
-    ItemImportReport,
-)
-from productrecs.entrypoints.cli.terminal_output import counted, progress
 from productrecs.tenancy.accounts.store_management import find_store
 
 

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.entrypoints.cli.feeds.column_mapping import ATTRIBUTES, ColumnMapping
-from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
 from productrecs.entrypoints.cli.feeds.format_detection import (
     CATALOG,
     ItemFileFormat,
@@ -15,9 +14,8 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
 )
 from productrecs.entrypoints.cli.feeds.offer import FeedProduct, RejectedRow
 from productrecs.entrypoints.cli.feeds.platform_files import note_columns, read_products
-from productrecs.entrypoints.cli.feeds.value_parsing import collect_attributes
-from productrecs.entrypoints.cli.imports.import_source import ImportSource
-from productrecs.entrypoints.cli.imports.json_array_reader import JsonArray
+from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading, collect_attributes
+from productrecs.entrypoints.cli.imports.import_source import ImportSource, JsonArray
 from productrecs.entrypoints.http.schemas.items import (
     MAX_DESCRIPTION,
     parse_item,

@@ -14,19 +14,19 @@ from typing import Any, BinaryIO, Final, Literal
 import msgspec
 
 from productrecs.entrypoints.cli.feeds.column_mapping import ColumnMapping
-from productrecs.entrypoints.cli.feeds.feed_reading import FeedReading
 from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
+from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
+from productrecs.entrypoints.cli.imports.import_report import (
+    DryRunSample,
+    ItemImportReport,
+    import_notes,
+    missing_titles_error,
+)
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_file_reader import (
     ReadItem,
     RejectedItem,
     read_items,
-)
-from productrecs.entrypoints.cli.imports.item_import_report import (
-    DryRunSample,
-    ItemImportReport,
-    import_notes,
-    missing_titles_error,
 )
 from productrecs.entrypoints.http.schemas.items import MAX_DESCRIPTION, MAX_ITEMS
 from productrecs.entrypoints.services import Services

@@ -8,8 +8,8 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.feeds.column_mapping import MappingError
 from productrecs.entrypoints.cli.feeds.format_detection import UnknownItemFormatError
 from productrecs.entrypoints.cli.feeds.xml_feed import BrokenFeedError, NotAFeedError
-from productrecs.entrypoints.cli.imports.item_import_report import UntitledTableError
-from productrecs.entrypoints.cli.imports.json_array_reader import NotAnArrayError
+from productrecs.entrypoints.cli.imports.import_report import UntitledTableError
+from productrecs.entrypoints.cli.imports.import_source import NotAnArrayError
 from productrecs.entrypoints.cli.imports.order_file_reader import EmptyCatalogError
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.orders.csv_format import MissingColumnsError

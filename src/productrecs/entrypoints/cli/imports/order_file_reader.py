@@ -10,13 +10,13 @@ from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.cli.feeds import shopify_orders, woocommerce_orders
+from productrecs.entrypoints.cli.feeds import order_export_reader, woocommerce_orders
 from productrecs.entrypoints.cli.feeds.column_mapping import ColumnMapping
 from productrecs.entrypoints.cli.feeds.order_export_reader import (
     ItemMatcher,
     OrderExportReader,
+    ShopifyOrders,
 )
-from productrecs.entrypoints.cli.feeds.shopify_orders import ShopifyOrders
 from productrecs.entrypoints.cli.feeds.woocommerce_orders import WooCommerceOrders
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
@@ -56,7 +56,7 @@ class OrderFileFormat(StrEnum):
 ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
     {
         OrderFileFormat.CSV: HISTORY_LAYOUT,
-        OrderFileFormat.SHOPIFY: shopify_orders.LAYOUT,
+        OrderFileFormat.SHOPIFY: order_export_reader.LAYOUT,
         OrderFileFormat.WOOCOMMERCE: woocommerce_orders.LAYOUT,
     }
 )

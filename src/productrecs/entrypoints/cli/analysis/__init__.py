@@ -1,1 +1,0 @@
-"""Commands that report, explain and evaluate."""

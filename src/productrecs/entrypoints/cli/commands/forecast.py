@@ -1,0 +1,83 @@
+"""`productrecs forecast`: forecasts a store's demand now."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    exit_with_parent,
+    json_option,
+    open_services,
+    print_json,
+    progress,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.demand.repository import StoredRun
+
+_STEPS: Final = 100
+_MOST_THREADS: Final = 4
+
+
+@click.command()
+@click.argument("domain")
+@click.option("--lines", is_flag=True, hidden=True)
+@json_option
+@data_option
+def forecast(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> None:
+    """Forecast a store's demand now: the next 28 days of every product.
+
+    A store with the demand add-on (store enable-demand) is forecast each night anyway.
+
+    Example: productrecs forecast shop.example.com
+    """
+    if lines:
+        exit_with_parent()
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        if lines:
+            _forecast(services, store, lambda share: click.echo(f"{share:.4f}"))
+            return
+        with progress("forecasting", _STEPS) as advance:
+            done = 0
+
+            def tell(share: float) -> None:
+                nonlocal done
+                advance(round(share * _STEPS) - done)
+                done = round(share * _STEPS)
+
+            run = _forecast(services, store, tell)
+    if as_json:
+        print_json(
+            {
+                "items": run.items,
+                "learned": run.learned,
+                "target_mode": run.target_mode,
+                "accuracy": run.accuracy,
+                "seconds": run.seconds,
+            }
+        )
+        return
+    click.echo(
+        f"Forecast {run.items} products of {store.domain} in {run.seconds:.1f} s, "
+        f"{run.learned} of them with the learned model, in "
+        f"{run.target_mode.replace('_', ' ')}."
+    )
+    if not store.settings.demand_forecast:
+        click.echo(
+            "The forecast is not visible yet: productrecs store enable-demand "
+            f"{store.domain}"
+        )
+
+
+def _forecast(services: Services, store: Store, tell: Callable[[float], None]) -> StoredRun:
+    # Half a second and what it learns with: only for who forecasts.
+    from productrecs.training.demand.forecast_store import forecast_store  # noqa: PLC0415
+
+    threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    return forecast_store(services.database, store, services.clock, tell, threads)

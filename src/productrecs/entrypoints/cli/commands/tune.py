@@ -1,0 +1,99 @@
+"""`productrecs tune`: shows a store's hyperparameters, or tunes them on its own history."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.command_context import (
+    data_option,
+    exit_with_parent,
+    json_option,
+    open_services,
+    print_json,
+    progress,
+)
+from productrecs.features.recommendations.warm_up import warm_up
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
+from productrecs.training.tuning.tune_store import tune_store
+
+_STEPS: Final = 100
+_POLITE: Final = 10
+_TITLES: Final = {"companions": "what is bought together", "visits": "what comes next"}
+
+
+@click.command()
+@click.argument("domain")
+@click.option("--show", is_flag=True, help="Only show the store's hyperparameters.")
+@click.option("--lines", is_flag=True, hidden=True)
+@json_option
+@data_option
+def tune(domain: str, *, show: bool, lines: bool, as_json: bool, data: Path | None) -> None:
+    """Choose the engines' hyperparameters on a store's own history.
+
+    Usually unnecessary: the worker does it once a week in stores with enough history. A
+    hyperparameter leaves its default only when past weeks show a clear gain.
+
+    Example: productrecs tune shop.example.com
+    """
+    if lines:
+        exit_with_parent()
+        os.nice(_POLITE)
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        if show:
+            with services.database.reading() as connection:
+                found = HyperparameterRepository(connection, store.store_id).last()
+        elif lines:
+            warm_up()
+            tune_store(
+                services.database,
+                store,
+                services.clock,
+                lambda share: click.echo(f"{share:.4f}"),
+            )
+            return
+        else:
+            warm_up()
+            with progress("backtesting", _STEPS) as advance:
+                done = 0
+
+                def tell(share: float) -> None:
+                    nonlocal done
+                    advance(round(share * _STEPS) - done)
+                    done = round(share * _STEPS)
+
+                found = tune_store(services.database, store, services.clock, tell)
+    if as_json:
+        print_json(_told(found))
+        return
+    for line in _said(found):
+        click.echo(line)
+
+
+def _told(found: TunedParameters | None) -> Mapping[str, object]:
+    return {
+        "chosen_at": None if found is None else iso(found.chosen_at),
+        "engines": [] if found is None else list(found.engines),
+        "changes": (Hyperparameters() if found is None else found.constants).changes(),
+    }
+
+
+def _said(found: TunedParameters | None) -> Iterator[str]:
+    if found is None:
+        yield "Nothing was tuned yet: the store uses the defaults."
+        return
+    yield f"Tuned at {iso(found.chosen_at)}; used from the next training on."
+    for engine, changes in found.constants.changes().items():
+        if engine not in found.engines:
+            reason = "the defaults: not enough history"
+        elif not changes:
+            reason = "the defaults: nothing else was clearly better"
+        else:
+            reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
+        yield f"  {_TITLES[engine]}: {reason}"

@@ -1,0 +1,307 @@
+"""Store checks: a store's contents, keys, plan and forecast."""
+
+import ctypes.util
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso
+from productrecs.entrypoints.cli.doctor.check_result import CheckResult, notice, ok, problem
+from productrecs.entrypoints.cli.doctor.repository import (
+    EventSample,
+    ItemGaps,
+    PurchaseSample,
+    StoreSampler,
+)
+from productrecs.entrypoints.services import Services
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.insights.diagnosis.issue_detection import (
+    DataIssue,
+    find_data_issues,
+)
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
+from productrecs.tenancy.accounts.plan_usage import PlanUsage, read_plan_usage
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.quota_notice import BillingStatus
+from productrecs.tenancy.billing.subscription import NEAR_END_MS
+from productrecs.training.repository import TrainingRepository
+from productrecs.training.trained_models import models_folder
+
+_RECENT_MS: Final = 7 * DAY_MS
+_MOST_NAMED: Final = 5
+
+
+def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
+    """Yield origins missing from the allowlist, and whether the secret key leaked."""
+    since_ms = services.clock() - _RECENT_MS
+    with services.database.reading() as connection:
+        found = KeyMisuseRepository(connection, store.store_id).all()
+    foreign = {
+        one.value
+        for one in found
+        if one.sign is MisuseKind.FOREIGN_ORIGIN and one.seen_at >= since_ms
+    }
+    yield from _origins(store, sorted(foreign - store.origins - {""}))
+    yield from _leaks(store, [one for one in found if one.sign is MisuseKind.LEAKED_SECRET])
+
+
+def _origins(store: Store, strange: list[str]) -> Iterator[CheckResult]:
+    if not store.origins or not strange:
+        return
+    more = len(strange) - _MOST_NAMED
+    names = ", ".join(strange[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    message = (
+        f"pages of origins that are not on the allowlist sent requests this week: {names}"
+    )
+    remedy = (
+        f"if they belong to the store: productrecs origins {store.domain} --add "
+        f"{strange[0]}"
+    )
+    yield notice(store.domain, message, remedy)
+
+
+def _leaks(store: Store, leaks: list[KeyMisuse]) -> Iterator[CheckResult]:
+    if not leaks:
+        return
+    newest = leaks[0]
+    place = f"in pages of {newest.value}" if newest.value else "in an address"
+    message = (
+        f"its secret key was sent {place} at {iso(newest.seen_at)}: others can know it"
+    )
+    remedy = (
+        "remove it there (pages use the publishable key), then: productrecs keys rotate "
+        f"{store.domain}"
+    )
+    yield problem(store.domain, message, remedy)
+
+
+_OLD_MS: Final = 2 * DAY_MS
+
+
+def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
+    """Yield what is wrong with a store's forecast, if it has the add-on."""
+    if not store.settings.demand_forecast:
+        return
+    with services.database.reading() as connection:
+        run = ForecastRepository(connection, store.store_id).run()
+    remedy = f"start productrecs serve, or productrecs forecast {store.domain}"
+    if run is None:
+        yield notice(store.domain, "its demand was not forecast yet", remedy)
+    elif services.clock() - run.generated_at > _OLD_MS:
+        message = f"its newest forecast is from {iso(run.generated_at)}"
+        yield problem(store.domain, message, remedy)
+    if ctypes.util.find_library("gomp") is None:
+        message = "the learned forecast model cannot be loaded; simpler methods are used"
+        yield notice(store.domain, message, "apt-get install libgomp1")
+
+
+NEARLY_USED_SHARE: Final = 0.95  # of the catalog limit
+
+
+def check_plan(services: Services, store: Store, items: int) -> Iterator[CheckResult]:
+    """Yield what a store's plan denies it now or soon."""
+    now_ms = services.clock()
+    found = read_plan_usage(services.database, store, services.settings.plans, now_ms)
+    larger = f"productrecs store set-plan {store.domain} PLAN"
+    if found.plan is None:
+        message = f"plan {store.subscription.plan!r} is not configured"
+        remedy = f"set PRODUCTRECS_PLANS to the file of plans, or {larger}"
+        yield problem(store.domain, f"{message}: no limits apply", remedy)
+        return
+    yield from _period(store, now_ms, larger)
+    yield from _calls(store, found, larger)
+    limit = found.plan.catalog_items
+    if limit is not None and items > NEARLY_USED_SHARE * limit:
+        message = f"its catalog has {items:,} of the {limit:,} items of its plan"
+        yield notice(store.domain, message, f"delete items, or {larger}")
+
+
+def _period(store: Store, now_ms: int, larger: str) -> Iterator[CheckResult]:
+    subscription = store.subscription
+    if subscription.suspended_at is not None:
+        message = f"suspended since {iso(subscription.suspended_at)}: its pages get nothing"
+        yield notice(store.domain, message, f"productrecs store resume {store.domain}")
+    if subscription.ends_at is None:
+        return
+    if subscription.ends_at <= now_ms:
+        ended = iso(subscription.ends_at)
+        message = f"its plan {subscription.plan} ended at {ended}: its pages get nothing"
+        yield problem(store.domain, message, larger)
+    elif subscription.ends_at <= now_ms + NEAR_END_MS:
+        message = f"its plan {subscription.plan} ends at {iso(subscription.ends_at)}"
+        yield notice(store.domain, message, larger)
+
+
+def _calls(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]:
+    quota = found.notice
+    if quota is None or quota.limit is None:
+        return
+    message = f"{quota.used:,} of {quota.limit:,} calls of {found.month} are used"
+    if quota.status is BillingStatus.OVER_QUOTA:
+        message += ": its pages get nothing until the month ends"
+    yield notice(store.domain, message, larger)
+
+
+MIN_SAMPLE: Final = 20  # fewer records say nothing about a share
+UNKNOWN_SHARE: Final = 0.2
+WITHOUT_ORDER_SHARE: Final = 0.5
+STRANGER_SHARE: Final = 0.9
+STALE_MS: Final = HOUR_MS
+AHEAD_MS: Final = 5 * MINUTE_MS
+
+
+def check_store(services: Services, store: Store) -> Iterator[CheckResult]:
+    """Yield what is wrong with a store; otherwise one finding that it is in order."""
+    found = list(_look(services, store))
+    words, subscription = "everything is in order", store.subscription
+    if subscription.ends_at is not None:
+        words += f"; its plan {subscription.plan} ends at {iso(subscription.ends_at)}"
+    yield from found or [ok(store.domain, words)]
+
+
+def _look(services: Services, store: Store) -> Iterator[CheckResult]:
+    yield from _settings(store)
+    with services.database.reading() as connection:
+        size = CatalogRepository(connection, store.store_id).size()
+        checks = StoreSampler(connection, store.store_id)
+        newest, sample = checks.newest_live_event(), checks.events()
+        purchases, model_id = checks.purchases(), checks.model_id()
+        gaps = checks.gaps()
+    if size == 0:
+        remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
+        yield problem(store.domain, "the catalog is empty", remedy)
+    yield from _gaps(store, gaps)
+    yield from check_plan(services, store, size)
+    yield from check_key_usage(services, store)
+    yield from _flow(store, newest, services.clock)
+    yield from _named(store, sample, services)
+    symptoms = find_data_issues(services.database, store, services.clock())
+    yield from map(partial(_symptom, store), symptoms)
+    is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
+    yield from _identities(store, purchases, has_told_of_ids=is_explained)
+    yield from _model(services, store, model_id, sample)
+    yield from _freshness(services, store)
+    yield from check_forecast(services, store)
+
+
+def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
+    """Yield what product cards lack: a missing title is a problem, the rest a notice."""
+    remedy = (
+        "import the products again with these columns: productrecs import-items "
+        f"{store.domain} FILE --dry-run shows what a file holds"
+    )
+    if gaps.untitled:
+        message = f"{gaps.untitled:,} of its {gaps.items:,} items have no title"
+        yield problem(store.domain, f"{message}: shoppers see cards without a name", remedy)
+    lacking = (
+        (gaps.unlinked, "no product_url: clicks lead nowhere"),
+        (gaps.without_picture, "no image_url: their cards have no picture"),
+    )
+    for count, what in lacking:
+        if count:
+            message = f"{count:,} of its {gaps.items:,} items have {what}"
+            yield notice(store.domain, message, remedy)
+
+
+def _settings(store: Store) -> Iterator[CheckResult]:
+    try:
+        ZoneInfo(store.settings.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        remedy = f"productrecs settings {store.domain} timezone=Europe/Berlin"
+        yield problem(
+            store.domain,
+            (f"the time zone {store.settings.timezone!r} does not exist"),
+            remedy,
+        )
+    own = {f"https://{store.domain}", f"https://www.{store.domain}"}
+    if store.origins and not store.origins & own:
+        remedy = f"productrecs origins {store.domain} --add https://{store.domain}"
+        yield notice(store.domain, "the store's own origin is not on its allowlist", remedy)
+
+
+def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResult]:
+    if newest is None:
+        remedy = "embed the widget, or send POST /v1/events from the storefront"
+        yield notice(store.domain, "no event was received from its pages yet", remedy)
+    elif newest < clock() - DAY_MS:
+        remedy = "check that the widget is still in the pages, with the right key"
+        yield problem(store.domain, f"no event was received since {iso(newest)}", remedy)
+
+
+def _named(store: Store, sample: EventSample, services: Services) -> Iterator[CheckResult]:
+    if sample.named >= MIN_SAMPLE and sample.unknown > UNKNOWN_SHARE * sample.named:
+        share = round(100 * sample.unknown / sample.named)
+        message = (
+            f"{share} % of its events have products that are not in the catalog, such as "
+            f"{(sample.example or '')[:60]!r}"
+        )
+        remedy = "push those items, or send the catalog's ids in events"
+        yield problem(store.domain, message, remedy)
+    now_ms = services.clock()
+    if sample.newest_ts is not None and sample.newest_ts > now_ms + AHEAD_MS:
+        message = f"newest event has a future timestamp: {iso(sample.newest_ts)}"
+        remedy = "set this machine's clock (or unset PRODUCTRECS_NOW)"
+        yield problem(store.domain, message, remedy)
+
+
+def _symptom(store: Store, symptom: DataIssue) -> CheckResult:
+    say = problem if symptom.is_serious else notice
+    return say(store.domain, symptom.message, symptom.remedy)
+
+
+def _identities(
+    store: Store, sample: PurchaseSample, *, has_told_of_ids: bool
+) -> Iterator[CheckResult]:
+    if (
+        sample.buys >= MIN_SAMPLE
+        and sample.without_order > WITHOUT_ORDER_SHARE * sample.buys
+    ):
+        share = round(100 * sample.without_order / sample.buys)
+        message = f"{share} % of its buy events have no order_id"
+        remedy = (
+            "send order_id with each buy event; without it no products count as bought "
+            "together"
+        )
+        yield problem(store.domain, message, remedy)
+    strange = sample.strangers > STRANGER_SHARE * sample.shoppers
+    if sample.shoppers >= MIN_SAMPLE and strange and not has_told_of_ids:
+        message = "none of the customers in its orders appears in its pages' events"
+        remedy = (
+            "set data-customer-id (or data-user-id) to the customer id that orders have"
+        )
+        yield problem(store.domain, message, remedy)
+
+
+def _model(
+    services: Services, store: Store, model_id: str | None, sample: EventSample
+) -> Iterator[CheckResult]:
+    remedy = f"productrecs train {store.domain}"
+    if model_id is None:
+        if sample.named:
+            message = "no model was trained yet"
+            yield notice(store.domain, message, f"start productrecs serve, or {remedy}")
+        return
+    try:
+        open_arrays(models_folder(services.models, store.store_id) / model_id)
+    except BrokenModelError as error:
+        yield problem(store.domain, str(error), remedy)
+
+
+def _freshness(services: Services, store: Store) -> Iterator[CheckResult]:
+    """Yield whether training keeps up (within a minute where a worker runs)."""
+    with services.database.reading() as connection:
+        repository = TrainingRepository(connection, store.store_id)
+        head, model = repository.head(), repository.serving()
+    if head is None or model is None or model.applied_seq >= head.seq:
+        return
+    if model.trained_at < services.clock() - STALE_MS:
+        message = (
+            f"the model lacks {head.seq - model.applied_seq:,} records since "
+            f"{iso(model.trained_at)}"
+        )
+        remedy = "start productrecs serve or productrecs worker, and check its log"
+        yield problem(store.domain, message, remedy)

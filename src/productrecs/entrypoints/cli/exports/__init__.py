@@ -1,1 +1,0 @@
-"""Commands that export a store's data and one shopper's."""

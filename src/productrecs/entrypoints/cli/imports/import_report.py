@@ -1,0 +1,135 @@
+"""Import reports: what an import took, changed and refused, as text or JSON."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Final, Literal
+
+import click
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.command_context import counted, print_json
+from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
+from productrecs.records.orders.row_report import RowReport
+from productrecs.tenancy.accounts.store import Store
+
+
+class UntitledTableError(ProductRecsError):
+    """The table has no column of product titles."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunSample:
+    """What a dry run would do with one row."""
+
+    row: int
+    change: Literal["create", "update"]
+    id: str
+    fields: dict[str, object]
+
+
+@dataclass(slots=True)
+class ItemImportReport(RowReport):
+    """The result of an item import; `total` is the size of the catalog after it.
+
+    `folded` rows were merged into the product of another row; `hidden` products are
+    unpublished and not in this catalog. `untitled` of the new ones have no title.
+    `ignored_columns` of the file are not used. `notes` are for a person, and a dry
+    run's samples are in `would`.
+    """
+
+    created: int = 0
+    updated: int = 0
+    total: int = 0
+    folded: int = 0
+    hidden: int = 0
+    untitled: int = 0
+    ignored_columns: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    would: list[DryRunSample] = field(default_factory=list)
+
+
+def missing_titles_error(reading: FeedReading) -> UntitledTableError:
+    """Return the error for a table without titles, with the remedy."""
+    ignored = f" (it has {', '.join(reading.ignored)})" if reading.ignored else ""
+    title = next(iter(reading.ignored), "...")
+    return UntitledTableError(
+        f"the file has no column that says what products are called{ignored}, and the "
+        "catalog holds none of its products; nothing was imported. Name the column title, "
+        f'or write a mapping file: [items] id = "..." title = "{title}" and give it with '
+        "--mapping"
+    )
+
+
+def import_notes(
+    reading: FeedReading, store: Store, report: ItemImportReport, *, has_address: bool
+) -> list[str]:
+    """Return what a person should know about how a file was read.
+
+    With `has_address` the caller chose the start of product addresses.
+    """
+    notes = []
+    if reading.kind:
+        notes.append(f"The file was read as {reading.kind}.")
+    if reading.ignored:
+        notes.append(f"Columns that are not used: {', '.join(reading.ignored)}.")
+    notes += reading.notes
+    if reading.odd_dates:
+        notes.append(
+            f"{counted(reading.odd_dates, 'sale date')} could not be read, such as "
+            f"{reading.odd_date[:40]!r}: the regular price applies there."
+        )
+    if report.untitled:
+        notes.append(
+            f"{counted(report.untitled, 'new product')} without a title: their cards "
+            "have no name."
+        )
+    if reading.made_addresses and not has_address:
+        notes.append(
+            f"The file has no product addresses; they start with {reading.address}. "
+            "--base-url sets another start."
+        )
+    strange = sorted(reading.currencies - {store.settings.currency})
+    if strange:
+        notes.append(
+            f"Prices are in {', '.join(strange)}, and the store's currency is "
+            f"{store.settings.currency}: productrecs settings {store.domain} "
+            f"currency={strange[0]} changes it."
+        )
+    return notes
+
+
+_MOST_SHOWN: Final = 10
+
+
+class NothingImportedError(ProductRecsError):
+    """No row of the file could be read."""
+
+
+class RowsLeftOutError(ProductRecsError):
+    """Some rows of the file could not be read; the others were imported."""
+
+
+def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> None:
+    """Print the result of an import, and the rejected rows on standard error.
+
+    Raises:
+        NothingImportedError: when there were rows and none could be read.
+        RowsLeftOutError: when some of them could not be read.
+    """
+    if as_json:
+        told = asdict(report)
+        told.pop("errors_kept")
+        print_json(told)
+    else:
+        click.echo(summary)
+    for error in report.errors[:_MOST_SHOWN]:
+        click.echo(f"row {error.row} skipped: {error.message}", err=True)
+    further = report.rows_skipped - _MOST_SHOWN
+    if further > 0:
+        click.echo(f"... and {further} more rows skipped", err=True)
+    if report.rows and report.rows_skipped == report.rows:
+        message = "nothing was imported: no row could be read; correct the rows above"
+        raise NothingImportedError(message)
+    if report.rows_skipped:
+        left_out = counted(report.rows_skipped, "row")
+        message = f"{left_out} skipped; correct the rows above and import the file again"
+        raise RowsLeftOutError(message)

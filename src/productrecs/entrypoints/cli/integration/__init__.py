@@ -1,1 +1,0 @@
-"""Commands that print what a shop embeds and what an API client reads."""

@@ -1,1 +1,0 @@
-"""Commands that back up, restore and migrate the data."""

@@ -1,1 +1,0 @@
-"""Commands for rules, synonyms and looks."""

@@ -1,1 +1,0 @@
-"""Commands that manage stores, plans, keys, origins and settings."""

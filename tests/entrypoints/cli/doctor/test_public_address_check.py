@@ -1,0 +1,95 @@
+"""`productrecs doctor`: requests its base URL and checks the proxy's headers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.entrypoints.cli.doctor.check_result import Level
+from productrecs.entrypoints.cli.doctor.public_address_check import (
+    ObservedRequest,
+    check_address,
+    check_proxy,
+)
+from productrecs.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BASE = "https://recs.example.com"
+WELL = ObservedRequest("https", "recs.example.com", "203.0.113.7")
+
+
+class _Service(BaseHTTPRequestHandler):
+    """A service behind a proxy that names another host."""
+
+    def do_GET(self) -> None:
+        seen = {"scheme": None, "host": "inside:8000", "client": None}
+        body = json.dumps({"ok": True, "seen": seen}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body if self.path == "/recs/health/live?seen=true" else b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Service) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_it_asks_below_the_base_url_and_tells_what_it_saw(
+    address: str, tmp_path: Path
+) -> None:
+    settings = replace(Settings(data=tmp_path), base_url=f"{address}/recs")
+
+    there, host = check_address(settings)
+
+    assert (there.level, there.message) == (
+        Level.OK,
+        f"{address}/recs leads to the service",
+    )
+    assert host.level is Level.NOTE
+    assert "reach the service with the host 'inside:8000'" in host.message
+
+
+def test_a_proxy_that_tells_the_truth_is_nothing() -> None:
+    assert list(check_proxy(BASE, WELL)) == []
+    assert (
+        list(
+            check_proxy(
+                "http://127.0.0.1:8000", ObservedRequest(None, "127.0.0.1:8000", None)
+            )
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "level", "header"),
+    [
+        (WELL._replace(host="127.0.0.1:8000"), Level.NOTE, "proxy_set_header Host"),
+        (WELL._replace(scheme=None), Level.NOTE, "X-Forwarded-Proto"),
+        (WELL._replace(scheme="claimed"), Level.NOTE, "X-Forwarded-Proto"),
+        (WELL._replace(client=None), Level.NOTE, "X-Forwarded-For"),
+        (WELL._replace(client="192.0.2.99"), Level.WRONG, "X-Forwarded-For"),
+    ],
+)
+def test_what_a_proxy_says_wrongly_is_told_with_its_remedy(
+    seen: ObservedRequest, level: Level, header: str
+) -> None:
+    (found,) = check_proxy(BASE, seen)
+
+    assert found.level is level
+    assert header in (found.remedy or "")
