@@ -19,6 +19,7 @@ from benchmarks.quality import (
     own_constants,
     pictures,
     search,
+    served_photos,
     sold_out,
     variants,
 )
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "libraries-bol": libraries.measure_bol,
     "search": search.measure,
     "pictures": pictures.measure,
+    "served-photos": served_photos.measure,
     "holdout": holdout.measure,
     "sold-out": sold_out.measure,
     "learned-order": learned_order.measure,

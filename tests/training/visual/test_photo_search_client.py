@@ -18,7 +18,10 @@ from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.records.pictures.sandboxed_decoder import (
+    PhotoDescriptors,
+    SandboxedDecoder,
+)
 from productrecs.records.pictures.worker_process import WorkerProcess
 from productrecs.storage.model_files import publish_arrays
 from productrecs.training.visual import photo_search_client as module
@@ -248,3 +251,31 @@ def test_a_picture_that_was_saved_anew_finds_its_own_product_first(
             found.append(eye.alike(anew, 1, everything).items.tolist()[0])
 
     assert found == list(range(len(KINDS)))
+
+
+class _Seen(SandboxedDecoder):
+    """A decoder that sees what the test says."""
+
+    def __init__(self, seen: PhotoDescriptors) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def look(self, data: bytes, *, own: bool = False) -> PhotoDescriptors:
+        """Return what the test says."""
+        del data, own
+        return self._seen
+
+
+def test_a_place_in_a_photo_weighs_less_than_the_photo_as_a_whole(
+    pictures: ServedPictures,
+) -> None:
+    in_a_place, as_a_whole = (describe(pixels(drawn(*kind)))[None] for kind in KINDS[:2])
+    grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
+    with _Seen(PhotoDescriptors(grey, as_a_whole, in_a_place)) as viewer:
+        eye = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
+        found = eye.alike(b"photo", 5, np.ones(len(KINDS), np.bool_))
+    scores = dict(zip(found.items.tolist(), found.scores.tolist(), strict=True))
+
+    assert found.items[0] == 1
+    assert scores[1] == pytest.approx(1, abs=0.01)
+    assert scores[0] >= 0.79

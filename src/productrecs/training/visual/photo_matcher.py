@@ -22,6 +22,8 @@ Vector = npt.NDArray[np.floating[Any]]
 Box = tuple[float, float, float, float]
 
 _COPY: Final = 0.9  # a picture saved anew is as like itself; scenes are like none by .5
+_PLACE: Final = 0.8
+"""Of the likeness of a place in a photo, beside the photo as a whole (decision 0122)."""
 
 
 class RegionMatch(NamedTuple):
@@ -82,6 +84,7 @@ class PhotoMatcher:
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most like a photo, or like a place in it.
 
+        A place weighs less than the whole: some part of a photo looks like anything.
         Those whose picture is the very same file come first, then those whose picture it
         is in another size or saved anew: nothing else is so like it as a whole.
         """
@@ -89,11 +92,12 @@ class PhotoMatcher:
         same = model.items_with_digest(file_digest(photo), visible)
         found = [Ranked(same, np.ones(len(same), np.float32))]
         if (vectors := self._compared(seen)) is not None:
-            whole, *others = model.similar_to_vectors(vectors, limit, visible)
+            picture, whole, *places = model.similar_to_vectors(vectors, limit, visible)
             if self._embedding.shows_copies:  # else other things may be as like it
-                copies = whole.scores >= _COPY
-                found.append(Ranked(whole.items[copies], whole.scores[copies]))
-            found.append(merge_best(others, limit))
+                copies = picture.scores >= _COPY
+                found.append(Ranked(picture.items[copies], picture.scores[copies]))
+            weighed = [Ranked(one.items, one.scores * _PLACE) for one in places]
+            found.append(merge_best([whole, *weighed], limit))
         return _one_after_another(found, limit)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
