@@ -4,7 +4,7 @@
 
 Takes them from the demo at ADDRESS, such as http://127.0.0.1:8000. Without one
 it starts `productrecs demo` in a folder of its own. Writes docs/demo.webp and the pictures
-of the guides; the sizes that it prints belong into features/guides/screenshots.py.
+of the guides; the sizes that it prints belong into features/guides/markdown_html.py.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.core.csv_writer import CsvWriter
-from productrecs.core.ids import random_text
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.command_context import open_services, progress
 from productrecs.entrypoints.cli.imports.event_import import CHUNK
@@ -49,8 +48,12 @@ from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.services import Services
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
-from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Arm,
+    Exposure,
+    HoldoutTest,
+    arm_of,
+)
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest import ingest_events

@@ -29,7 +29,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.migrations import migrate
-from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
+from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,

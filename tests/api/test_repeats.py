@@ -11,8 +11,10 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.entrypoints.http.pipeline.idempotency import identify_call, run_once
-from productrecs.records.idempotency.idempotent_call import IdempotencyConflictError
-from productrecs.records.idempotency.repository import IdempotencyRepository
+from productrecs.records.idempotency.repository import (
+    IdempotencyConflictError,
+    IdempotencyRepository,
+)
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import named_calls
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from productrecs.records.catalog.description_attributes import append_attributes
+from productrecs.records.catalog.item import append_attributes
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.accounts.login.passwords import hash_password
+from productrecs.tenancy.accounts.login.passwords_and_tokens import hash_password
 from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.store_management import (
     Registration,

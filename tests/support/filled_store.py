@@ -29,24 +29,29 @@ from productrecs.records.merchandising.rule import RuleAction, RuleContent, Rule
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.uploads.upload import new_upload_id
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
-from productrecs.tenancy.accounts.audit.repository import AuditEntry, AuditRepository
-from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
-from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
 from productrecs.tenancy.accounts.login.dashboard_user import (
     DashboardUser,
     Role,
     normalise_email,
 )
-from productrecs.tenancy.accounts.login.passwords import hash_password
+from productrecs.tenancy.accounts.login.passwords_and_tokens import (
+    hash_password,
+    hash_token,
+)
 from productrecs.tenancy.accounts.login.repository import BrowserFacts, UserRepository
 from productrecs.tenancy.accounts.login.sessions import begin_session
-from productrecs.tenancy.accounts.login.tokens import hash_token
+from productrecs.tenancy.accounts.repository import (
+    KeyMisuse,
+    KeyMisuseRepository,
+    MisuseKind,
+)
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,
     register_store,
 )
 from productrecs.tenancy.accounts.team.members import invite
+from productrecs.tenancy.accounts.team.repository import AuditEntry, AuditRepository
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from tests.support.dashboard import PASSWORD
 from tests.support.service import Account, Merchant

@@ -27,8 +27,8 @@ from urllib.parse import quote, urlencode
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
+from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
-from productrecs.features.looks.sanitized_picture import SanitizedPicture
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Items
 from productrecs.engines.copurchase import VariantGroups
-from productrecs.records.catalog.variants import size_in_title, variant_key
+from productrecs.records.catalog.item import size_in_title, variant_key
 
 T = TypeVar("T", int, tuple[str, ...])
 _UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import visitor_hash
 from productrecs.engines.item_stats import ItemStats
 from productrecs.training.catalog_inputs import CatalogInputs
 from productrecs.training.fit_cache import FitCache

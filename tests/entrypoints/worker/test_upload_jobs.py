@@ -13,14 +13,9 @@ import pytest
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker import upload_jobs
 from productrecs.entrypoints.worker.upload_jobs import build_importer
-from productrecs.records.orders import chunk_size, csv_reader
-from productrecs.records.orders.uploads.repository import UploadRepository
-from productrecs.records.orders.uploads.submit_upload import submit_upload
-from productrecs.records.orders.uploads.upload import (
-    NewUpload,
-    UploadStatus,
-    new_upload_id,
-)
+from productrecs.records.orders import csv_reader, history_import
+from productrecs.records.orders.uploads.repository import UploadRepository, submit_upload
+from productrecs.records.orders.uploads.upload import NewUpload, UploadStatus, new_upload_id
 from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.settings import Settings
 from productrecs.storage.store_log import StoreLog
@@ -78,7 +73,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 @pytest.fixture
 def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 500)
-    monkeypatch.setattr(chunk_size, "MOST", 10)
+    monkeypatch.setattr(history_import, "MOST", 10)
     monkeypatch.setattr(upload_jobs, "SLICE_SECONDS", 0.0)
 
 

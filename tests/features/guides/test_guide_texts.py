@@ -14,8 +14,7 @@ from productrecs.features.guides.guide_texts import (
     guide_source,
     llms_index,
 )
-from productrecs.features.guides.markdown_html import render_markdown
-from productrecs.features.guides.screenshots import PICTURES
+from productrecs.features.guides.markdown_html import PICTURES, render_markdown
 from productrecs.features.guides.table_of_contents import GUIDES, Guide
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS

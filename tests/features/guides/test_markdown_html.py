@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from productrecs.features.guides.markdown_html import Heading, anchor_of, render_markdown
+import io
+import re
+import shutil
+import subprocess
+from html import unescape
+
+import pytest
+from PIL import Image
+
+from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
+from productrecs.features.guides.guide_texts import GuideTexts, guide_source
+from productrecs.features.guides.markdown_html import (
+    PICTURES,
+    PLACEHOLDERS,
+    Heading,
+    anchor_of,
+    highlighted,
+    read_picture,
+    render_markdown,
+)
+from productrecs.features.guides.table_of_contents import GUIDES, Guide
+from tests.support.guides import blocks
 
 
 def test_headings_can_be_linked_to() -> None:
@@ -45,3 +66,95 @@ def test_a_wide_table_scrolls_by_itself() -> None:
 
 def test_a_block_keeps_its_language_and_loses_its_mark() -> None:
     assert '<code class="language-sh">' in render_markdown("```sh run\nls\n```\n").html
+
+
+LIBRARY = GuideTexts(GUIDE_TABLES)
+TAG = re.compile(r"<[^>]+>")
+
+
+def plain(html: str) -> str:
+    return unescape(TAG.sub("", html))
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "part"),
+    [
+        ("sh", "curl -s 'a' # why\n", '<span class="c1"># why</span>'),
+        ("json", '{"ok": true}\n', '<span class="kc">true</span>'),
+        ("html", '<p id="a">&amp;</p>\n', '<span class="nt">p</span>'),
+        ("php", "<?php\nreturn 1;\n", '<span class="k">return</span>'),
+    ],
+)
+def test_a_sample_is_highlighted_by_its_language(
+    language: str, text: str, part: str
+) -> None:
+    html = highlighted(text, language)
+
+    assert part in html
+    assert plain(html) == text
+
+
+@pytest.mark.parametrize("language", ["", "text", "no-such-language"])
+def test_a_sample_of_no_known_language_is_plain_text(language: str) -> None:
+    assert highlighted("a < b\n", language) == "a &lt; b\n"
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
+def test_every_sample_keeps_its_text_and_its_placeholders(guide: Guide) -> None:
+    text = LIBRARY.text(guide.slug)
+    html = render_markdown(text).html
+    samples = blocks(text)
+    shown = re.findall(r"<pre[^>]*><code[^>]*>(.*?)</code></pre>", html, re.DOTALL)
+
+    assert [plain(one) for one in shown] == [one.text for one in samples]
+    for placeholder, name in PLACEHOLDERS.items():
+        expected = sum(one.text.count(placeholder) for one in samples)
+        marked = html.count(f'<span data-yours="{name}">{placeholder}</span>')
+        assert marked == expected, placeholder
+
+
+def test_the_address_of_the_service_stays_in_one_piece() -> None:
+    html = render_markdown("```sh\ncurl {base_url}/v1/items\n```\n").html
+
+    assert "{base_url}/v1/items" in html
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
+def test_every_php_sample_is_valid_php(guide: Guide) -> None:
+    samples = [
+        one.text for one in blocks(LIBRARY.text(guide.slug)) if one.language == "php"
+    ]
+    php = shutil.which("php")
+    if not samples:
+        return
+    if php is None:
+        pytest.skip("php is not installed")
+    for sample in samples:
+        done = subprocess.run(
+            [php, "-l"], input=sample, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+
+
+SHOWN = re.compile(r"!\[([^\]]*)\]\(\{base_url\}/docs/([^)]+)\)")
+USES = [found for guide in GUIDES for found in SHOWN.findall(guide_source(guide))]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_has_its_declared_size_and_is_small(name: str) -> None:
+    data = read_picture(name)
+
+    assert Image.open(io.BytesIO(data)).size == PICTURES[name]
+    assert len(data) < 50_000
+
+
+def test_every_picture_is_shown_and_described() -> None:
+    assert {name for _, name in USES} == PICTURES.keys()
+    assert all(len(words) > 20 for words, _ in USES)
+
+
+def test_a_picture_reserves_its_place_and_comes_from_this_service() -> None:
+    html = render_markdown("![A look]({base_url}/docs/look.webp)").html
+
+    assert 'src="/docs/look.webp"' in html
+    assert 'width="868" height="674"' in html

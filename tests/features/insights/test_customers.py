@@ -13,8 +13,8 @@ from productrecs.features.insights.customers.customer_report import (
     compute_customers,
     customer_list_report,
     customers_report,
+    stores_due_for_segments,
 )
-from productrecs.features.insights.customers.refresh_schedule import stores_due_for_segments
 from productrecs.features.insights.customers.rfm_segments import (
     Segment,
     customer_segment,

@@ -11,8 +11,7 @@ from productrecs.core.report import Report, ReportError, ReportQuery
 from productrecs.features.insights.experiments.holdout_report import experiment_report
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.assignment import Arm
-from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.holdouts_and_explorations import Arm, Exposure
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order import NewOrderLine
 from productrecs.tenancy.accounts.store_management import change_settings, delete_store

@@ -16,7 +16,7 @@ from productrecs.features.looks.look import (
     UnknownLookError,
 )
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.looks.published_looks import PublishedLooks
+from productrecs.features.looks.repository import PublishedLooks
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:

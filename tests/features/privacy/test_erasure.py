@@ -11,16 +11,17 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS, fixed_clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.privacy import erasure_ledger
-from productrecs.features.privacy.erasure import Eraser
-from productrecs.features.privacy.erasure_replay import replay_erasures
+from productrecs.features.privacy import erasure
+from productrecs.features.privacy.erasure import Eraser, replay_erasures
 from productrecs.features.privacy.repository import ErasureRepository
-from productrecs.features.privacy.shopper_records import shopper_names, shopper_records
-from productrecs.records.erasures.erased_names import ERASURE_GRACE_MS
+from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
+from productrecs.records.erasures.repository import ERASURE_GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.assignment import Arm
-from productrecs.records.experiments.explorations import Exploration
-from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Arm,
+    Exploration,
+    Exposure,
+)
 from productrecs.records.experiments.repository import (
     store_explorations,
     store_exposures,
@@ -277,8 +278,8 @@ def test_it_goes_on_wherever_it_broke_off(
     told = everything(place.shop.database)
     assert ME not in told
     assert MY_SESSION not in told
-    [erasure] = place.eraser.all(place.store_id)
-    assert (erasure.events, erasure.lines, erasure.names) == (6, 3, ())
+    [erased] = place.eraser.all(place.store_id)
+    assert (erased.events, erased.lines, erased.names) == (6, 3, ())
 
 
 def test_asked_twice_it_is_done_once(place: Installation) -> None:
@@ -354,11 +355,11 @@ def test_a_restored_backup_is_cleared_again(place: Installation) -> None:
 
 
 def test_the_ledger_survives_a_cut_off_line(tmp_path: Path) -> None:
-    erasure_ledger.append_erasure(tmp_path, "st_1", {"a" * 32: 5})  # type: ignore[arg-type]  # a store's id
-    with (tmp_path / erasure_ledger.LEDGER_FILE).open("a") as file:
+    erasure.append_erasure(tmp_path, "st_1", {"a" * 32: 5})  # type: ignore[arg-type]  # a store's id
+    with (tmp_path / erasure.LEDGER_FILE).open("a") as file:
         file.write('{"store_id": "st_')
 
-    assert erasure_ledger.read_erasures(tmp_path) == {"st_1": {"a" * 32: 5}}
+    assert erasure.read_erasures(tmp_path) == {"st_1": {"a" * 32: 5}}
 
 
 def test_all_that_is_kept_of_a_shopper_is_written_out(place: Installation) -> None:

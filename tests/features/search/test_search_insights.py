@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import visitor_hash
 from productrecs.core.report import ReportQuery
-from productrecs.core.visitor_hash import visitor_hash
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.search.search_insights import QueryFilter, search_insights
 from productrecs.features.search.search_report import search_report

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from productrecs.records.catalog.item import FIELD_DEFAULTS, Item, ItemPatch, new_item
+import pytest
+
+from productrecs.records.catalog.item import (
+    FIELD_DEFAULTS,
+    Item,
+    ItemPatch,
+    append_attributes,
+    new_item,
+    size_in_title,
+    strip_attributes,
+    variant_key,
+)
 
 
 def test_a_new_item_has_the_defaults_of_what_its_push_left_out() -> None:
@@ -21,3 +32,97 @@ def test_a_push_keeps_the_fields_it_does_not_carry() -> None:
     changed = stored.patched(ItemPatch("a", {"price": None, "stock_qty": 0}))
 
     assert changed == Item("a", title="Tent", price=None, stock_qty=0)
+
+
+ACME = {"Brand": ["Acme"], "Color": ["Blue", "Red"]}
+LINE = "Attributes: Brand: Acme; Color: Blue, Red"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, LINE),
+        ("", LINE),
+        ("Warm.\n\nDry.", f"Warm.\n\nDry.\n\n{LINE}"),
+        ("Warm.\n\nAttributes: Brand: Old", f"Warm.\n\n{LINE}"),
+        ("Attributes: Brand: Old", LINE),
+        ("Attributes: none.\n\nWarm.", f"Attributes: none.\n\nWarm.\n\n{LINE}"),
+    ],
+)
+def test_attributes_are_told_once_at_the_end(before: str | None, after: str) -> None:
+    once = append_attributes(before, ACME, 1_000)
+
+    assert once == after
+    assert append_attributes(once, ACME, 1_000) == once
+
+
+def test_a_long_description_makes_room_for_them() -> None:
+    text = append_attributes("x" * 500, ACME, 100)
+
+    assert len(text) == 100
+    assert text.endswith(LINE)
+    assert strip_attributes(text) == "x" * (100 - len(LINE) - 2)
+
+
+def test_shoppers_read_the_prose_alone() -> None:
+    assert strip_attributes(f"Warm.\n\n{LINE}") == "Warm."
+    assert strip_attributes(LINE) == ""
+    assert (
+        strip_attributes("Attributes: none. Really\nwarm.")
+        == "Attributes: none. Really\nwarm."
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Merino Shirt, Navy, M", "Merino shirt - black XL"),
+        ("Leinenhemd grün Größe L", "Leinenhemd GRAU Größe s"),
+        ("Olive oil 500ml", "Olive Oil 1l"),
+        ("Same listing twice", "Same listing twice"),
+        ("Women's Jacket S", "Womens jacket M"),
+        ("Huile d'olive 1l", "Huile d\u2019Olive 500ml"),
+        ("Levi's 501 S", "Levi\u2019s 501 'XL'"),
+    ],
+)
+def test_sizes_colours_and_measures_tell_no_products_apart(one: str, other: str) -> None:
+    assert variant_key(one) == variant_key(other) != ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Saga, volume 1", "Saga, volume 2"),
+        ("Merino shirt M", "Merino trousers M"),
+        ("tent-0", "tent-1"),
+        ("Women's Jacket", "Women Jacket"),
+        ("H&M shirt", "H shirt"),
+    ],
+)
+def test_other_words_and_plain_numbers_do(one: str, other: str) -> None:
+    assert variant_key(one) != variant_key(other)
+
+
+@pytest.mark.parametrize("title", ["", "Red", "XL", "--"])
+def test_where_nothing_is_left_there_is_no_telling(title: str) -> None:
+    assert variant_key(title) == ""
+
+
+def test_the_size_is_the_last_word_that_names_one() -> None:
+    assert (
+        size_in_title("Shirt navy XL")
+        == size_in_title("Rock, xl")
+        != size_in_title("Shirt navy L")
+        != 0
+    )
+    assert size_in_title("Mug red") == size_in_title("") == 0
+    assert size_in_title("Small bag M") == size_in_title("Shirt M")
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Women's Jacket", "Men\u2019s jacket", "Shampoo L'Or", "M&M's, 45 g", "H&M shirt"],
+)
+def test_a_letter_that_belongs_to_a_word_is_no_size(title: str) -> None:
+    assert size_in_title(title) == 0
+    assert size_in_title(f"{title} S") == size_in_title("Boys' black&white shirt 'S'") != 0

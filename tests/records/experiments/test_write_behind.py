@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from productrecs.core.ids import StoreId
-from productrecs.records.experiments.assignment import Arm
-from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.holdouts_and_explorations import Arm, Exposure
 from productrecs.records.experiments.write_behind import WriteBehindBuffer
 
 SHOP = StoreId("st_1")

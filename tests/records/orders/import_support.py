@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.row_report import HistoryReport
+from productrecs.records.orders.import_report import HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers
 from productrecs.storage.tables import items, purchase_lines

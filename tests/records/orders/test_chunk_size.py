@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from productrecs.records.orders.chunk_size import (
+from productrecs.records.orders.history_import import (
     FEWEST,
     HOLD_SECONDS,
     MOST,

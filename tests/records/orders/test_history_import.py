@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders import chunk_size
+from productrecs.records.orders import history_import
 from productrecs.records.orders.history_import import HistoryImport
+from productrecs.records.orders.import_report import RowError
 from productrecs.records.orders.ingest import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
-from productrecs.records.orders.row_report import RowError
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreDeletedError, StoreLog
 from productrecs.storage.tables import imports, purchase_lines
@@ -62,7 +62,7 @@ def test_lines_are_stored_with_their_revenue(database: Database) -> None:
 def test_lines_of_one_order_share_a_basket_over_chunks(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_size, "MOST", 2)
+    monkeypatch.setattr(history_import, "MOST", 2)
     store = new_store(database)
     rows = "".join(f"B-{number % 3},item-{number}\n" for number in range(15))
 
@@ -196,7 +196,7 @@ def test_a_file_that_comes_again_overwrites_what_came_between(database: Database
 def test_of_an_endless_order_only_what_the_file_names_is_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_size, "MOST", 500)
+    monkeypatch.setattr(history_import, "MOST", 500)
     store = new_store(database)
     rows = "".join(f"B,item-{number},1\n" for number in range(3_000))
     import_text(database, store, "order_id,item_id,qty\n" + rows)

@@ -13,7 +13,7 @@ from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
-from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
+from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,

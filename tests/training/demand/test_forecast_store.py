@@ -16,9 +16,11 @@ from productrecs.core.clock import (
     parse_timestamp,
 )
 from productrecs.engines.demand import backtest
-from productrecs.features.forecast.item_forecast import item_forecast_reply
+from productrecs.features.forecast.item_and_store_forecast import (
+    item_forecast_reply,
+    store_summary,
+)
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.forecast.store_summary import store_summary
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.storage.store_log import StoreDeletedError, StoreLog

@@ -14,8 +14,7 @@ from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.mark_all_changed import resync_catalog
-from productrecs.records.catalog.push_items import remove_item, upsert_items
+from productrecs.records.catalog.push_items import remove_item, resync_catalog, upsert_items
 from productrecs.storage.index_files import (
     DamagedIndexError,
     IndexFolder,

@@ -14,14 +14,16 @@ from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,
 )
-from productrecs.features.insights.customers.customer_report import compute_customers
-from productrecs.features.insights.customers.refresh_schedule import stores_due_for_segments
+from productrecs.features.insights.customers.customer_report import (
+    compute_customers,
+    stores_due_for_segments,
+)
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.features.privacy.repository import stores_under_way
-from productrecs.records.catalog.mark_all_changed import resync_catalog
+from productrecs.records.catalog.push_items import resync_catalog
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
-from productrecs.records.experiments.explorations import (
+from productrecs.records.experiments.holdouts_and_explorations import (
     RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
 )
 from productrecs.records.experiments.repository import ExplorationRepository
@@ -29,8 +31,8 @@ from productrecs.records.idempotency.repository import IdempotencyRepository
 from productrecs.records.searches.repository import RETENTION_DAYS, SearchCountRepository
 from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.audit.repository import AuditRepository
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.team.repository import AuditRepository
 from productrecs.training.cached_trainer import Trainer
 from productrecs.training.fit import TrainingDeps
 from productrecs.training.stale_stores import stale_stores

@@ -24,10 +24,10 @@ from productrecs.entrypoints.worker.job_worker import (
 from productrecs.records.file_imports.repository import files_of_open_imports
 from productrecs.records.orders.uploads.import_upload import UploadImport
 from productrecs.records.orders.uploads.repository import (
+    JOB,
     files_needed,
     stores_with_uploads,
 )
-from productrecs.records.orders.uploads.submit_upload import JOB
 from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks

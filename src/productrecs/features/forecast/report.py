@@ -12,6 +12,7 @@ from productrecs.core.report import (
     ReportQuery,
     ReportValue,
 )
+from productrecs.features.forecast.item_and_store_forecast import store_summary
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.features.forecast.stock_actions import (
     SORT_ORDERS,
@@ -20,7 +21,6 @@ from productrecs.features.forecast.stock_actions import (
     StockActions,
     plan_stock_actions,
 )
-from productrecs.features.forecast.store_summary import store_summary
 from productrecs.storage.database import Database
 from productrecs.storage.job_counts import job_progress
 from productrecs.tenancy.accounts.store import Store

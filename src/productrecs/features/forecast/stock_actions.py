@@ -16,9 +16,14 @@ from productrecs.engines.demand.replenishment import (
     StockPlan,
     plan_stock,
 )
-from productrecs.features.forecast.days_of_cover import Floats, days_of_cover_each
-from productrecs.features.forecast.forecast_dates import dates_from, sellable_days, today_of
-from productrecs.features.forecast.item_forecast import stockout_day
+from productrecs.features.forecast.item_and_store_forecast import (
+    Floats,
+    dates_from,
+    days_of_cover_each,
+    sellable_days,
+    stockout_day,
+    today_of,
+)
 from productrecs.records.catalog.availability import Availability
 
 if TYPE_CHECKING:

@@ -1,20 +1,63 @@
 """HTML of a guide: its markdown rendered, with anchors, highlighting and its headings."""
 
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import resources
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 from productrecs.features.guides.guide_texts import BASE
-from productrecs.features.guides.highlighting import highlighted
-from productrecs.features.guides.screenshots import PICTURES
+
+PLACEHOLDERS: Final[Mapping[str, str]] = MappingProxyType(
+    {"pk_...": "key", "$PK": "key", "shop.example.com": "shop"}
+)
+_PLACEHOLDER: Final = re.compile("|".join(re.escape(one) for one in PLACEHOLDERS))
+_FORMATTER: Final = HtmlFormatter(nowrap=True)
+
+
+def highlighted(code: str, language: str) -> str:
+    """Return a code sample as HTML; plain text where the language is not known."""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        html = escape(code, quote=False)
+    else:
+        html = highlight(code, lexer, _FORMATTER)
+    return _PLACEHOLDER.sub(_marked, html)
+
+
+def _marked(found: re.Match[str]) -> str:
+    text = found.group()
+    return f'<span data-yours="{PLACEHOLDERS[text]}">{text}</span>'
+
+
+PICTURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {
+        "forecast.webp": (860, 314),
+        "look.webp": (868, 674),
+        "search.webp": (900, 620),
+        "widgets.webp": (868, 273),
+    }
+)
+"""Width and height of each picture in pixels, by the name of its file."""
+
+
+def read_picture(name: str) -> bytes:
+    """Return the file of one of `PICTURES`."""
+    return (resources.files(__package__) / "pictures" / name).read_bytes()
+
 
 # Stands for the address of the service while a page is rendered: `{base_url}` itself would
 # be taken apart by the lexers of the samples, and escaped in links.

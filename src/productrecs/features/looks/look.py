@@ -1,5 +1,6 @@
-"""Look: its fields, limits, states and validation."""
+"""Look: its fields, limits, states, validation and re-encoded picture."""
 
+import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 
 MOST_LOOKS: Final = 5_000
 MOST_HOTSPOTS: Final = 20
@@ -135,3 +137,26 @@ def _check_text(where: str, text: str, most: int) -> None:
     if len(text) > most or "\0" in text:
         message = f"{where} may have at most {most} characters, and no NUL"
         raise LookError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizedPicture:
+    """A picture as the service shows it."""
+
+    picture_id: str  # of the content: the same picture is the same id
+    content: bytes  # a JPEG
+    width: int
+    height: int
+
+
+def sanitize_picture(data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
+    """Return the re-encoded picture that is stored for a merchant's file.
+
+    Raises:
+        NotAPictureError: when it is not a valid JPEG, PNG, WebP, AVIF or GIF.
+        PictureTooLargeError: when it has too many pixels.
+    """
+    content, width, height = viewer.rewrite(data)
+    return SanitizedPicture(
+        hashlib.sha256(content).hexdigest()[:32], content, width, height
+    )

@@ -11,11 +11,12 @@ from productrecs.features.looks.look import (
     LookContent,
     LookError,
     LookState,
+    SanitizedPicture,
     UnknownLookError,
     checked_look,
+    sanitize_picture,
 )
 from productrecs.features.looks.repository import LookRepository
-from productrecs.features.looks.sanitized_picture import SanitizedPicture, sanitize_picture
 from productrecs.records.pictures.decode_picture import MAX_BYTES, PictureTooLargeError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.storage.database import Database

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from productrecs.engines.arrays import Bools
 from productrecs.engines.visual.match_confidence import VOTERS, MatchConfidence
 from productrecs.engines.visual.region_proposals import intersection_over_union
 from productrecs.records.catalog.catalog_view import CatalogView
-from productrecs.training.visual.photo_matcher import Box, RegionMatch
+from productrecs.training.visual.photo_matcher import Box, PhotoSearch, RegionMatch
 
 MOST_HOTSPOTS: Final = 8
 MOST_PRODUCTS: Final = 6
@@ -130,3 +131,18 @@ def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
     is_part = (right - left) * (bottom - top) > _INSIDE * width * height
     around = other.box[2] * other.box[3]
     return is_part and (around < _MOST_OF_IT or one.label == other.label)
+
+
+def spots_in_picture(
+    data: bytes, looking: PhotoSearch, catalog: CatalogView, visible: Bools
+) -> list[PhotoSpot]:
+    """Return up to eight regions of a picture with similar products, most certain first.
+
+    None while the store has no indexed pictures, or where nothing is known.
+
+    Raises:
+        NotAPictureError: when it is not a picture, or too costly to read.
+        PictureTooLargeError: when it has too many pixels.
+    """
+    seen = looking.around(data, MOST_PRODUCTS, visible)
+    return find_spots(seen.sureness, catalog, seen.places)

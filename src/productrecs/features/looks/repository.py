@@ -1,6 +1,7 @@
 """Look repository: SQL for looks and their pictures."""
 
 import json
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -11,8 +12,8 @@ from productrecs.features.looks.look import (
     Look,
     LookContent,
     LookState,
+    SanitizedPicture,
 )
-from productrecs.features.looks.sanitized_picture import SanitizedPicture
 from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import look_pictures, looks, store_heads
@@ -184,3 +185,17 @@ def _look(row: Any) -> Look:
     )
     content = LookContent(item_id, image_url, title, spots, picture_id or "")
     return Look(int(look_id), content, LookState(state), published_at, updated_at)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLooks:
+    """A store's published looks at one moment."""
+
+    seq: int = -1
+    newest: dict[str, Look] = field(default_factory=dict)  # by the anchor's id
+
+    @classmethod
+    def load(cls, reader: RawReader, store_id: StoreId, seq: int) -> "PublishedLooks":
+        """Return the published looks as of `seq`: the newest of each product."""
+        found = read_published(reader, store_id) if seq else []
+        return cls(seq, {look.content.item_id: look for look in found})

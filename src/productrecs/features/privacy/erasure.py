@@ -7,29 +7,77 @@ belong to the merchant's books and to the sales of items. Models are trained aga
 them.
 """
 
+import json
 import logging
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
-from productrecs.features.privacy import erasure_ledger
 from productrecs.features.privacy.repository import (
     Erasure,
     ErasureRepository,
     ShopperRepository,
+    all_names,
 )
-from productrecs.records.erasures.erased_names import name_digest
-from productrecs.records.erasures.repository import ErasedNameRepository
+from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import remove_older_models
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import events, purchase_lines
+from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
+
+LEDGER_FILE: Final = "erased.jsonl"
+
+
+def append_erasure(folder: Path, store_id: StoreId, moments: Mapping[str, int]) -> None:
+    """Append erased ids, by digest, with the times of their erasure; durable at return.
+
+    An id may occur several times: the latest counts.
+
+    Raises:
+        OSError: when the disk fails.
+    """
+    lines = [
+        json.dumps({"store_id": store_id, "name": name, "erased_at": moment}) + "\n"
+        for name, moment in sorted(moments.items())
+    ]
+    with (folder / LEDGER_FILE).open("a", encoding="utf-8") as file:
+        file.write("".join(lines))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
+    """Return the erasures by store and digest; empty without any.
+
+    An incomplete last line (a crash) is ignored: its erasure was not finished, and
+    continues.
+
+    Raises:
+        OSError: when the file exists and cannot be read.
+    """
+    found: dict[StoreId, dict[str, int]] = {}
+    try:
+        lines = (folder / LEDGER_FILE).read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return found
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        moments = found.setdefault(StoreId(entry["store_id"]), {})
+        name, moment = str(entry["name"]), int(entry["erased_at"])
+        moments[name] = max(moment, moments.get(name, moment))
+    return found
+
 
 _log = logging.getLogger(__name__)
 
@@ -107,7 +155,7 @@ class Eraser:
     ) -> bool:
         """Remove all records of a shopper; return False if that was interrupted."""
         names = erasure.names
-        erasure_ledger.append_erasure(
+        append_erasure(
             self.data,
             store_id,
             {name_digest(store_id, one): erasure.asked_at for one in names},
@@ -172,3 +220,44 @@ class Eraser:
             return False
         remove_older_models(models_folder(self.models, store_id), serving.model_id)
         return self.database.overwrite_deleted()
+
+
+def replay_erasures(eraser: Eraser) -> int:
+    """Erase again everybody in the ledger whom the records still contain.
+
+    Return how many ids that were. The service must not run: its next start continues
+    with what is left.
+
+    Raises:
+        OSError, StorageError: call it again.
+    """
+    count = 0
+    erasures = read_erasures(eraser.data)
+    for store in all_stores(eraser.database):
+        if store.store_id in erasures:
+            count += _erase_of(eraser, store.store_id, erasures[store.store_id])
+    return count
+
+
+def _erase_of(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) -> int:
+    with eraser.database.reading() as connection:
+        known = ErasedNameRepository(connection, store_id).moments()
+        missing = {
+            name: moment
+            for name, moment in erasures.items()
+            if known.get(name, -1) < moment
+        }
+        if not missing:
+            return 0
+        names = {
+            name
+            for name in all_names(connection, store_id)
+            if name_digest(store_id, name) in missing
+        }
+    for name in sorted(names):
+        eraser.ask(store_id, name)
+    with eraser.database.transaction() as transaction:
+        ErasedNameRepository(transaction, store_id).add(missing)
+    if names:
+        eraser.go_on(store_id)
+    return len(names)

@@ -11,7 +11,7 @@ from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.category_top_items import category_top_items
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.catalog.narrowest_category import NarrowestCategories
+from productrecs.records.catalog.item import NarrowestCategories
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.trained_models import TrainedModels
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Floats
 from productrecs.engines.fusion import fuse
 from productrecs.engines.ranking.click_evaluation import (

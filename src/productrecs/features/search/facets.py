@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from productrecs.features.search.page_request import Filters, PriceRange
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.merchandising.text_folding import fold_text
+from productrecs.records.merchandising.title_matches import fold_text
 
 Items = npt.NDArray[np.int64]
 

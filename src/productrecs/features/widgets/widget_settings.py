@@ -3,20 +3,72 @@
 Other keys belong to a theme: they are stored and returned unchanged.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import resources
 from types import MappingProxyType
 from typing import Final
 
 from productrecs.features.widgets.default_titles import default_title
-from productrecs.features.widgets.price_format import price_locale, price_pattern
-from productrecs.features.widgets.translations import (
-    LANGUAGES,
-    locale_language,
-    translations,
-)
 from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+_PRICES_FILE: Final = resources.files(__package__) / "prices.json"
+_BY_LOCALE: Final[Mapping[str, Mapping[str, str | None]]] = json.loads(
+    _PRICES_FILE.read_text("utf-8")
+)
+
+
+def price_pattern(locale: str, currency: str) -> str | None:
+    """Return 1234 written as a price, such as `1.234,00 €`; None for unknown locales."""
+    language, _, place = locale.partition("-")
+    usual = _BY_LOCALE.get(language.lower())
+    own = _BY_LOCALE.get(f"{language.lower()}-{place.upper()}") if place else {}
+    if usual is None or own is None:
+        return None
+    name = currency.upper()
+    return own.get(name, usual.get(name))
+
+
+def price_locale(of_page: str, of_shop: str) -> str:
+    """Return the locale for prices as widgets choose it: the page's, else the shop's.
+
+    Where both are one language, one that names a place says more.
+    """
+    page, shop = of_page.replace("_", "-"), of_shop.replace("_", "-")
+    is_vaguer = bool(page) and shop.lower().startswith(f"{page.lower()}-")
+    return shop if is_vaguer or not page else page
+
+
+_FALLBACK: Final = "en"
+_WORDS_FILE: Final = resources.files(__package__) / "words.json"
+_BY_LANGUAGE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = json.loads(
+    _WORDS_FILE.read_text("utf-8")
+)
+# Which parts a type of widget has; every other type is a list of products.
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "search": ("photo", "search"),
+    "look": ("list", "photo", "look"),
+}
+_LIST: Final = ("list",)
+LANGUAGES: Final = tuple(_BY_LANGUAGE)
+
+
+def translations(widget_type: str, locale: str) -> dict[str, str]:
+    """Return the words of a type of widget in the language of `locale`, else in English."""
+    parts = _BY_LANGUAGE.get(locale_language(locale), _BY_LANGUAGE[_FALLBACK])
+    return {
+        name: word
+        for part in _PARTS.get(widget_type, _LIST)
+        for name, word in parts[part].items()
+    }
+
+
+def locale_language(locale: str) -> str:
+    """Return the language of a locale, in small letters."""
+    return locale.replace("_", "-").partition("-")[0].lower()
+
 
 DEFAULT_TYPE: Final = "recs"
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})

@@ -24,9 +24,8 @@ from productrecs.records.catalog.availability import (
     effective_availability,
     is_buyable,
 )
-from productrecs.records.catalog.narrowest_category import NarrowestCategories
+from productrecs.records.catalog.item import NarrowestCategories, variant_key
 from productrecs.records.catalog.repository import rows_after, rows_changed_since
-from productrecs.records.catalog.variants import variant_key
 from productrecs.storage.dialects import RawReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -1,7 +1,8 @@
-"""Item: one product, and the patch that a push applies to it."""
+"""Item: one product, its categories and variant group, and its patch."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
@@ -11,7 +12,7 @@ import msgspec
 from productrecs.records.catalog.availability import Availability
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _pack: Final = msgspec.msgpack.Encoder().encode
 _unpack: Final = msgspec.msgpack.Decoder(dict[str, Any]).decode
@@ -129,3 +130,98 @@ class Item:
 def new_item(patch: Patch) -> Item:
     """Return the item that `patch` creates: what it does not carry has its default."""
     return Item(patch.item_id).patched(patch)
+
+
+_MARK: Final = "Attributes: "
+_LAST: Final = re.compile(rf"(?:\A|\n\n){_MARK}[^\n]*\Z")
+_LONGEST: Final = 2_000
+
+
+def append_attributes(
+    description: str | None, attributes: Mapping[str, Sequence[str]], longest: int
+) -> str:
+    """Return a description of at most `longest` characters that ends with attributes.
+
+    Attributes that it ends with already are replaced.
+    """
+    prose = strip_attributes(description or "")
+    text = "; ".join(f"{name}: {', '.join(values)}" for name, values in attributes.items())
+    line = f"{_MARK}{' '.join(text.split())}"[:_LONGEST]
+    prose = prose[: longest - len(line) - 2].rstrip()
+    return f"{prose}\n\n{line}" if prose else line
+
+
+def strip_attributes(description: str) -> str:
+    """Return what a description says without the attributes at its end."""
+    return _LAST.sub("", description)
+
+
+class NarrowestCategories(dict[int, str]):
+    """The narrowest category of each item, empty for none; computed on first access."""
+
+    def __init__(
+        self, categories: Sequence[tuple[str, ...]], members: Mapping[str, Sequence[int]]
+    ) -> None:
+        """Begin with nothing found: each item's categories, each category's items."""
+        super().__init__()
+        self._categories, self._members = categories, members
+        self._of_all: dict[tuple[str, ...], str] = {}
+
+    def __missing__(self, item: int) -> str:
+        """Compute and store an item's narrowest category; ties go to the first name."""
+        names = self._categories[item]
+        name = self._of_all.get(names)
+        if name is None:
+            members = self._members
+            name = min(names, key=lambda one: (len(members[one]), one), default="")
+            self._of_all[names] = name
+        self[item] = name
+        return name
+
+
+_TELL_APART: Final = """
+    xxs xs s m l xl xxl xxxl 2xl 3xl 4xl small medium large size mini maxi
+    grosse klein mittel gross taille petit moyen grand talla pequeno mediano grande
+    black white red blue green yellow orange purple violet pink grey gray brown beige
+    navy turquoise teal gold golden silver ivory khaki burgundy maroon
+    schwarz weiss rot blau grun gelb lila rosa grau braun silbern
+    noir noire blanc blanche rouge bleu bleue vert verte jaune gris grise marron
+    negro negra blanco blanca rojo roja azul verde amarillo amarilla
+    nero nera bianco bianca rosso rossa blu giallo grigio marrone
+    zwart wit rood blauw groen geel grijs bruin
+"""
+_SIZES: Final = """
+    xxs xs s m l xl xxl xxxl 2xl 3xl 4xl small medium large
+    klein mittel gross petit moyen grand pequeno mediano grande
+"""
+_SIZE_NUMBERS: Final = {word: at for at, word in enumerate(_SIZES.split(), 1)}
+_LEFT_OUT: Final = frozenset(word for word in _TELL_APART.split() if word)
+_WORDS: Final = re.compile(r"[^\W_]+")
+_INSIDE: Final = re.compile(  # of women's, l'huile and H&M: their letters are no sizes
+    r"(?<=[^\W\d_])['\u2019\u02bc\u00b4`](?=[^\W\d_])|(?<=\b[^\W\d_])&(?=[^\W\d_]\b)"
+)
+_MEASURE: Final = re.compile(r"\d+(?:ml|cl|l|g|kg|mg|cm|mm|m|oz|lb|inch|in|gb|tb|pack|x)")
+_FOLDED: Final = str.maketrans("äöüéèêàâçñóíúáô", "aoueeeaacnoiuao")
+
+
+def variant_key(title: str) -> str:
+    """Return the words that all variants of a product share; empty when no word is left.
+
+    Words for sizes and colours, and measures such as 500ml, are left out. Plain numbers
+    stay: the second volume is not the first.
+    """
+    return " ".join(word for word in _words(title) if not _is_size_or_colour(word))
+
+
+def size_in_title(title: str) -> int:
+    """Return a number for the size that a title names, 0 for none: its last such word."""
+    sizes = (_SIZE_NUMBERS.get(word, 0) for word in reversed(_words(title)))
+    return next(filter(None, sizes), 0)
+
+
+def _words(title: str) -> list[str]:
+    return _WORDS.findall(_INSIDE.sub("", title.casefold().translate(_FOLDED)))
+
+
+def _is_size_or_colour(word: str) -> bool:
+    return word in _LEFT_OUT or _MEASURE.fullmatch(word) is not None

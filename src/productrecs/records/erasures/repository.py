@@ -1,21 +1,57 @@
-"""Erasure repository: SQL of erased names."""
+"""Erasure repository: erased names, and the SQL that stores them."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import sqlalchemy as sa
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.records.erasures.erased_names import (
-    NO_ERASED_NAMES,
-    ErasedNames,
-    distinct_names,
-    name_digest,
-)
 from productrecs.storage.dialects import upsert
 from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import erased_names
+
+ERASURE_GRACE_MS: Final = 7 * DAY_MS
+"""How long after an erasure facts of that shopper are still turned away."""
+
+
+def name_digest(store_id: StoreId, name: str) -> str:
+    """Return the digest of an erased name: 32 hex digits, different in each store."""
+    words = name.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(words, digest_size=16, key=store_id.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedNames:
+    """The erased ones of some names, with the last moment of erasure (UTC ms)."""
+
+    moments: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether any of them was."""
+        return bool(self.moments)
+
+    def covers(self, name: str | None, ts_ms: int | None) -> bool:
+        """Return whether a fact of that time must not carry the name.
+
+        A fact without a time of its own cannot show that it is newer: it must not.
+        """
+        erased_at = self.moments.get(name or "")
+        if erased_at is None:
+            return False
+        return ts_ms is None or ts_ms < erased_at + ERASURE_GRACE_MS
+
+
+NO_ERASED_NAMES: Final = ErasedNames()
+
+
+def distinct_names(names: Iterable[str | None]) -> list[str]:
+    """Return the distinct names, without empty ones."""
+    return list(dict.fromkeys(name for name in names if name))
+
 
 _MOMENTS: Final = ("erased_names", "name", "erased_at")
 

@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import ErasedNameRepository
-from productrecs.records.experiments.explorations import Exploration
-from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.holdouts_and_explorations import Exploration, Exposure
 from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import explorations, exposures
 from productrecs.tenancy.accounts.repository import AccountRepository

@@ -1,15 +1,30 @@
-"""Idempotency repository: SQL of keys and the replies that were given."""
+"""Idempotency repository: calls with a key, the replies given, and their SQL."""
+
+from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
+from productrecs.core.clock import DAY_MS
+from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.records.idempotency.idempotent_call import (
-    RETENTION_MS,
-    IdempotencyConflictError,
-    IdempotentCall,
-)
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables import named_calls
+
+RETENTION_MS: Final = DAY_MS
+
+
+class IdempotencyConflictError(ProductRecsError):
+    """The same name came with another body: one of the two calls is not what was meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotentCall:
+    """A call: what it asks for, the name that its caller gave it, and its body's digest."""
+
+    what: str
+    name: str
+    digest: str
 
 
 class IdempotencyRepository:

@@ -15,7 +15,7 @@ from productrecs.records.merchandising.rule import (
     RuleContent,
     RuleTarget,
 )
-from productrecs.records.merchandising.text_folding import folded_words
+from productrecs.records.merchandising.title_matches import folded_words
 
 MAX_ITEMS: Final = 1_000
 MAX_CATEGORIES: Final = 200

@@ -19,8 +19,7 @@ from productrecs.records.merchandising.rule import (
     by_priority,
 )
 from productrecs.records.merchandising.rule_book import RuleBook
-from productrecs.records.merchandising.text_folding import fold_text
-from productrecs.records.merchandising.title_matches import TitleMatcher
+from productrecs.records.merchandising.title_matches import TitleMatcher, fold_text
 from productrecs.storage.dialects import RawReader
 
 _FOREVER: Final = 2**62

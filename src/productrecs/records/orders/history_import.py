@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, tzinfo
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Final, Protocol
 
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import erased_among
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.chunk_size import ChunkSize
 from productrecs.records.orders.csv_format import CsvFormat, inspect_csv
 from productrecs.records.orders.csv_reader import (
     BrokenRow,
@@ -29,13 +28,41 @@ from productrecs.records.orders.history_line import (
     NotAPurchaseError,
     UnreadableRowError,
 )
-from productrecs.records.orders.import_progress import FileImportProgress, ImportProgress
-from productrecs.records.orders.line_merger import LineMerger, LineOutcome
+from productrecs.records.orders.import_report import (
+    MAX_ERRORS,
+    FileImportProgress,
+    HistoryReport,
+    ImportProgress,
+)
+from productrecs.records.orders.order import LineMerger, LineOutcome
 from productrecs.records.orders.purchase_ledger import PurchaseLedger
 from productrecs.records.orders.repository import ImportMark, PurchaseRepository
-from productrecs.records.orders.row_report import MAX_ERRORS, HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
+
+HOLD_SECONDS: Final = 0.012
+"""So long should a transaction hold the write lock, which events wait for."""
+
+FIRST, FEWEST, MOST = 200, 50, 2_000
+
+
+class ChunkSize:
+    """The lines of the next transaction, by how long those before held the lock.
+
+    No fixed number fits: the same lines take ten times as long on a slow disk, or in a
+    store whose indexes no longer fit into memory.
+    """
+
+    def __init__(self) -> None:
+        """Begin small, and find out."""
+        self.lines = min(FIRST, MOST)
+
+    def record(self, lines: int, seconds: float) -> None:
+        """Learn from a transaction of so many lines, from its lock to its commit."""
+        fitting = lines * HOLD_SECONDS / max(seconds, 1e-6)
+        # One that others held up says little, so half or half as much again at most.
+        steady = max(self.lines / 2, min(self.lines * 1.5, fitting))
+        self.lines = max(min(FEWEST, MOST), min(MOST, round(steady)))
 
 
 class RowReader(Protocol):

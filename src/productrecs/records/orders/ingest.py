@@ -7,15 +7,14 @@ The caller opens the transaction; nothing here commits.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from productrecs.records.erasures.erased_names import ErasedNames
-from productrecs.records.erasures.repository import erased_among
+from productrecs.records.erasures.repository import ErasedNames, erased_among
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log import (
+    IdentityLinker,
     LoggedEvent,
     append_events,
     is_about_product,
 )
-from productrecs.records.events.identity_linking import IdentityLinker
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
 from productrecs.records.orders.purchase_ledger import (

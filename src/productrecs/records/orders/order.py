@@ -1,6 +1,12 @@
-"""Order: as a store's server or storefront sends it."""
+"""Order: as a store's server or storefront sends it, its equal lines merged."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+
+from productrecs.records.orders.history_line import HistoryLine
+from productrecs.records.orders.purchase_ledger import PurchaseChannel, PurchaseLedger
+from productrecs.records.orders.repository import PurchaseLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +44,117 @@ def line_total(price: float | None, quantity: int | None) -> float | None:
     None without a price.
     """
     return None if price is None else price * (quantity or 1)
+
+
+_RECEIPT = 0  # a receipt after seven days is another order than the one in the history
+
+
+class LineOutcome(Enum):
+    """The effect of a line on the stored purchases."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    KNOWN = "known"
+
+
+class LineMerger:
+    """Puts the lines of one chunk into the ledger."""
+
+    def __init__(
+        self,
+        ledger: PurchaseLedger,
+        items: Mapping[str, int],
+        people: Mapping[str, str],
+        undated_ms: int,
+    ) -> None:
+        """Give each new line without a time `undated_ms`.
+
+        `items` numbers the item ids; `people` names who a shopper is known as, where that
+        is not the id itself.
+        """
+        self._ledger = ledger
+        self._items = items
+        self._people = people
+        self._undated_ms = undated_ms
+
+    def put(self, line: HistoryLine, seq: int) -> LineOutcome:
+        """Store what a line says, numbered `seq` if new; return what that did."""
+        item = self._items[line.item_id]
+        standing = self._ledger.standing(line.order_id, _RECEIPT, item)
+        if not standing:
+            self._ledger.put(self._new(line, item, seq))
+            return LineOutcome.ADDED
+        before = standing[0] if len(standing) == 1 else merge_lines(standing)
+        after = self._changed(before, line)
+        if after == standing[0]:
+            return LineOutcome.KNOWN
+        after = after._replace(seq=seq)
+        self._ledger.put(after)
+        self._ledger.void_others(after, first=1)
+        return LineOutcome.CHANGED
+
+    def _new(self, line: HistoryLine, item: int, seq: int) -> PurchaseLine:
+        customer = line.customer_id
+        return PurchaseLine(
+            line_seq=seq,
+            seq=seq,
+            basket=self._ledger.basket(line.order_id, _RECEIPT, seq),
+            order_id=line.order_id,
+            receipt=_RECEIPT,
+            item=item,
+            line=0,
+            channel=PurchaseChannel.CSV,
+            void=False,
+            ts=self._undated_ms if line.ts_ms is None else line.ts_ms,
+            quantity=line.quantity,
+            price=line.price,
+            total=line_total(line.price, line.quantity),
+            currency=None,
+            shopper=customer,
+            person=self._person(customer),
+            session=None,
+            imported=True,
+        )
+
+    def _changed(self, before: PurchaseLine, line: HistoryLine) -> PurchaseLine:
+        """Return `before` with what `line` carries; what was received live stays so."""
+        quantity = before.quantity if line.quantity is None else line.quantity
+        price = before.price if line.price is None else line.price
+        total = before.total
+        if price is not None and (line.price is not None or line.quantity is not None):
+            total = line_total(price, quantity)
+        customer = line.customer_id
+        return before._replace(
+            line=0,
+            channel=PurchaseChannel.CSV,
+            ts=before.ts if line.ts_ms is None else line.ts_ms,
+            quantity=quantity,
+            price=price,
+            total=total,
+            shopper=customer or before.shopper,
+            person=self._person(customer) or before.person,
+        )
+
+    def _person(self, customer: str | None) -> str | None:
+        return None if customer is None else self._people.get(customer, customer)
+
+
+def merge_lines(lines: Sequence[PurchaseLine]) -> PurchaseLine:
+    """Return several lines of the same order and item as one: units and revenue summed.
+
+    An unknown quantity counts as 1 beside known ones, and stays unknown among its like.
+    """
+    known = any(line.quantity is not None for line in lines)
+    units = sum(line.quantity or 1 for line in lines)
+    totals = [line.total for line in lines if line.total is not None]
+    prices = {line.price for line in lines}
+    total = sum(totals) if totals else None
+    return lines[0]._replace(
+        quantity=units if known else None,
+        price=prices.pop() if len(prices) == 1 else _average(total, units),
+        total=total,
+    )
+
+
+def _average(total: float | None, units: int) -> float | None:
+    return None if total is None or units == 0 else total / units

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from productrecs.core.ids import StoreId
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.recent_impressions import RecentImpressions
 from productrecs.records.orders.repository import (

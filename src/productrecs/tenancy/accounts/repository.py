@@ -1,13 +1,15 @@
-"""Account repository: SQL of stores, their keys and their shop connections."""
+"""Account repository: SQL of stores, their keys, key misuse and shop connections."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import sqlalchemy as sa
 
+from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.dialects import RawReader, upsert
@@ -16,13 +18,13 @@ from productrecs.storage.tables import (
     counters,
     key_uses,
     metadata,
+    sightings,
     store_connections,
     store_heads,
     stores,
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse, SecretKeys
-from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
-from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform, Store
 from productrecs.tenancy.accounts.store_settings import SettingValue, resolve_settings
 from productrecs.tenancy.billing.subscription import Subscription
 
@@ -303,3 +305,89 @@ def accounts_version(reader: RawReader) -> int:
     """Return the number that grows with every change of an account."""
     rows = reader.all("SELECT value FROM counters WHERE name = 'accounts'", ())
     return int(rows[0][0]) if rows else 0
+
+
+class MisuseKind(StrEnum):
+    """The kinds of key misuse."""
+
+    FOREIGN_ORIGIN = "foreign_origin"  # a page that the allowlist does not name
+    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - no key: it stood in an address or a page
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMisuse:
+    """One observed misuse, with the origin or page where it was seen if known."""
+
+    store_id: StoreId
+    sign: MisuseKind
+    value: str
+    seen_at: int
+
+    @property
+    def key(self) -> tuple[StoreId, str, str, int]:
+        """What is noted once."""
+        return self.store_id, self.sign.value, self.value, self.seen_at // HOUR_MS
+
+
+MAX_STORED: Final = 50
+"""The most misuses stored per store: strangers choose the origins they send."""
+
+
+def store_key_misuse(transaction: sa.Connection, batch: Sequence[KeyMisuse]) -> None:
+    """Store sightings of any stores; the first and the last time of each are kept."""
+    # One order of rows in every process: no deadlock between their locks.
+    ordered = sorted(batch, key=lambda one: one.key)
+    for store_id, rows in AccountRepository(transaction).lock_each(ordered):
+        KeyMisuseRepository(transaction, store_id).add(rows)
+
+
+class KeyMisuseRepository:
+    """What was seen of one store, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def all(self, since_ms: int = 0) -> list[KeyMisuse]:
+        """Return the misuses since, each with its last time, the newest first."""
+        query = (
+            sa.select(sightings)
+            .where(sightings.c.store_id == self._store_id, sightings.c.last_at >= since_ms)
+            .order_by(sightings.c.last_at.desc(), sightings.c.value)
+        )
+        return [
+            KeyMisuse(self._store_id, MisuseKind(row.kind), row.value, row.last_at)
+            for row in self._transaction.execute(query)
+        ]
+
+    def add(self, batch: Sequence[KeyMisuse]) -> None:
+        """Store sightings; of new ones no more than fit."""
+        known = {(one.sign, one.value) for one in self.all()}
+        for one in batch:
+            if (one.sign, one.value) not in known and len(known) >= MAX_STORED:
+                continue
+            known.add((one.sign, one.value))
+            row = upsert(self._transaction, sightings).values(
+                store_id=self._store_id,
+                kind=one.sign.value,
+                value=one.value,
+                first_at=one.seen_at,
+                last_at=one.seen_at,
+            )
+            query = row.on_conflict_do_update(
+                index_elements=[
+                    sightings.c.store_id,
+                    sightings.c.kind,
+                    sightings.c.value,
+                ],
+                set_={"last_at": row.excluded.last_at},
+            )
+            self._transaction.execute(query)
+
+    def forget(self, sign: MisuseKind) -> None:
+        """Delete all records of one kind: the owner has solved it."""
+        query = sightings.delete().where(
+            sightings.c.store_id == self._store_id, sightings.c.kind == sign.value
+        )
+        self._transaction.execute(query)

@@ -1,6 +1,9 @@
-"""Store: one merchant's shop, as the rest of the program sees it."""
+"""Store: one merchant's shop, its connected shop software and its nightly window."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from enum import StrEnum
+from typing import Final, Self
 
 from productrecs.core.ids import StoreId
 from productrecs.tenancy.accounts.api_keys import (
@@ -31,3 +34,66 @@ class Store:
     def is_sandbox(self) -> bool:
         """Whether it is a test store beside a real one."""
         return self.publishable_key.startswith(PUBLISHABLE_PREFIX + TEST_KEY_PREFIX)
+
+
+NIGHT_HOUR: Final = 2
+"""In the store's zone: yesterday is whole, and few people buy."""
+
+
+def is_nightly_run_due(zone: tzinfo, since_ms: int, now_ms: int) -> bool:
+    """Return whether the night of a later day than `since_ms` has begun by `now_ms`."""
+    then = datetime.fromtimestamp(since_ms / 1000, tz=zone)
+    now = datetime.fromtimestamp(now_ms / 1000, tz=zone)
+    return now.date() > then.date() and now.hour >= NIGHT_HOUR
+
+
+class ShopPlatform(StrEnum):
+    """The shop system."""
+
+    WOOCOMMERCE = "woocommerce"
+    PRESTASHOP = "prestashop"
+    MAGENTO = "magento"
+    OPENCART = "opencart"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginDetails:
+    """What a plugin reports about its shop; None means not reported."""
+
+    platform: ShopPlatform | None = None
+    plugin_version: str | None = None
+    store_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShopConnection:
+    """A store's connected shop system; empty before its first call."""
+
+    platform: ShopPlatform | None = None
+    platform_chosen: bool = False  # named by the merchant's system, not the default
+    plugin_version: str | None = None
+    store_url: str | None = None
+    first_connected_at: int | None = None  # UTC ms
+
+    def with_plugin_details(self, details: PluginDetails, now_ms: int) -> Self:
+        """Return the connection after `details`: the same again when it is said twice.
+
+        The first platform that was named stays, whatever is named later; what is left
+        unsaid stays too.
+        """
+        platform, chosen = self.platform or ShopPlatform.WOOCOMMERCE, self.platform_chosen
+        if details.platform is not None and not chosen:
+            platform, chosen = details.platform, True
+        first = self.first_connected_at
+        return replace(
+            self.with_store_url(details.store_url),
+            platform=platform,
+            platform_chosen=chosen,
+            plugin_version=details.plugin_version or self.plugin_version,
+            first_connected_at=now_ms if first is None else first,
+        )
+
+    def with_store_url(self, store_url: str | None) -> Self:
+        """Return the connection with the store's address, unless that is left unsaid."""
+        return replace(self, store_url=store_url or self.store_url)

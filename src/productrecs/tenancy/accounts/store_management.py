@@ -20,17 +20,21 @@ from productrecs.tenancy.accounts.domains_and_origins import (
     normalise_origin,
     validate_new_domain,
 )
-from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
-from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
 from productrecs.tenancy.accounts.login.dashboard_user import (
     DashboardUser,
     Role,
     normalise_email,
 )
-from productrecs.tenancy.accounts.login.passwords import hash_password
+from productrecs.tenancy.accounts.login.passwords_and_tokens import (
+    hash_password,
+    hash_token,
+)
 from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.tokens import hash_token
-from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.repository import (
+    AccountRepository,
+    KeyMisuseRepository,
+    MisuseKind,
+)
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
 from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationRepository

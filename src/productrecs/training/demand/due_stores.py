@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.nightly_window import is_nightly_run_due
-from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.demand.repository import last_forecasts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import visitor_hash
 from productrecs.engines.click_boosts import (
     CART,
     CLICK,

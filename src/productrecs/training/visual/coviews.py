@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import MINUTE_MS
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import visitor_hash
 from productrecs.training.repository import LEARNED_KINDS, TrainingRepository
 
 Ints = npt.NDArray[np.int64]

@@ -23,8 +23,7 @@ from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import jobs, stores
 from productrecs.storage.tables.jobs import duties
-from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
-from productrecs.tenancy.accounts.key_misuse.repository import store_key_misuse
+from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.billing.quota_notice import month_at
 from productrecs.tenancy.billing.repository import add_calls

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.entrypoints.http.dashboard.pages.audit_log import PAGE_SIZE
-from productrecs.tenancy.accounts.audit.repository import (
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.team.members import INVITATION_MS
+from productrecs.tenancy.accounts.team.repository import (
     RETENTION_MS,
     AuditEntry,
     AuditRepository,
 )
-from productrecs.tenancy.accounts.login.dashboard_user import Role
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.team.members import INVITATION_MS
 from tests.support.dashboard import PASSWORD, Member, add_user, text_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from productrecs.tenancy.accounts.login.sessions import new_reset_token
-from productrecs.tenancy.accounts.second_factor.codes import CHALLENGE_MS
-from productrecs.tenancy.accounts.second_factor.totp import STEP_MS, totp_code
+from productrecs.tenancy.accounts.login.two_factor import CHALLENGE_MS, STEP_MS, totp_code
 from productrecs.tenancy.accounts.store_management import owner_of
 from tests.support.dashboard import Member, text_of
 

@@ -16,7 +16,11 @@ from productrecs.entrypoints.http.writes.holdout_assignment import (
     HoldoutAssigner,
 )
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Arm,
+    HoldoutTest,
+    arm_of,
+)
 from productrecs.records.orders.ingest import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import exposures

@@ -10,10 +10,11 @@ from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
-from productrecs.tenancy.accounts.key_misuse.repository import (
+from productrecs.tenancy.accounts.repository import (
     MAX_STORED,
+    KeyMisuse,
     KeyMisuseRepository,
+    MisuseKind,
     store_key_misuse,
 )
 from productrecs.tenancy.accounts.store_management import (

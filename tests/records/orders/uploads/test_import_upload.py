@@ -11,9 +11,9 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
-from productrecs.records.orders import chunk_size
+from productrecs.records.orders import history_import
 from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.row_report import RowError
+from productrecs.records.orders.import_report import RowError
 from productrecs.records.orders.uploads import import_upload
 from productrecs.records.orders.uploads.import_upload import (
     MAX_ATTEMPTS,
@@ -21,11 +21,12 @@ from productrecs.records.orders.uploads.import_upload import (
     UploadImport,
 )
 from productrecs.records.orders.uploads.repository import (
+    QUEUE_LIMIT,
     UploadRepository,
     files_needed,
     stores_with_uploads,
+    submit_upload,
 )
-from productrecs.records.orders.uploads.submit_upload import QUEUE_LIMIT, submit_upload
 from productrecs.records.orders.uploads.upload import (
     NewUpload,
     TooManyUploadsError,
@@ -151,7 +152,7 @@ def test_rows_without_a_time_get_the_day_they_were_handed_in(desk: Desk) -> None
 def test_a_broken_off_import_goes_on_and_tells_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_size, "MOST", 10)
+    monkeypatch.setattr(history_import, "MOST", 10)
     whole = new_store(desk.database)
     expected = import_text(desk.database, whole, rows(105))
     upload_id = desk.hand_in(rows(105))
@@ -189,7 +190,7 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
 def test_progress_is_told_while_it_runs(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_size, "MOST", 10)
+    monkeypatch.setattr(history_import, "MOST", 10)
     upload_id = desk.hand_in(rows(35))
     told: list[tuple[float, bool]] = []
 
@@ -211,7 +212,7 @@ def test_progress_is_told_while_it_runs(
 def test_of_two_workers_only_one_stores(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_size, "MOST", 10)
+    monkeypatch.setattr(history_import, "MOST", 10)
     whole = new_store(desk.database)
     import_text(desk.database, whole, rows(60))
     upload_id = desk.hand_in(rows(60))

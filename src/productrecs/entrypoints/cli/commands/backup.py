@@ -23,7 +23,7 @@ from productrecs.entrypoints.cli.command_context import (
     settings_for,
 )
 from productrecs.entrypoints.services import build_eraser, build_services
-from productrecs.features.privacy.erasure_replay import replay_erasures
+from productrecs.features.privacy.erasure import replay_erasures
 from productrecs.records.file_imports.repository import files_of_open_imports
 from productrecs.records.orders.uploads.repository import files_needed
 from productrecs.settings import Settings

@@ -27,7 +27,11 @@ from productrecs.features.recommendations.explain import (
 )
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Arm,
+    HoldoutTest,
+    arm_of,
+)
 from productrecs.records.experiments.repository import read_known_identity
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store

@@ -16,15 +16,15 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.cli.command_context import data_option, open_services
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.events.event import EventKind
-from productrecs.records.events.exported_event import (
+from productrecs.records.events.event import (
+    EventKind,
     Fields,
     event_fields,
     identity_fields,
     without_empty_fields,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.line_merger import merge_lines
+from productrecs.records.orders.order import merge_lines
 from productrecs.records.orders.repository import (
     FIRST_PAGE_KEY,
     PurchaseLine,

@@ -30,7 +30,7 @@ from productrecs.features.looks.look import (
     checked_box,
 )
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.looks.spot_detection import spots_in_picture
+from productrecs.features.looks.photo_analysis import spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,

@@ -17,8 +17,7 @@ from productrecs.entrypoints.cli.command_context import (
 )
 from productrecs.entrypoints.services import build_eraser
 from productrecs.features.privacy.repository import Erasure
-from productrecs.features.privacy.shopper_export import exported_shopper
-from productrecs.features.privacy.shopper_records import shopper_names
+from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.tenancy.accounts.store_management import find_store
 
 _user_option: Final = click.option(

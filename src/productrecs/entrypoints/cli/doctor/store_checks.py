@@ -16,15 +16,18 @@ from productrecs.entrypoints.cli.doctor.repository import (
 )
 from productrecs.entrypoints.services import Services
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.insights.diagnosis.issue_detection import (
+from productrecs.features.insights.health.issue_detection import (
     DataIssue,
     find_data_issues,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.model_files import BrokenModelError, open_arrays
-from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
-from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
 from productrecs.tenancy.accounts.plan_usage import PlanUsage, read_plan_usage
+from productrecs.tenancy.accounts.repository import (
+    KeyMisuse,
+    KeyMisuseRepository,
+    MisuseKind,
+)
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.quota_notice import BillingStatus
 from productrecs.tenancy.billing.subscription import NEAR_END_MS

@@ -55,7 +55,7 @@ from productrecs.records.orders.csv_format import (
     column_names,
     read_header,
 )
-from productrecs.records.orders.row_report import HistoryReport, RowReport
+from productrecs.records.orders.import_report import HistoryReport, RowReport
 from productrecs.records.orders.uploads.upload_folder import MAX_UPLOAD_BYTES
 from productrecs.tenancy.accounts.store import Store
 

@@ -15,8 +15,8 @@ from productrecs.entrypoints.http.transport.request_body import EVENT_LIMIT, par
 from productrecs.entrypoints.services import Services
 from productrecs.records.events.event import NewEvent
 from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.import_report import RowReport
 from productrecs.records.orders.ingest import ingest_events
-from productrecs.records.orders.row_report import RowReport
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store import Store
 

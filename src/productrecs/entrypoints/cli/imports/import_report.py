@@ -8,7 +8,7 @@ import click
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.command_context import counted, print_json
 from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
-from productrecs.records.orders.row_report import RowReport
+from productrecs.records.orders.import_report import RowReport
 from productrecs.tenancy.accounts.store import Store
 
 

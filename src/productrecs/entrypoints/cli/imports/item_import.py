@@ -31,15 +31,14 @@ from productrecs.entrypoints.cli.imports.item_file_reader import (
 from productrecs.entrypoints.http.schemas.items import MAX_DESCRIPTION, MAX_ITEMS
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.description_attributes import append_attributes
-from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.item import ItemPatch, append_attributes
 from productrecs.records.catalog.push_items import (
     CatalogLimitError,
     PushResult,
     upsert_items,
 )
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.records.orders.row_report import MAX_ERRORS
+from productrecs.records.orders.import_report import MAX_ERRORS
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.plan_usage import catalog_limit
 from productrecs.tenancy.accounts.repository import AccountRepository

@@ -37,7 +37,7 @@ from productrecs.records.orders.history_import import (
     time_column,
 )
 from productrecs.records.orders.history_line import HistoryLine
-from productrecs.records.orders.row_report import MAX_ERRORS, HistoryReport
+from productrecs.records.orders.import_report import MAX_ERRORS, HistoryReport
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 

@@ -13,7 +13,7 @@ from productrecs.records.orders.csv_format import (
     inspect_csv,
 )
 from productrecs.records.orders.csv_reader import BrokenRow, read_rows
-from productrecs.records.orders.row_report import RowError
+from productrecs.records.orders.import_report import RowError
 
 KEPT_ROWS: Final = 10_000
 """So many rejected rows are listed; all are counted."""

@@ -22,7 +22,7 @@ from productrecs.entrypoints.http.caches.recommendation_cache import Recommendat
 from productrecs.entrypoints.http.caches.search_cache import SearchCache
 from productrecs.entrypoints.http.schemas.product_cards import make_card
 from productrecs.entrypoints.services import Services
-from productrecs.features.looks.published_looks import PublishedLooks
+from productrecs.features.looks.repository import PublishedLooks
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig

@@ -7,12 +7,11 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
 from productrecs.entrypoints.http.dashboard.page import Visit
 from productrecs.entrypoints.reports import make_report
-from productrecs.features.insights.diagnosis.issue_detection import find_data_issues
+from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.storage.job_counts import count_jobs
 from productrecs.storage.job_queue import JobState
-from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
-from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuseRepository
 from productrecs.tenancy.accounts.plan_usage import read_plan_usage
+from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
 from productrecs.tenancy.billing.quota_notice import BillingStatus
 
 _RECENT_MS = 7 * DAY_MS

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final, Self
 
-from productrecs.features.widgets.price_format import price_pattern
+from productrecs.features.widgets.widget_settings import price_pattern
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 NOTHING: Final = "–"  # noqa: RUF001 - what a table shows where there is no value

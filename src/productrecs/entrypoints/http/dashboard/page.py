@@ -22,11 +22,11 @@ from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.services import Services
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.audit.repository import AuditEntry, AuditRepository
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.repository import BrowserFacts
 from productrecs.tenancy.accounts.login.sessions import Session
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.team.repository import AuditEntry, AuditRepository
 
 LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
 HOME_PATH: Final = DASHBOARD_PATH

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Visit
-from productrecs.features.forecast.item_forecast import item_forecast_reply
+from productrecs.features.forecast.item_and_store_forecast import item_forecast_reply
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.catalog.availability import (
     Availability,

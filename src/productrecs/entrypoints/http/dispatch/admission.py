@@ -37,7 +37,7 @@ from productrecs.entrypoints.http.pipeline.cors import (
     cors_headers,
 )
 from productrecs.entrypoints.http.transport.header_cache import Header
-from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
+from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import Meter
 

@@ -75,7 +75,7 @@ from productrecs.entrypoints.http.transport.request_body import (
 from productrecs.entrypoints.http.writes.event_watch import Sender
 from productrecs.entrypoints.http.writes.search_log import searcher_of_scope
 from productrecs.storage.byte_budget import Claim
-from productrecs.tenancy.accounts.key_misuse.misuse import MisuseKind
+from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfigTooLargeError,
 )
 from productrecs.records.catalog.push_items import CatalogLimitError
-from productrecs.records.idempotency.idempotent_call import IdempotencyConflictError
+from productrecs.records.idempotency.repository import IdempotencyConflictError
 from productrecs.records.orders.csv_format import MissingColumnsError
 from productrecs.records.orders.uploads.upload import (
     TooManyUploadsError,

@@ -7,8 +7,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from fastapi import Header
 
-from productrecs.records.idempotency.idempotent_call import IdempotentCall
-from productrecs.records.idempotency.repository import IdempotencyRepository
+from productrecs.records.idempotency.repository import IdempotencyRepository, IdempotentCall
 from productrecs.storage.store_log import StoreLog
 
 MAX_KEY_LENGTH: Final = 255

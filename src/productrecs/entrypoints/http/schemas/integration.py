@@ -21,7 +21,7 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     whole_schema,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
-from productrecs.tenancy.accounts.shop_connection import PluginDetails, ShopPlatform
+from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
 from productrecs.tenancy.accounts.store_settings import SettingValue
 
 MAX_ADDRESS: Final = 2_048

@@ -7,7 +7,7 @@ from typing import Final
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.writes.write_behind import WriteBehind
 from productrecs.features.recommendations.recommend import Decision
-from productrecs.records.experiments.explorations import Exploration
+from productrecs.records.experiments.holdouts_and_explorations import Exploration
 from productrecs.records.experiments.repository import store_explorations
 from productrecs.storage.database import Database
 

@@ -14,8 +14,12 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.writes.write_behind import WriteBehind
-from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
-from productrecs.records.experiments.exposures import Exposure
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Arm,
+    Exposure,
+    HoldoutTest,
+    arm_of,
+)
 from productrecs.records.experiments.repository import (
     KnownIdentity,
     read_known_identity,

@@ -8,8 +8,7 @@ from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.writes.write_behind import WriteBehind
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.key_misuse.misuse import KeyMisuse, MisuseKind
-from productrecs.tenancy.accounts.key_misuse.repository import store_key_misuse
+from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
 
 FLUSH_SECONDS: Final = 2.0
 _ORIGIN: Final = re.compile(r"https?://[^\s/?#@\x00-\x20]{1,240}", re.ASCII)

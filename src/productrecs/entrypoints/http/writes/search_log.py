@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
-from productrecs.core.ids import StoreId
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.records.searches.intents import count_by_intent
 from productrecs.records.searches.repository import SearchCountRepository

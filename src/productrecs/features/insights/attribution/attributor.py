@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.hyperloglog import NOBODY, merge, sketch
 from productrecs.features.insights.attribution.last_touch import (
     AttributionQueries,
     LastTouches,
@@ -22,16 +23,16 @@ from productrecs.features.insights.attribution.last_touch import (
     last_search_clicks,
     pair_codes,
 )
-from productrecs.features.insights.attribution.local_days import QUARTER_MS, LocalDays
 from productrecs.features.insights.attribution.outcomes import (
     CART,
+    QUARTER_MS,
     SALE,
     AttributedOutcome,
     DaySums,
+    LocalDays,
     SearchDay,
     sum_by_day,
 )
-from productrecs.features.insights.attribution.reach import updated_reach
 from productrecs.features.insights.attribution.repository import (
     AttributionProgress,
     AttributionRepository,
@@ -54,6 +55,55 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
+_CLICK: Final = int(EventKind.REC_CLICK)
+
+ReachSketches = dict[ReachKey, tuple[bytes, bytes]]
+
+
+def updated_reach(
+    repository: AttributionRepository,
+    touches: TouchpointColumns,
+    codes: ShopperCodes,
+    days: LocalDays,
+) -> ReachSketches:
+    """Return the crowds, shown and clicked, that `touches` grow, as they are then."""
+    fresh = _fresh(touches, codes, days)
+    stored = repository.crowds(fresh)
+    grown: ReachSketches = {}
+    for place, (shown, clicked) in fresh.items():
+        before = stored.get(place, (NOBODY, NOBODY))
+        after = (merge((before[0], shown)), merge((before[1], clicked)))
+        if after != before:
+            grown[place] = after
+    return grown
+
+
+def _fresh(
+    touches: TouchpointColumns, codes: ShopperCodes, days: LocalDays
+) -> Mapping[ReachKey, tuple[bytes, bytes]]:
+    if not touches.seqs:
+        return {}
+    quarters = (np.array(touches.times, np.int64) // QUARTER_MS).tolist()
+    places: dict[tuple[int, str | None, str | None], int] = {}
+    numbers = [
+        places.setdefault(place, len(places))
+        for place in zip(quarters, touches.widgets, touches.sources, strict=True)
+    ]
+    shoppers = codes.of(touches.shoppers)
+    clicked = np.array(touches.kinds, np.int64) == _CLICK
+    order = np.argsort(numbers, kind="stable")
+    ends = np.cumsum(np.bincount(numbers, minlength=len(places)))[:-1]
+    parts: dict[ReachKey, list[tuple[bytes, bytes]]] = defaultdict(list)
+    for (quarter, widget, source), rows in zip(places, np.split(order, ends), strict=True):
+        who, clicks = shoppers[rows], clicked[rows]
+        key = (days.of(quarter * QUARTER_MS), widget or "", source or "")
+        parts[key].append((sketch(who[~clicks]), sketch(who[clicks])))
+    return {
+        key: (merge(one[0] for one in both), merge(one[1] for one in both))
+        for key, both in parts.items()
+    }
+
+
 VERSION: Final = 4
 """The version of the stored results; another version starts again from the beginning."""
 
@@ -64,7 +114,6 @@ _EMPTYING: Final = -1
 _EMPTIED_AT_ONCE: Final = 5_000
 _TOUCHES_KEPT: Final = 2_000_000  # in memory, 24 bytes each
 _LOOK: Final = "look"  # the widget
-_CLICK: Final = int(EventKind.REC_CLICK)
 
 InLooks = Mapping[tuple[str, int], tuple[int, int]]
 Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]

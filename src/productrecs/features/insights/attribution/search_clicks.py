@@ -13,8 +13,7 @@ from productrecs.engines.hyperloglog import (
 )
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.features.insights.attribution.local_days import LocalDays
-from productrecs.features.insights.attribution.outcomes import SearchDay
+from productrecs.features.insights.attribution.outcomes import LocalDays, SearchDay
 from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
     SearchColumns,

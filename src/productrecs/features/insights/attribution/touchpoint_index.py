@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.core.visitor_hash import visitor_hash
+from productrecs.core.ids import visitor_hash
 from productrecs.features.insights.attribution.last_touch import (
     NOTHING,
     Ints,

@@ -1,11 +1,12 @@
 """Customer reports: the segments of a store's customers, and customers by name."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Final
 
 from productrecs.core.clock import iso
+from productrecs.core.ids import StoreId
 from productrecs.core.report import (
     Definition,
     Figure,
@@ -16,7 +17,9 @@ from productrecs.core.report import (
 )
 from productrecs.features.insights.customers.repository import (
     CustomerRepository,
+    SegmentsProgress,
     StoredSegments,
+    segments_progress,
 )
 from productrecs.features.insights.customers.rfm_segments import (
     MEANINGS,
@@ -26,7 +29,7 @@ from productrecs.features.insights.customers.rfm_segments import (
 )
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
 LISTED: Final = 1_000
 """How many customers are stored by name: the ones with most revenue, and the next due."""
@@ -221,3 +224,30 @@ def _listed(found: Sequence[Customer]) -> list[list[Any]]:
         ]
         for one in chosen.values()
     ]
+
+
+_GROWN: Final = 2
+"""Growth factor of the log (after an import) at which the nightly window is not awaited."""
+
+
+def stores_due_for_segments(
+    database: Database, stores: Iterable[Store], now_ms: int
+) -> list[StoreId]:
+    """Return the stores whose customers were worked out never, too long ago, or of little.
+
+    Too long ago is before the store's own night.
+    """
+    with database.reading() as connection:
+        found = {row.store_id: row for row in segments_progress(connection)}
+    return [
+        store.store_id
+        for store in stores
+        if _is_due(found.get(store.store_id), store.settings.zone, now_ms)
+    ]
+
+
+def _is_due(row: SegmentsProgress | None, zone: tzinfo, now_ms: int) -> bool:
+    if row is None or row.computed_at is None:
+        return True
+    has_grown = row.head >= max(1, _GROWN * row.applied_seq)
+    return has_grown or is_nightly_run_due(zone, row.computed_at, now_ms)

@@ -13,7 +13,7 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
-from productrecs.features.insights.diagnosis.issue_detection import find_data_issues
+from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.features.insights.health.repository import (
     HealthRepository,
     UnknownProducts,

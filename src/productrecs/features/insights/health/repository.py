@@ -1,16 +1,18 @@
 """Data health repository: SQL for hourly counts and a sample of the newest records."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     event_hours,
     events,
     items,
     outcome_days,
     purchase_lines,
+    shopper_links,
     store_heads,
 )
 
@@ -109,6 +111,153 @@ class HealthRepository:
         )
         orders = self._connection.execute(query).scalars().all()
         return len(orders), sum(order is None for order in orders)
+
+    def _since(self) -> int:
+        query = sa.select(store_heads.c.seq)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._connection.execute(query).scalar() or 0) - _LOOKED_BACK
+
+
+TOUCHES: Final = (int(EventKind.REC_IMPRESSION), int(EventKind.REC_CLICK))
+_EVENTS: Final = 20_000
+_TOUCHES: Final = 5_000
+_LINES: Final = 5_000
+_OF_ONE_BUYER: Final = 300
+
+
+class Buyer(NamedTuple):
+    """A recent buyer: the id of the order, the linked customer, and the session."""
+
+    shopper: str
+    person: str
+    session: str | None
+    ts: int
+
+
+class Touch(NamedTuple):
+    """An impression or click: the shopper, and whether it names widget and source."""
+
+    shopper: str
+    session: str | None
+    is_placed: bool  # has a widget, and a source
+
+
+class DiagnosisRepository:
+    """One store's newest live records, inside one transaction; only reads."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Look at `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def touches(self) -> list[Touch]:
+        """Return the newest clicks on and impressions of recommendations."""
+        query = (
+            sa.select(events.c.shopper, events.c.session, events.c.widget, events.c.source)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > self._since(),
+                events.c.kind.in_(TOUCHES),
+                events.c.imported.is_(False),
+            )
+            .order_by(events.c.seq.desc())
+            .limit(_TOUCHES)
+        )
+        return [
+            Touch(shopper, session, bool(widget and source))
+            for shopper, session, widget, source in self._connection.execute(query)
+        ]
+
+    def buyers(self, since_ms: int, most: int) -> list[Buyer]:
+        """Return the newest buyers of live sales since then, each once."""
+        lines = purchase_lines.c
+        query = (
+            sa.select(lines.shopper, lines.person, lines.session, lines.ts)
+            .where(
+                lines.store_id == self._store_id,
+                lines.seq > self._since(),
+                lines.imported.is_(False),
+                lines.void.is_(False),
+                lines.shopper.is_not(None),
+                lines.ts >= since_ms,
+            )
+            .order_by(lines.seq.desc())
+            .limit(_LINES)
+        )
+        found: dict[str, Buyer] = {}
+        for row in self._connection.execute(query):
+            found.setdefault(row.shopper, Buyer._make(row))
+            if len(found) == most:
+                break
+        return list(found.values())
+
+    def nameless_lines(self, since_ms: int) -> tuple[int, int]:
+        """Return the number of the newest live order lines, and how many name nobody."""
+        lines = purchase_lines.c
+        query = (
+            sa.select(lines.shopper)
+            .where(
+                lines.store_id == self._store_id,
+                lines.seq > self._since(),
+                lines.imported.is_(False),
+                lines.void.is_(False),
+                lines.ts >= since_ms,
+            )
+            .limit(_LINES)
+        )
+        shoppers = self._connection.execute(query).scalars().all()
+        return len(shoppers), sum(shopper is None for shopper in shoppers)
+
+    def is_met_as(self, buyer: Buyer) -> bool:
+        """Return whether a recommendation was shown to them under the id they buy by."""
+        who = {buyer.shopper, buyer.person}
+        return buyer.shopper in self._shown_to(who | set(self._customer(buyer.shopper)))
+
+    def other_ids(self, buyer: Buyer) -> set[str]:
+        """Return the other ids under which recommendations were shown to them."""
+        who = {buyer.shopper, buyer.person}
+        if buyer.session:
+            who |= {buyer.session, *self._customer(buyer.session)}
+        return self._shown_to(who) - {buyer.shopper}
+
+    def moments(self) -> list[int]:
+        """Return when the newest live events happened, in the order they were received."""
+        query = (
+            sa.select(events.c.ts)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > self._since(),
+                events.c.imported.is_(False),
+            )
+            .order_by(events.c.seq.desc())
+            .limit(_EVENTS)
+        )
+        return [int(row[0]) for row in self._connection.execute(query)][::-1]
+
+    def _shown_to(self, persons: set[str]) -> set[str]:
+        rows: set[str] = set()
+        for person in sorted(persons):
+            newest = (
+                sa.select(events.c.seq)
+                .where(
+                    events.c.store_id == self._store_id,
+                    events.c.person == person,
+                    events.c.kind.in_(TOUCHES),
+                )
+                .order_by(events.c.seq.desc())
+                .limit(_OF_ONE_BUYER)
+            )
+            query = sa.select(events.c.shopper).where(
+                events.c.store_id == self._store_id, events.c.seq.in_(newest)
+            )
+            rows |= set(self._connection.execute(query.distinct()).scalars())
+        return rows
+
+    def _customer(self, session: str) -> list[Any]:
+        query = sa.select(shopper_links.c.customer).where(
+            shopper_links.c.store_id == self._store_id, shopper_links.c.session == session
+        )
+        return list(self._connection.execute(query).scalars())
 
     def _since(self) -> int:
         query = sa.select(store_heads.c.seq)

@@ -15,8 +15,8 @@ from productrecs.core.errors import (
 )
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.history_import import HistoryImport
+from productrecs.records.orders.import_report import HistoryReport
 from productrecs.records.orders.repository import ImportMark
-from productrecs.records.orders.row_report import HistoryReport
 from productrecs.records.orders.uploads.repository import UploadRepository
 from productrecs.records.orders.uploads.upload import Upload
 from productrecs.records.orders.uploads.upload_folder import UploadFolder

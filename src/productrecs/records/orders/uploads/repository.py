@@ -1,4 +1,4 @@
-"""Upload repository: SQL of uploads, one row per stored file."""
+"""Upload repository: SQL of uploads, one row per stored file, and their submission."""
 
 import json
 from collections.abc import Sequence
@@ -9,10 +9,17 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.csv_format import CsvFormat
+from productrecs.records.orders.import_report import HistoryReport, RowError
 from productrecs.records.orders.repository import ImportMark
-from productrecs.records.orders.row_report import HistoryReport, RowError
-from productrecs.records.orders.uploads.upload import NewUpload, Upload, UploadStatus
+from productrecs.records.orders.uploads.upload import (
+    NewUpload,
+    TooManyUploadsError,
+    Upload,
+    UploadStatus,
+)
 from productrecs.storage.database import Database
+from productrecs.storage.job_queue import JobQueue, NewJob
+from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import uploads
 
 _UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)
@@ -190,3 +197,38 @@ def _written(csv_format: CsvFormat) -> str:
 def _format(text: str) -> CsvFormat:
     values = json.loads(text)
     return CsvFormat(**values | {"columns": MappingProxyType(values["columns"])})
+
+
+QUEUE_LIMIT: Final = 20
+"""Uploads of one store that may wait or run."""
+
+JOB: Final = "import-uploads"
+"""The kind of job that imports what one store has handed in, in the order it came."""
+
+
+def submit_upload(log: StoreLog, queue: JobQueue, new: NewUpload) -> None:
+    """Store an upload with the job that will import it.
+
+    Raises:
+        TooManyUploadsError: when as many are on their way as may be.
+        StoreDeletedError: when the store was deleted.
+    """
+    log.take(0)  # locks the store's head: uploads are counted and numbered one by one
+    repository = UploadRepository(log.transaction, log.store_id)
+    check_upload_limit(repository)
+    repository.add(new)
+    queue.enqueue(log.transaction, NewJob(log.store_id, JOB))
+
+
+def check_upload_limit(repository: UploadRepository) -> None:
+    """Do nothing where one more upload may wait.
+
+    Raises:
+        TooManyUploadsError: when as many are on their way as may be.
+    """
+    if repository.unfinished() >= QUEUE_LIMIT:
+        message = (
+            f"{QUEUE_LIMIT} uploads of this store wait already; send this one again when "
+            "GET /orders/upload/{upload_id} shows some of them done"
+        )
+        raise TooManyUploadsError(message)

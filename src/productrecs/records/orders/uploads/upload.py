@@ -7,7 +7,7 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import random_text
 from productrecs.records.orders.csv_format import CsvFormat
-from productrecs.records.orders.row_report import RowError
+from productrecs.records.orders.import_report import RowError
 
 _PREFIX: Final = "up_"
 _LETTERS: Final = 24

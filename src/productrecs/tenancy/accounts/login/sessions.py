@@ -12,10 +12,13 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.accounts.login.passwords import (
+from productrecs.tenancy.accounts.login.passwords_and_tokens import (
     hash_password,
+    hash_token,
     is_password,
+    new_token,
     rehashed,
+    store_of,
 )
 from productrecs.tenancy.accounts.login.repository import (
     BrowserFacts,
@@ -23,7 +26,6 @@ from productrecs.tenancy.accounts.login.repository import (
     UserRepository,
     find_users_by_email,
 )
-from productrecs.tenancy.accounts.login.tokens import hash_token, new_token, store_of
 
 IDLE_MS: Final = 12 * HOUR_MS
 ABSOLUTE_MS: Final = 14 * DAY_MS

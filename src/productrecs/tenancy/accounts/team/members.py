@@ -11,11 +11,14 @@ from productrecs.tenancy.accounts.login.dashboard_user import (
     Role,
     normalise_email,
 )
-from productrecs.tenancy.accounts.login.passwords import hash_password
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.tokens import hash_token, new_token, store_of
+from productrecs.tenancy.accounts.login.passwords_and_tokens import (
+    hash_password,
+    hash_token,
+    new_token,
+    store_of,
+)
+from productrecs.tenancy.accounts.login.repository import FactorRepository, UserRepository
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.accounts.second_factor.repository import FactorRepository
 from productrecs.tenancy.accounts.team.repository import (
     NEW_STORE,
     OVER,

@@ -1,13 +1,15 @@
-"""Invitation repository: SQL of the links that let people in."""
+"""Team repository: SQL of invitations, and of the audit log of what people changed."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.ids import StoreId
-from productrecs.storage.tables import dashboard_invitations
+from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.tables import audit_log, dashboard_invitations
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 
 NEW_STORE: Final = StoreId("new")
@@ -110,3 +112,60 @@ def _invitation(row: sa.RowMapping) -> Invitation:
         row["created_at"],
         row["expires_at"],
     )
+
+
+RETENTION_MS: Final = 400 * DAY_MS
+_MAX_DETAIL: Final = 1_000
+_RANDOM: Final = 4
+_NUMBERS: Final = itertools.count()  # lines of one millisecond stay in order
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One line of the log; `actor` is an e-mail or what else names who did it."""
+
+    at: int
+    actor: str
+    action: str
+    detail: str = ""
+    entry_id: str = ""
+
+
+class AuditRepository:
+    """One store's log, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def add(self, entry: AuditEntry) -> None:
+        """Store a line."""
+        row = {
+            "store_id": self._store_id,
+            "entry_id": f"{entry.at:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}",
+            "at": entry.at,
+            "actor": entry.actor,
+            "action": entry.action,
+            "detail": entry.detail[:_MAX_DETAIL],
+        }
+        self._connection.execute(audit_log.insert().values(row))
+
+    def page(self, size: int, before: str = "") -> list[AuditEntry]:
+        """Return up to `size` lines, the newest first; older than the line `before`."""
+        query = sa.select(audit_log).where(audit_log.c.store_id == self._store_id)
+        if before:
+            query = query.where(audit_log.c.entry_id < before)
+        query = query.order_by(audit_log.c.entry_id.desc()).limit(size)
+        return [
+            AuditEntry(row.at, row.actor, row.action, row.detail, row.entry_id)
+            for row in self._connection.execute(query)
+        ]
+
+    def purge(self, now_ms: int) -> None:
+        """Delete the lines that are older than 400 days."""
+        query = audit_log.delete().where(
+            audit_log.c.store_id == self._store_id,
+            audit_log.c.at < now_ms - RETENTION_MS,
+        )
+        self._connection.execute(query)

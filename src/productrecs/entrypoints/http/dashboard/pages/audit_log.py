@@ -3,7 +3,7 @@
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
-from productrecs.tenancy.accounts.audit.repository import AuditRepository
+from productrecs.tenancy.accounts.team.repository import AuditRepository
 
 AUDIT_PATH: Final = "/dashboard/audit"
 PAGE_SIZE: Final = 50

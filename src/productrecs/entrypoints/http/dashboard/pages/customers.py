@@ -23,9 +23,8 @@ from productrecs.entrypoints.http.dashboard.period import (
 from productrecs.entrypoints.reports import make_report
 from productrecs.entrypoints.services import build_eraser
 from productrecs.features.insights.customers.rfm_segments import Segment
-from productrecs.features.privacy.shopper_export import exported_shopper
-from productrecs.features.privacy.shopper_records import shopper_names
-from productrecs.records.events.exported_event import Fields
+from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
+from productrecs.records.events.event import Fields
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 
 CUSTOMERS_PATH: Final = "/dashboard/customers"

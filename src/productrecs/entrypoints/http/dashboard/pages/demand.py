@@ -23,9 +23,11 @@ from productrecs.entrypoints.http.dashboard.period import (
 )
 from productrecs.entrypoints.http.dashboard.product_rows import product_rows
 from productrecs.entrypoints.reports import make_report
-from productrecs.features.forecast.item_forecast import item_forecast_reply
+from productrecs.features.forecast.item_and_store_forecast import (
+    item_forecast_reply,
+    store_summary,
+)
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.forecast.store_summary import store_summary
 
 DEMAND_PATH: Final = "/dashboard/demand"
 PRODUCT_PATH: Final = f"{DEMAND_PATH}/product"

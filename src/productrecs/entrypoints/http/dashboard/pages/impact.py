@@ -22,7 +22,7 @@ from productrecs.entrypoints.http.dashboard.period import (
     rows_of,
 )
 from productrecs.entrypoints.reports import make_report
-from productrecs.features.insights.diagnosis.issue_detection import find_data_issues
+from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.features.insights.impact.attribution_report import RULE
 
 IMPACT_PATH: Final = "/dashboard/impact"

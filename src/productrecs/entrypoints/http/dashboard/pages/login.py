@@ -20,11 +20,11 @@ from productrecs.tenancy.accounts.login.sessions import (
     end_session,
     find_logins,
 )
-from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.accounts.second_factor.codes import (
+from productrecs.tenancy.accounts.login.two_factor import (
     has_second_factor,
     new_challenge,
 )
+from productrecs.tenancy.accounts.repository import AccountRepository
 
 _WRONG: Final = "The e-mail (or domain) and the password do not belong together."
 

@@ -27,7 +27,7 @@ from productrecs.features.looks.look import (
     LookState,
     UnknownLookError,
 )
-from productrecs.features.looks.spot_detection import spots_in_picture
+from productrecs.features.looks.photo_analysis import spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 

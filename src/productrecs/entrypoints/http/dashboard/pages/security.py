@@ -12,7 +12,10 @@ from productrecs.entrypoints.http.dashboard.page import (
 from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.accounts.login.dashboard_user import Role
-from productrecs.tenancy.accounts.login.passwords import WeakPasswordError
+from productrecs.tenancy.accounts.login.passwords_and_tokens import (
+    WeakPasswordError,
+    hash_token,
+)
 from productrecs.tenancy.accounts.login.sessions import (
     Session,
     WrongPasswordError,
@@ -20,8 +23,7 @@ from productrecs.tenancy.accounts.login.sessions import (
     end_other_sessions,
     open_sessions,
 )
-from productrecs.tenancy.accounts.login.tokens import hash_token
-from productrecs.tenancy.accounts.second_factor.codes import has_second_factor
+from productrecs.tenancy.accounts.login.two_factor import has_second_factor
 
 SECURITY_PATH: Final = "/dashboard/security"
 

@@ -16,7 +16,7 @@ from productrecs.entrypoints.http.dashboard.pages.security import SECURITY_PATH
 from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.accounts.second_factor.codes import (
+from productrecs.tenancy.accounts.login.two_factor import (
     FactorError,
     WrongCodeError,
     begin_factor,
@@ -25,10 +25,10 @@ from productrecs.tenancy.accounts.second_factor.codes import (
     confirm_factor,
     has_second_factor,
     pending_secret,
+    provisioning_uri,
     remove_factor,
     use_code,
 )
-from productrecs.tenancy.accounts.second_factor.totp import provisioning_uri
 
 TWO_FACTOR_PATH: Final = f"{SECURITY_PATH}/two-factor"
 CODE_PATH: Final = f"{LOGIN_PATH}/code"

@@ -24,7 +24,7 @@ from productrecs.entrypoints.http.schemas.integration import (
 )
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
-from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
+from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.context import RequestContext

@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.routes.public.content_negotiation import (
 from productrecs.entrypoints.http.routes.public.health import not_ready
 from productrecs.entrypoints.http.routes.public.html_response import html_page
 from productrecs.features.guides.guide_texts import llms_index as index_of_guides
-from productrecs.features.guides.screenshots import PICTURES
+from productrecs.features.guides.markdown_html import PICTURES
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.context import RequestContext

@@ -41,7 +41,7 @@ from productrecs.entrypoints.http.writes.write_client import await_durable
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
-from productrecs.records.idempotency.idempotent_call import IdempotentCall
+from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.plan_usage import catalog_limit

@@ -32,10 +32,10 @@ from productrecs.entrypoints.http.transport.multipart_file_stream import (
 from productrecs.entrypoints.http.transport.request_body import check_headers
 from productrecs.entrypoints.http.writes.write_client import await_durable
 from productrecs.entrypoints.services import Services
-from productrecs.records.idempotency.idempotent_call import IdempotentCall
+from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.records.orders.csv_format import HISTORY_LAYOUT, CsvFormat
-from productrecs.records.orders.uploads.repository import UploadRepository
-from productrecs.records.orders.uploads.submit_upload import (
+from productrecs.records.orders.uploads.repository import (
+    UploadRepository,
     check_upload_limit,
     submit_upload,
 )

@@ -15,9 +15,11 @@ from productrecs.entrypoints.http.openapi.responses import (
     success_response,
 )
 from productrecs.entrypoints.http.pipeline.urls import FORECAST_PREFIX, item_id_of_path
-from productrecs.features.forecast.item_forecast import item_forecast_reply
+from productrecs.features.forecast.item_and_store_forecast import (
+    item_forecast_reply,
+    store_summary,
+)
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.forecast.store_summary import store_summary
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 

@@ -21,8 +21,7 @@ from productrecs.entrypoints.http.schemas.photo_bodies import (
 )
 from productrecs.entrypoints.http.schemas.product_cards import similar_cards
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
-from productrecs.features.looks.photo_analysis import PhotoSpot
-from productrecs.features.looks.spot_detection import spots_in_picture
+from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
 from productrecs.features.search.request import Hit
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import NotAPictureError

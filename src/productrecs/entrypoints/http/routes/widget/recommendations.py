@@ -49,7 +49,7 @@ from productrecs.features.recommendations.sold_out import (
     sold_out_anchor,
 )
 from productrecs.features.recommendations.trending import trending_list
-from productrecs.records.experiments.assignment import HoldoutTest
+from productrecs.records.experiments.holdouts_and_explorations import HoldoutTest
 from productrecs.records.orders.shopper_history import ShopperHistory
 
 _log = logging.getLogger(__name__)

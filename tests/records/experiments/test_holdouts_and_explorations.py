@@ -7,7 +7,11 @@ import math
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.records.experiments.assignment import Arm, HoldoutTest, arm_of
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Arm,
+    HoldoutTest,
+    arm_of,
+)
 
 SHOP = StoreId("st_0123456789abcdef")
 OTHER = StoreId("st_fedcba9876543210")

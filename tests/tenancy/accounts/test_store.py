@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from productrecs.tenancy.accounts.shop_connection import (
+from productrecs.tenancy.accounts.store import (
     PluginDetails,
     ShopConnection,
     ShopPlatform,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.features.insights.diagnosis.repository import (
+from productrecs.features.insights.health.repository import (
     Buyer,
     DiagnosisRepository,
     Touch,

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.features.forecast.days_of_cover import (
+from productrecs.features.forecast.item_and_store_forecast import (
     MAX_DAYS_OF_COVER,
     days_of_cover,
     days_of_cover_each,
+    stockout_day,
 )
-from productrecs.features.forecast.item_forecast import stockout_day
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
-"""Password hashing: Argon2id with the parameters that OWASP recommends."""
+"""Passwords and tokens: Argon2id as OWASP recommends, and hashed random secrets."""
 
+import hashlib
 from functools import lru_cache
 from typing import Final
 
 import argon2
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.ids import random_text
+from productrecs.core.ids import StoreId, random_text
 
 MIN_PASSWORD_LENGTH: Final = 8
 MAX_PASSWORD_LENGTH: Final = 200
@@ -51,3 +52,22 @@ def rehashed(password_hash: str, password: str) -> str | None:
 @lru_cache(1)
 def _hash_of_nobody() -> str:
     return _HASHER.hash(random_text(32))
+
+
+_RANDOM_LENGTH: Final = 43  # 256 bits
+
+
+def new_token(store_id: StoreId) -> str:
+    """Return a fresh token of a store."""
+    return f"{store_id}.{random_text(_RANDOM_LENGTH)}"
+
+
+def hash_token(token: str) -> str:
+    """Return what is stored of a token: SHA-256 in hex."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def store_of(token: str) -> StoreId | None:
+    """Return the store that a token names; None when it names none."""
+    store_id, dot, _ = token.partition(".")
+    return StoreId(store_id) if dot and store_id else None

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from productrecs.tenancy.accounts.second_factor.totp import (
+from productrecs.tenancy.accounts.login.two_factor import (
     STEP_MS,
     find_step,
     new_totp_secret,

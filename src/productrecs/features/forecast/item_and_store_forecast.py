@@ -1,0 +1,235 @@
+"""Item and store forecast: expected sales, stockout day and days of cover, for the API."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS, iso
+from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.features.forecast.repository import (
+    NO_DAYS_AHEAD,
+    DayAhead,
+    ForecastRun,
+    ItemForecast,
+    StockedItem,
+)
+from productrecs.records.catalog.availability import Availability
+
+Floats = npt.NDArray[np.float64]
+
+MAX_DAYS_OF_COVER: Final = 365.0
+"""The most days of cover that are reported; beyond that the estimate means nothing."""
+
+_TOO_LITTLE: Final = 1e-9
+
+
+def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
+    """Return for how many days `stock` lasts, with fractions; 0 when there is none.
+
+    `means` are what the coming days are expected to sell; after them their average goes
+    on. None where stock is unknown, nothing is expected to sell, or it lasts over a year.
+    """
+    if stock is None or not means:
+        return None
+    pace = sum(means) / len(means)
+    if pace <= _TOO_LITTLE:
+        return None
+    if stock <= 0:
+        return 0.0
+    left = float(stock)
+    for number, mean in enumerate(means):
+        if mean >= left:
+            return number + left / mean
+        left -= mean
+    cover = len(means) + left / pace
+    return cover if cover <= MAX_DAYS_OF_COVER else None
+
+
+def days_of_cover_each(stock: Floats, means: Floats) -> Floats:
+    """Return `days_of_cover` of many items: `stock` [items]; NaN is unknown or None.
+
+    `means` [items, days], one day at least.
+    """
+    summed = np.cumsum(means, axis=1)
+    reached = summed >= stock[:, None]
+    day = np.argmax(reached, axis=1)
+    rows = np.arange(len(stock))
+    pace = summed[:, -1] / means.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = day + (stock - (summed[rows, day] - means[rows, day])) / means[rows, day]
+        beyond = means.shape[1] + (stock - summed[:, -1]) / pace
+    cover = np.where(reached.any(axis=1), within, beyond)
+    cover = np.where(stock <= 0, 0.0, cover)
+    has_cover = np.isfinite(stock) & (pace > _TOO_LITTLE) & (cover <= MAX_DAYS_OF_COVER)
+    return np.where(has_cover, cover, np.nan)
+
+
+Bools = npt.NDArray[np.bool_]
+
+HORIZON_DAYS: Final = 28
+
+
+def dates_from(first: str, count: int = HORIZON_DAYS) -> list[date]:
+    """Return `count` dates from an ISO date on."""
+    begin = date.fromisoformat(first)
+    return [begin + timedelta(days=number) for number in range(count)]
+
+
+def today_of(now_ms: int, zone: tzinfo) -> date:
+    """Return the date that it is in `zone`."""
+    return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
+
+
+def item_days_ahead(item: ItemForecast, first: str, zone: tzinfo) -> list[DayAhead]:
+    """Return the days ahead of an item by its window as it is now: nothing outside it.
+
+    An item that was in the catalog when its store was forecast, and of which nothing was
+    known, sells nothing on each day; one that came later has no days yet.
+    """
+    days = list(item.days)
+    if item.availability is Availability.DISCONTINUED:
+        return [NO_DAYS_AHEAD] * len(days)
+    if item.available_from is None and item.available_until is None:
+        return days
+    opens, closes = -(2**62), 2**62
+    if item.available_from is not None:
+        opens = window_start_ms(item.available_from, zone)
+    if item.available_until is not None:
+        closes = window_end_ms(item.available_until, zone)
+    return [
+        day if _is_open(one, zone, opens, closes) else NO_DAYS_AHEAD
+        for day, one in zip(days, dates_from(first, len(days)), strict=True)
+    ]
+
+
+def sellable_days(items: Sequence[StockedItem], dates: list[date], zone: tzinfo) -> Bools:
+    """Return on which of the `dates` each item may be sold: [items, dates]."""
+    begins = np.array([window_start_ms(one.isoformat(), zone) for one in dates], np.int64)
+    offered = np.ones((len(items), len(dates)), np.bool_)
+    for row, item in enumerate(items):
+        if item.availability == Availability.DISCONTINUED:
+            offered[row] = False
+        if item.available_from is not None:
+            offered[row] &= window_start_ms(item.available_from, zone) < begins + DAY_MS
+        if item.available_until is not None:
+            offered[row] &= window_end_ms(item.available_until, zone) >= begins
+    return offered
+
+
+def _is_open(day: date, zone: tzinfo, opens: int, closes: int) -> bool:
+    begins = window_start_ms(day.isoformat(), zone)
+    return opens < begins + DAY_MS and closes >= begins
+
+
+def item_forecast_reply(
+    item: ItemForecast, run: ForecastRun | None, zone: tzinfo, now_ms: int, *, enabled: bool
+) -> dict[str, Any]:
+    """Return an item's forecast; before its first run, and when not enabled, empty.
+
+    `days_of_cover` is how many days from tomorrow on its stock lasts at the expected pace,
+    and `stockout_date` the day on which it runs out: None where stock is not counted, where
+    nothing is expected to sell, and beyond a year.
+    """
+    reply: dict[str, Any] = {
+        "item_id": item.item_id,
+        "method": None,
+        "target_mode": None,
+        "generated_at": None,
+        "forecast": [],
+        "stock_qty": item.stock_qty,
+        "days_of_cover": None,
+        "stockout_date": None,
+    }
+    if run is None or not enabled or is_newer(item, run):
+        return reply
+    days = item_days_ahead(item, run.first_day, zone) or [NO_DAYS_AHEAD] * HORIZON_DAYS
+    dates = dates_from(run.first_day, len(days))
+    reply |= {
+        "method": item.method or "statistical",
+        "target_mode": run.target_mode,
+        "generated_at": iso(run.generated_at),
+        "forecast": [
+            {"date": one.isoformat(), **day._asdict()}
+            for one, day in zip(dates, days, strict=True)
+        ],
+    }
+    today = today_of(now_ms, zone)
+    means = [day.mean for one, day in zip(dates, days, strict=True) if one > today]
+    cover = days_of_cover(item.stock_qty, means)
+    if cover is not None:
+        reply["days_of_cover"] = round(cover, 1)
+        reply["stockout_date"] = stockout_day(today, cover).isoformat()
+    return reply
+
+
+def is_newer(item: ItemForecast, run: ForecastRun) -> bool:
+    """Return whether an item was added after the run, which has no forecast for it."""
+    return not item.days and item.created_at >= run.generated_at
+
+
+def stockout_day(today: date, cover: float) -> date:
+    """Return the day on which stock that lasts `cover` days from tomorrow on runs out."""
+    return today + timedelta(days=int(cover) + 1)
+
+
+_QUANTILES = ("p10", "p50", "p90")
+
+
+def store_summary(
+    run: ForecastRun | None, currency: str, *, enabled: bool
+) -> dict[str, Any]:
+    """Return the store's summary; before the first run, and when not enabled, empty.
+
+    `forecast` holds the 28 days from the day after `generated_at`; amounts are units or
+    order lines, as `target_mode` says. `accuracy` is that of the store's total in the last
+    weeks, had it been forecast then: None where the history is too short to tell.
+    """
+    if run is None or not enabled:
+        return {
+            "enabled": enabled,
+            "target_mode": None,
+            "currency": None,
+            "generated_at": None,
+            "horizon_days": HORIZON_DAYS,
+            "history": [],
+            "forecast": [],
+            "totals": None,
+            "accuracy": None,
+        }
+    total = run.total
+    columns = zip(total["mean"], *(total[name] for name in _QUANTILES), strict=True)
+    return {
+        "enabled": True,
+        "target_mode": run.target_mode,
+        "currency": currency,
+        "generated_at": iso(run.generated_at),
+        "horizon_days": HORIZON_DAYS,
+        "history": [{"date": day, "actual": amount} for day, amount in run.history],
+        "forecast": [
+            {"date": day.isoformat(), "mean": mean, "p10": p10, "p50": p50, "p90": p90}
+            for day, (mean, p10, p50, p90) in zip(
+                dates_from(run.first_day), columns, strict=True
+            )
+        ],
+        "totals": {
+            name: dict(zip(_QUANTILES, total[name], strict=True))
+            for name in ("next_7_days", "next_28_days")
+        },
+        "accuracy": _accuracy(run),
+    }
+
+
+def _accuracy(run: ForecastRun) -> dict[str, float] | None:
+    if run.accuracy is None:
+        return None
+    measures = {name: round(value, 4) for name, value in run.accuracy.items()}
+    return {
+        "wape": measures["wape"],
+        "rmsse": measures["rmsse"],
+        "bias": measures["bias"],
+        "coverage_p10_p90": measures["coverage"],
+        "baseline_rmsse": measures["baseline_rmsse"],
+    }

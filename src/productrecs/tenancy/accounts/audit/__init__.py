@@ -1,1 +1,0 @@
-"""Audit log: who changed what in the dashboard, and when."""

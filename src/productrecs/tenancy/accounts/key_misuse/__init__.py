@@ -1,1 +1,0 @@
-"""Key misuse: leaked secret keys and foreign origins, reported to the store's owner."""

@@ -1,1 +1,0 @@
-"""Second factor of a login: codes of an authenticator app, and recovery codes."""
