@@ -32,8 +32,7 @@ from benchmarks.quality.datasets import (
 from benchmarks.quality.plots import plot
 from benchmarks.report import Figure
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.closed_days import closed_days
-from productrecs.engines.demand.demand_series import Demand, net_returns
+from productrecs.engines.demand.demand_series import Demand, closed_days, net_returns
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions

@@ -21,8 +21,10 @@ from productrecs.engines.copurchase import CopurchaseOptions, warm_up
 from productrecs.records.events.event import EventKind
 from productrecs.training.training_inputs import Behaviour, Purchases
 from productrecs.training.tuning.hyperparameters import Hyperparameters
-from productrecs.training.tuning.tune_copurchase import tune_copurchase_options
-from productrecs.training.tuning.tune_sessions import tune_session_options
+from productrecs.training.tuning.tune_store import (
+    tune_copurchase_options,
+    tune_session_options,
+)
 
 if TYPE_CHECKING:
     from benchmarks.quality.bought_together import Trial

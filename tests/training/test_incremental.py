@@ -20,7 +20,7 @@ from productrecs.records.orders.ingest import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training import fit_cache
+from productrecs.training import training_inputs
 from productrecs.training import training_inputs as inputs_module
 from productrecs.training.fit import fit
 from productrecs.training.repository import TrainingRepository
@@ -254,7 +254,7 @@ def test_control_lines_that_are_not_replaced_are_found(
 def test_control_what_was_bought_meanwhile_is_not_kept_from_before(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fit_cache, "_are_same", lambda _some, _others: True)
+    monkeypatch.setattr(training_inputs, "_are_same", lambda _some, _others: True)
 
     with pytest.raises(AssertionError):
         test_reading_on_gives_the_model_of_the_whole_log(sqlite_database, 64, 40, 2)

@@ -30,8 +30,7 @@ from productrecs.storage.sqlite_connection import (
     configure_connection,
     storage_error,
 )
-from productrecs.storage.wal_checkpointer import INLINE_PAGES, WalCheckpointer
-from productrecs.storage.wal_file import WalFile
+from productrecs.storage.wal_checkpointer import INLINE_PAGES, WalCheckpointer, WalFile
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.storage.dialects import upsert
-from productrecs.storage.tables.jobs import job_totals
+from productrecs.storage.tables.account_tables import job_totals
 
 _EVERYBODY: Final = "*"  # the rows are the installation's, no store's
 

@@ -14,7 +14,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
 from productrecs.storage.job_queue import INSTALLATION, JobQueue, NewJob
 from productrecs.storage.tables import stores
-from productrecs.storage.tables.jobs import duties
+from productrecs.storage.tables.account_tables import duties
 
 
 class PeriodicTasks:

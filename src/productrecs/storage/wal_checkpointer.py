@@ -8,13 +8,16 @@ no reader. If the thread cannot keep up, a commit copies it after all (`INLINE_P
 
 import contextlib
 import logging
+import os
 import threading
 import time
+from os import fdatasync
 from pathlib import Path
 from typing import Final
 
 import apsw
 
+from productrecs.core.errors import StorageBrokenError
 from productrecs.storage import apsw_dbapi
 from productrecs.storage.sqlite_connection import (
     WAL_PAGES,
@@ -83,3 +86,55 @@ def _look(connection: apsw.Connection) -> None:
         # The log restarts by itself in a short pause of writes. Without a pause, writers
         # have to wait here, for these few pages.
         connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_RESTART)
+
+
+class WalFile:
+    """The log beside a database, which comes and goes with its connections."""
+
+    def __init__(self, path: Path) -> None:
+        """Touch nothing yet."""
+        self._path = path
+        self._lock = threading.Lock()
+        self._number: int | None = None
+
+    def sync(self) -> None:
+        """Return once all that was written to the log is on the disk.
+
+        A missing log needs no sync: before it is removed, its content is copied to the
+        database and synced there.
+
+        Raises:
+            StorageBrokenError: when the disk failed.
+        """
+        with self._lock:
+            try:
+                number = self._current()
+                if number is not None:
+                    fdatasync(number)
+            except OSError as error:
+                message = f"the disk failed to store a write: {error}"
+                raise StorageBrokenError(message) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._forget()
+
+    def _current(self) -> int | None:
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            self._forget()
+            return None
+        if self._number is not None:
+            ours = os.fstat(self._number)
+            if (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino):
+                return self._number
+            self._forget()
+        self._number = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        return self._number
+
+    def _forget(self) -> None:
+        if self._number is not None:
+            os.close(self._number)
+            self._number = None

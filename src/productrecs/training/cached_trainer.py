@@ -1,13 +1,20 @@
-"""Trainer: trains stores in one process, and keeps their logs in memory."""
+"""Cached trainer: trains stores that are stale; keeps their logs in memory."""
 
 import time
 from collections import OrderedDict
 from typing import Final
 
+from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.fit import Progress, TrainingDeps, train_store
-from productrecs.training.repository import TrainedModel
+from productrecs.training.fit import Progress, TrainingDeps, settings_hash, train_store
+from productrecs.training.repository import (
+    TrainedModel,
+    TrainingProgress,
+    training_progress,
+)
 from productrecs.training.training_inputs import TrainingInputs
 
 MAX_CACHED_FACTS: Final = 20_000_000
@@ -59,3 +66,27 @@ class Trainer:
 
     def _size(self) -> int:
         return sum(inputs.size for inputs in self._inputs.values())
+
+
+def stale_stores(
+    database: Database, accounts: AccountDirectory, now_ms: int
+) -> list[StoreId]:
+    """Return the stores whose model lags behind their log or settings.
+
+    Windows slide even where nothing happens, so a model is also stale after an hour.
+    """
+    with database.reading() as connection:
+        rows = training_progress(connection)
+    return [row.store_id for row in rows if _is_stale(row, accounts, now_ms)]
+
+
+def _is_stale(row: TrainingProgress, accounts: AccountDirectory, now_ms: int) -> bool:
+    store = accounts.by_id(row.store_id)
+    if store is None or row.seq == 0:
+        return False
+    return (
+        row.applied_seq is None
+        or row.applied_seq < row.seq
+        or row.settings_hash != settings_hash(store.settings)
+        or abs(now_ms - (row.trained_at or 0)) >= HOUR_MS
+    )

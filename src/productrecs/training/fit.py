@@ -4,16 +4,17 @@ import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
+from productrecs.engines.arrays import Arrays, Ints
 from productrecs.engines.click_boosts import (
     CART,
     CLICK,
@@ -47,7 +48,6 @@ from productrecs.training.fitters import (
     is_in_order,
 )
 from productrecs.training.indicators import Interactions, fit_indicators
-from productrecs.training.item_fingerprints import item_fingerprints
 from productrecs.training.ranking.due_stores import impressions_and_clicks
 from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
@@ -56,6 +56,61 @@ from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.tuning.hyperparameters import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository
+
+Words = npt.NDArray[np.uint64]
+
+_MIX_ONE: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX_TWO: Final = np.uint64(0xBF58476D1CE4E5B9)
+_SHIFT: Final = np.uint64(29)
+
+
+def item_fingerprints(
+    browse: Arrays, bought: Sequence[Arrays], others: Sequence[Ints] = ()
+) -> Ints:
+    """Return [n_items] a mark of each item, from the arrays of these engines.
+
+    `bought` holds those of each model of what goes together, one at least; `others` the
+    fingerprints [n_items] of engines with models of their own.
+
+    Equal marks mean equal evidence, but for one chance in 2^64.
+    """
+    offsets, items = browse["offsets"], browse["items"]
+    places = np.arange(len(items)) - np.repeat(offsets[:-1], np.diff(offsets))
+    seen = _sums(_mixed(_words(items) * _MIX_ONE + _words(places)), offsets)
+    visits = _mixed(seen + _mixed(_words(browse["owners"])))
+    viewed = _sums(visits[browse["postings"]], browse["posting_offsets"])
+    marks = _mixed(viewed + _mixed(_bought_together(bought[0])))
+    for other in bought[1:]:
+        marks = _mixed(marks + _bought_together(other))
+    for prints in others:
+        marks = _mixed(marks + _words(prints))
+    return marks.view(np.int64)
+
+
+def _bought_together(model: Arrays) -> Words:
+    together = _words(model["companions"]) * _MIX_ONE + _words(model["support"])
+    if len(model["shared"]):  # what variants were bought with
+        together = _mixed(together) + _words(model["shared"])
+    return _sums(_mixed(together), model["offsets"])
+
+
+def _words(numbers: npt.NDArray[Any]) -> Words:
+    return numbers.astype(np.int64).view(np.uint64) + np.uint64(1)
+
+
+def _mixed(words: Words) -> Words:
+    """Return words each of whose bits depends on all that came in."""
+    words = (words ^ (words >> _SHIFT)) * _MIX_TWO
+    mixed: Words = (words ^ (words >> _SHIFT)) * _MIX_ONE
+    return mixed
+
+
+def _sums(words: Words, offsets: npt.NDArray[Any]) -> Words:
+    """Return the sum (modulo 2^64) of each run of `words`, also of empty ones."""
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)))
+    runs: Words = sums[offsets[1:]] - sums[offsets[:-1]]
+    return runs
+
 
 Progress = Callable[[float], None]
 

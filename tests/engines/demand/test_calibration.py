@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.calibration import WEEKS, PastForecasts, fit_calibration
-from productrecs.engines.demand.forecast_paths import ForecastPaths
+from productrecs.engines.demand.calibration import (
+    WEEKS,
+    ForecastPaths,
+    PastForecasts,
+    fit_calibration,
+)
 from productrecs.engines.demand.options import HORIZON, WEEK
 
 ITEMS, LEVEL = 200, 10.0

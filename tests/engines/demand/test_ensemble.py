@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.bulk_orders import (
+from productrecs.engines.demand.calibration import CLASSES, ForecastPaths
+from productrecs.engines.demand.demand_series import (
+    Demand,
     bulk_order_additions,
     bulk_order_caps,
     bulk_order_growth,
     without_bulk_orders,
 )
-from productrecs.engines.demand.calibration import CLASSES
-from productrecs.engines.demand.demand_series import Demand
 from productrecs.engines.demand.ensemble import (
     MethodForecasts,
     ObservedDemand,
     fit_ensemble_weights,
     ladder_only,
 )
-from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.options import HORIZON, QUANTILES
 
 

@@ -32,10 +32,12 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.training.demand import forecast_store as running
 from productrecs.training.demand.demand_inputs import DemandInputs, read_inputs
-from productrecs.training.demand.due_stores import stores_due
 from productrecs.training.demand.forecast_store import forecast_store
-from productrecs.training.demand.repository import DemandRepository
-from productrecs.training.demand.stock_out_log import track_stock_outs
+from productrecs.training.demand.repository import (
+    DemandRepository,
+    stores_due,
+    track_stock_outs,
+)
 from tests.records.orders.import_support import import_text
 
 if TYPE_CHECKING:

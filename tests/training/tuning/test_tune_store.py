@@ -16,21 +16,16 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.group_visits_and_orders import steps_of_visits
 from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
-from productrecs.training.tuning import (
-    grid_search,
-    time_splits,
-    tune_copurchase,
-    tune_sessions,
-)
+from productrecs.training.tuning import grid_search, tune_store
 from productrecs.training.tuning.grid_search import TuningTrial, is_better
 from productrecs.training.tuning.hyperparameters import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
-from productrecs.training.tuning.tune_copurchase import tune_copurchase_options
-from productrecs.training.tuning.tune_sessions import tune_session_options
 from productrecs.training.tuning.tune_store import (
     RETUNE_AFTER_MS,
     RETUNE_GROWN_AFTER_MS,
     stores_to_tune,
+    tune_copurchase_options,
+    tune_session_options,
 )
 from tests.records.orders.import_support import NOON, new_store
 from tests.training.test_incremental import Life
@@ -102,9 +97,9 @@ def nothing() -> None:
 @pytest.fixture
 def only_fading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try nothing but how soon orders are forgotten: the rest takes its time."""
-    monkeypatch.setattr(tune_copurchase, "PAGE_GRID", tune_copurchase.PAGE_GRID[:1])
-    monkeypatch.setattr(tune_copurchase, "EXPONENT_GRID", ({"exponent": 0.15},))
-    monkeypatch.setattr(tune_copurchase, "CART_GRID", ())
+    monkeypatch.setattr(tune_store, "PAGE_GRID", tune_store.PAGE_GRID[:1])
+    monkeypatch.setattr(tune_store, "EXPONENT_GRID", ({"exponent": 0.15},))
+    monkeypatch.setattr(tune_store, "CART_GRID", ())
 
 
 @pytest.mark.usefixtures("only_fading")
@@ -124,7 +119,7 @@ def test_a_store_that_stays_as_it_is_forgets_no_sooner() -> None:
 
 
 def test_the_same_past_chooses_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_splits, "MAX_GROUPS", 30)
+    monkeypatch.setattr(grid_search, "MAX_GROUPS", 30)
     seen = looked_at(strolls(np.random.default_rng(3), 2_100))
 
     assert tune_session_options(seen, N_ITEMS, nothing) == tune_session_options(
@@ -159,8 +154,8 @@ def shopping(answers_to: int) -> Behaviour:
 def test_a_store_learns_how_much_a_cart_says(
     monkeypatch: pytest.MonkeyPatch, answers_to: int, at_least: float, at_most: float
 ) -> None:
-    monkeypatch.setattr(tune_sessions, "GRID", ())
-    monkeypatch.setattr(time_splits, "MAX_GROUPS", 100)
+    monkeypatch.setattr(tune_store, "GRID", ())
+    monkeypatch.setattr(grid_search, "MAX_GROUPS", 100)
 
     found = tune_session_options(shopping(answers_to), N_ITEMS, nothing)
 
@@ -177,7 +172,7 @@ def test_what_was_bought_is_a_step_of_its_visit_but_no_answer() -> None:
         visitors=np.array([1, 2, 2]),
     )
 
-    walks = steps_of_visits(tune_sessions.with_purchases(seen, sold))
+    walks = steps_of_visits(tune_store.with_purchases(seen, sold))
 
     assert walks.groups.contents(0) == [1, 2]
     assert walks.actions_in(0) == (
@@ -202,13 +197,11 @@ def test_too_little_past_chooses_nothing() -> None:
 def test_no_choice_makes_an_answer_slower() -> None:
     usual = SessionOptions()
 
-    for values in tune_sessions.GRID:
+    for values in tune_store.GRID:
         for one in values:
             assert one.get("neighbours", 0) <= usual.neighbours
             assert "recent_sessions" not in one
-    assert not any(
-        "considered" in one for values in tune_copurchase.PAGE_GRID for one in values
-    )
+    assert not any("considered" in one for values in tune_store.PAGE_GRID for one in values)
 
 
 def tried(values: list[float]) -> TuningTrial:

@@ -16,6 +16,7 @@ import numpy as np
 from productrecs.engines.demand.calibration import (
     CLASSES,
     Calibration,
+    ForecastPaths,
     PastForecasts,
     fit_calibration,
     no_calibration,
@@ -35,15 +36,14 @@ from productrecs.engines.demand.forecast_features import (
     own_quantiles,
     store_totals,
 )
-from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.gradient_boosting import (
     BoostingLibraryMissingError,
     GradientBoostedModel,
     fit_boosted_model,
 )
-from productrecs.engines.demand.item_weekdays import apply_item_weekdays
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
 from productrecs.engines.demand.statistical_forecast import (
+    apply_item_weekdays,
     classify_demand,
     statistical_forecast,
 )

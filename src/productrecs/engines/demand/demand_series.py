@@ -1,8 +1,9 @@
-"""Demand series: each item's sales by day, and the days on which it was on sale."""
+"""Demand series: each item's sales by day, its days on sale, closed and bulk days."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy.typing as npt
 from productrecs.engines.demand.options import WEEK
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Bools, Ints, Items
+    from productrecs.engines.arrays import Bools, Floats, Ints, Items
+
 
 Amounts = npt.NDArray[np.float32]
 
@@ -91,3 +93,106 @@ def _net_one(row: Amounts) -> None:
             taken = min(owed, float(row[day]))
             row[day] -= taken
             owed -= taken
+
+
+_CAP_DAYS: Final = 112
+_MOST: Final = 2  # so many days of these may hold a huge order,
+_SALES_EACH: Final = 10  # and so many with a sale go to each
+_ADDED_MOST: Final = 1.0
+"""What huge orders add at most to an item, in what it sells without them: more made no
+better forecasts on earlier origins, and implausible means."""
+
+
+def bulk_order_caps(demand: Demand, origin: int) -> Floats:
+    """Return above which amount a day of an item is a single huge order: [items].
+
+    Of its last 112 days the largest but two is the largest ordinary one; in an item that
+    seldom sells the largest but one, or the largest.
+    """
+    part = demand.amounts[:, max(0, origin - _CAP_DAYS) : origin]
+    if part.shape[1] <= _MOST:
+        return np.full(demand.items, np.inf)
+    largest = -np.sort(-np.partition(part, -_MOST - 1, axis=1)[:, -_MOST - 1 :], axis=1)
+    beyond = np.minimum((part > 0).sum(axis=1) // _SALES_EACH, _MOST)
+    return np.asarray(largest[np.arange(demand.items), beyond], np.float64)
+
+
+def without_bulk_orders(demand: Demand, origin: int, most: Floats) -> Demand:
+    """Return what was known at `origin`, with no day above `most` [items]."""
+    known = demand.until(origin)
+    held: Amounts = np.minimum(known.amounts, most[:, None].astype(np.float32))
+    return known.with_amounts(held)
+
+
+def bulk_order_additions(demand: Demand, origin: int, most: Floats) -> Floats:
+    """Return what days above `most` added to an average open day: [items]."""
+    known = demand.until(origin)
+    over = known.amounts - most[:, None].astype(np.float32)
+    sums = np.maximum(over, 0, out=over).sum(axis=1, dtype=np.float64)
+    return np.asarray(sums / np.maximum(known.on_sale.sum(axis=1), 1))
+
+
+def bulk_order_growth(levels: Floats, additions: Floats) -> Floats:
+    """Return by what `levels` grow when `additions` come back: [items], from 1 on.
+
+    Both are of an average day, [items].
+    """
+    return np.asarray(1 + np.minimum(additions / np.maximum(levels, 1e-9), _ADDED_MOST))
+
+
+_LOOK_BACK: Final = 8 * WEEK
+_FEWEST_SEEN: Final = 4  # of a weekday, before its closing is believed
+_BUSY: Final = 5.0
+"""Sold on an open day, at the median: only then is a day without any sale a closed day."""
+
+_YEARS_TO_BELIEVE: Final = 2
+_FEAST = (12, 24), (12, 25), (12, 26), (12, 31), (1, 1)
+"""Believed after one year: they move nowhere, and shops close between them."""
+
+
+def closed_days(totals: Floats, first_day: int) -> Bools:
+    """Return for each day whether the store was closed: [days].
+
+    `totals` [days] is what the whole store sold. In a store that sells little, days without
+    a sale are ordinary and none counts as closed.
+    """
+    sold = totals > 0
+    if not sold.any() or float(np.median(totals[sold])) < _BUSY:
+        return np.zeros(len(totals), dtype=np.bool_)
+    days = weekdays(first_day + np.arange(len(totals), dtype=np.int64))
+    usual = np.zeros(WEEK)
+    for weekday in range(WEEK):
+        usual[weekday] = sold[days == weekday].mean() if (days == weekday).any() else 0
+    share = float(sold.mean())
+    # Where most days sell something, a day that does not is closed.
+    return ~sold & (share >= 0.5)  # noqa: PLR2004 - most
+
+
+def closed_ahead(closed: Bools, first_day: int, ahead: Ints) -> Bools:
+    """Return for each date ordinal in `ahead` whether the store will be closed: [ahead].
+
+    A weekday that was always closed for eight weeks stays closed; so does a date that was
+    closed in each of the past years, though open on such weekdays.
+    """
+    past = first_day + np.arange(len(closed), dtype=np.int64)
+    recent = weekdays(past[-_LOOK_BACK:])
+    shut = np.zeros(WEEK, dtype=np.bool_)
+    for weekday in range(WEEK):
+        seen = closed[-_LOOK_BACK:][recent == weekday]
+        shut[weekday] = len(seen) >= _FEWEST_SEEN and bool(seen.all())
+    by_date = {int(one): bool(was) for one, was in zip(past, closed, strict=True)}
+    dates = [_is_closed_date(int(one), by_date) for one in ahead.tolist()]
+    return shut[weekdays(ahead)] | np.array(dates, dtype=np.bool_)
+
+
+def _is_closed_date(ordinal: int, closed: dict[int, bool]) -> bool:
+    day = date.fromordinal(ordinal)
+    if (day.month, day.day) == (2, 29):
+        return False
+    past = []
+    for back in (1, 2, 3):
+        before = day.replace(year=day.year - back).toordinal()
+        if before in closed:
+            past.append(closed[before])
+    enough = 1 if (day.month, day.day) in _FEAST else _YEARS_TO_BELIEVE
+    return len(past) >= enough and all(past)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.calibration import CLASSES, OFTEN
-from productrecs.engines.demand.forecast_paths import ForecastPaths
+from productrecs.engines.demand.calibration import CLASSES, OFTEN, ForecastPaths
 from productrecs.engines.demand.options import QUANTILES
 
 if TYPE_CHECKING:

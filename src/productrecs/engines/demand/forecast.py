@@ -13,9 +13,8 @@ from productrecs.engines.demand.backtest import (
     ItemBacktest,
     method_forecasts,
 )
-from productrecs.engines.demand.calibration import sale_classes
+from productrecs.engines.demand.calibration import ForecastPaths, sale_classes
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
-from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.gradient_boosting import (
     BoostingLibraryMissingError,
     fit_boosted_model,

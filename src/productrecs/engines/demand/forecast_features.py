@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.bulk_orders import (
+from productrecs.engines.demand.demand_series import (
+    Amounts,
+    Demand,
     bulk_order_additions,
     bulk_order_caps,
+    weekdays,
     without_bulk_orders,
 )
-from productrecs.engines.demand.demand_series import Amounts, Demand, weekdays
 from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.demand.bulk_orders import bulk_order_growth
+from productrecs.engines.demand.calibration import ForecastPaths
+from productrecs.engines.demand.demand_series import bulk_order_growth
 from productrecs.engines.demand.forecast_features import OriginFeatures
-from productrecs.engines.demand.forecast_paths import ForecastPaths
 from productrecs.engines.demand.options import HORIZON, QUANTILES, DemandOptions
 
 if TYPE_CHECKING:

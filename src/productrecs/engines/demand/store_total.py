@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.closed_days import closed_ahead, closed_days
-from productrecs.engines.demand.demand_series import weekdays
+from productrecs.engines.demand.demand_series import closed_ahead, closed_days, weekdays
 from productrecs.engines.demand.forecast_features import (
     YEAR,
     shrunk_season,

@@ -21,8 +21,7 @@ from productrecs.entrypoints.worker.tuning_jobs import TuningJobs
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.demand.due_stores import stores_due
-from productrecs.training.demand.stock_out_log import track_stock_outs
+from productrecs.training.demand.repository import stores_due, track_stock_outs
 
 _log = logging.getLogger(__name__)
 

@@ -33,9 +33,8 @@ from productrecs.storage.job_queue import Job, NewJob
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team.repository import AuditRepository
-from productrecs.training.cached_trainer import Trainer
+from productrecs.training.cached_trainer import Trainer, stale_stores
 from productrecs.training.fit import TrainingDeps
-from productrecs.training.stale_stores import stale_stores
 
 _log = logging.getLogger(__name__)
 

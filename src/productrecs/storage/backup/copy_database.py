@@ -9,6 +9,7 @@ are read in one transaction too, into a new SQLite file.
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -17,14 +18,47 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import StorageError
 from productrecs.storage import apsw_dbapi
-from productrecs.storage.backup.archive import Advance
-from productrecs.storage.backup.disk_io import pause_after_io
+from productrecs.storage.backup.archive import Advance, pause_after_io
 from productrecs.storage.backup.manifest import BackupError, damaged_backup
-from productrecs.storage.backup.table_rows import count_rows, delete_rows, read_tables
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.migrations import is_current, migrate
 from productrecs.storage.sqlite_connection import storage_error
+from productrecs.storage.tables import metadata
+
+Row = tuple[object, ...]
+
+_AT_ONCE: Final = 5_000
+
+
+def read_tables(source: sa.Connection) -> Iterator[tuple[sa.Table, Iterator[list[Row]]]]:
+    """Yield each table of the schema with its rows, some thousand at a time, by key."""
+    for table in metadata.sorted_tables:
+        yield table, _read(source, table)
+
+
+def count_rows(connection: sa.Connection) -> dict[str, int]:
+    """Return how many rows each table of the schema has."""
+    return {
+        table.name: int(
+            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+        )
+        for table in metadata.sorted_tables
+    }
+
+
+def delete_rows(transaction: sa.Connection) -> None:
+    """Empty every table of the schema."""
+    for table in reversed(metadata.sorted_tables):
+        transaction.execute(table.delete())
+
+
+def _read(source: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
+    query = sa.select(table).order_by(*table.primary_key.columns)
+    result = source.execution_options(stream_results=True).execute(query)
+    for page in result.partitions(table.info.get("rows_at_once", _AT_ONCE)):
+        yield [tuple(row) for row in page]
+
 
 _PAGES: Final = 256  # at a time; 1 MiB
 _BYTES_A_ROW: Final = 100  # about; for the progress bar only

@@ -12,12 +12,13 @@ import sqlalchemy as sa
 from productrecs.core.clock import iso, system_ms
 from productrecs.storage.backup.archive import (
     Advance,
+    check_free_space,
     is_compressed,
     read_archive,
+    sync_folder,
     write_archive,
 )
 from productrecs.storage.backup.copy_database import copy_database, estimate_copy_size
-from productrecs.storage.backup.disk_io import check_free_space, sync_folder
 from productrecs.storage.backup.manifest import (
     DATABASE,
     FORMAT,
@@ -26,7 +27,7 @@ from productrecs.storage.backup.manifest import (
     BackupManifest,
     TargetExistsError,
 )
-from productrecs.storage.backup.verify_database import verify_database
+from productrecs.storage.backup.replace_database import verify_database
 from productrecs.storage.database import Database
 from productrecs.storage.temp_folders import temp_folder
 

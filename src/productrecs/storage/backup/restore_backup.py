@@ -6,10 +6,19 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from productrecs.storage.backup.archive import Advance, read_archive
-from productrecs.storage.backup.copy_database import make_standalone
+from productrecs.storage.backup.archive import (
+    Advance,
+    check_free_space,
+    read_archive,
+    sync_folder,
+)
+from productrecs.storage.backup.copy_database import (
+    count_rows,
+    delete_rows,
+    make_standalone,
+    read_tables,
+)
 from productrecs.storage.backup.create_backup import Begin
-from productrecs.storage.backup.disk_io import check_free_space, sync_folder
 from productrecs.storage.backup.manifest import (
     DATABASE,
     BackupManifest,
@@ -21,9 +30,8 @@ from productrecs.storage.backup.manifest import (
 from productrecs.storage.backup.replace_database import (
     check_replaceable,
     replace_data_folder,
+    verify_database,
 )
-from productrecs.storage.backup.table_rows import count_rows, delete_rows, read_tables
-from productrecs.storage.backup.verify_database import verify_database
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import knows, migrate
 from productrecs.storage.tables import models, store_heads, stores

@@ -3,61 +3,71 @@
 Every primary key begins with `store_id`, so that the schema shards by store.
 """
 
-from productrecs.storage.tables.accounts import (
-    counters,
-    key_uses,
-    models,
-    store_connections,
-    store_heads,
-    stores,
-)
-from productrecs.storage.tables.attribution import (
-    attribution_marks,
-    credit_days,
-    event_hours,
-    look_days,
-    outcome_days,
-    outcomes,
-    search_credit_days,
-    search_days,
-    shopper_days,
-    touch_days,
-)
-from productrecs.storage.tables.base import metadata
-from productrecs.storage.tables.billing import metered_calls
-from productrecs.storage.tables.catalog import items
-from productrecs.storage.tables.dashboard import (
+from productrecs.storage.tables.account_tables import (
     audit_log,
+    counters,
     dashboard_challenges,
     dashboard_invitations,
     dashboard_resets,
     dashboard_second_factors,
     dashboard_sessions,
     dashboard_users,
+    jobs,
+    key_uses,
+    metered_calls,
+    models,
+    named_calls,
+    sightings,
+    store_connections,
+    store_heads,
+    stores,
+    widget_configs,
 )
-from productrecs.storage.tables.demand import (
+from productrecs.storage.tables.base import metadata
+from productrecs.storage.tables.learned_tables import (
+    attribution_marks,
+    credit_days,
+    event_hours,
+    experiment_days,
+    explorations,
+    exposures,
     forecast_drafts,
     forecast_runs,
+    insights,
     item_forecasts,
+    look_days,
+    outcome_days,
+    outcomes,
+    rankers,
+    search_credit_days,
+    search_days,
+    shopper_days,
     stock_outs,
+    touch_days,
 )
-from productrecs.storage.tables.erasures import erased_names, erasures
-from productrecs.storage.tables.events import event_receipts, events, imports, shopper_links
-from productrecs.storage.tables.experiments import experiment_days, explorations, exposures
-from productrecs.storage.tables.file_imports import file_imports
-from productrecs.storage.tables.idempotency import named_calls
-from productrecs.storage.tables.insights import insights
-from productrecs.storage.tables.jobs import jobs
-from productrecs.storage.tables.key_misuse import sightings
-from productrecs.storage.tables.live_events import event_watches, live_events
-from productrecs.storage.tables.looks import look_pictures, looks
-from productrecs.storage.tables.merchandising import rule_changes, rules
-from productrecs.storage.tables.pictures import pictures
-from productrecs.storage.tables.purchases import order_receipts, purchase_lines
-from productrecs.storage.tables.ranking import rankers
-from productrecs.storage.tables.search import search_counts, search_rules, synonyms
-from productrecs.storage.tables.uploads import uploads
-from productrecs.storage.tables.widgets import widget_configs
+from productrecs.storage.tables.record_tables import (
+    erased_names,
+    erasures,
+    event_receipts,
+    event_watches,
+    events,
+    file_imports,
+    imports,
+    items,
+    live_events,
+    look_pictures,
+    looks,
+    order_receipts,
+    pictures,
+    purchase_lines,
+    rule_changes,
+    rules,
+    search_counts,
+    search_rules,
+    shopper_links,
+    synonyms,
+    uploads,
+)
 
 __all__ = [
     "attribution_marks",

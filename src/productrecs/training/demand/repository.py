@@ -1,12 +1,13 @@
-"""Demand repository: SQL of sales, catalog facts and forecast runs."""
+"""Demand repository: SQL of sales, catalog facts, forecast runs and due stores."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.storage.database import Database
@@ -20,6 +21,7 @@ from productrecs.storage.tables import (
     stock_outs,
     store_heads,
 )
+from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
 _PAGE: Final = 50_000
 _CHUNK: Final = 500
@@ -223,3 +225,46 @@ def _facts(row: sa.RowMapping) -> ItemFacts:
         available_from=row["available_from"],
         available_until=row["available_until"],
     )
+
+
+def stores_due(database: Database, stores: Iterable[Store], now_ms: int) -> list[StoreId]:
+    """Return the stores with the demand add-on that want a forecast now.
+
+    One that has none is due at once; the others once a day, at their own night.
+    """
+    wanting = [store for store in stores if store.settings.demand_forecast]
+    if not wanting:
+        return []
+    with database.reading() as connection:
+        newest = {run.store_id: run.generated_at for run in last_forecasts(connection)}
+    return [
+        store.store_id
+        for store in wanting
+        if store.store_id not in newest
+        or is_nightly_run_due(store.settings.zone, newest[store.store_id], now_ms)
+    ]
+
+
+_RETENTION_MS: Final = 800 * DAY_MS
+
+
+def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
+    """Note which items ran out or came back since the last look; return how many."""
+    with database.reading() as connection:
+        repository = DemandRepository(connection, store_id)
+        noted = {one.item for one in repository.stock_outs(now_ms) if one.until is None}
+        begun, ended = _changes(noted, repository.sold_out())
+    if not begun and not ended:
+        return 0
+    with database.transaction() as transaction:
+        repository = DemandRepository(transaction, store_id)
+        if not repository.exists():
+            return 0
+        repository.begin_stock_outs(begun, now_ms)
+        repository.end_stock_outs(ended, now_ms)
+        repository.forget_stock_outs(now_ms - _RETENTION_MS)
+    return len(begun) + len(ended)
+
+
+def _changes(noted: set[int], out: set[int]) -> tuple[list[int], list[int]]:
+    return sorted(out - noted), sorted(noted - out)

@@ -1,4 +1,4 @@
-"""Grid search: replaces defaults only by options that are clearly better.
+"""Grid search on time splits: replaces defaults only by options that are clearly better.
 
 Each hyperparameter is tried by itself, in order, on the same questions. Of many values one
 always looks best by chance: a change must be better by more than that, in each time split
@@ -6,13 +6,14 @@ by itself, and by enough to be worth having.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats
+from productrecs.engines.arrays import Floats, Ints
+from productrecs.training.group_visits_and_orders import ItemGroups
 from productrecs.training.tuning.hyperparameters import Changes, Options, with_changes
 
 MIN_STANDARD_ERRORS: Final = 2.5  # standard errors
@@ -85,3 +86,32 @@ def first_wide_enough(
         if trial.shown >= enough:
             return one
     return max(affordable, key=lambda pair: pair[0].shown)[1]
+
+
+N_SPLITS: Final = 2
+SPLIT_SHARE: Final = 0.1  # of all visits or orders, in each of them
+MIN_GROUPS: Final = 200  # visits or orders in each test; with fewer nothing is tuned
+MAX_GROUPS: Final = 1_000
+
+
+class TimeSplit(NamedTuple):
+    """A test split: a sample of one period's visits or orders, and the period's start."""
+
+    since_ms: int
+    test_groups: Ints  # numbers of groups
+
+
+def time_splits(groups: ItemGroups) -> list[TimeSplit]:
+    """Return the test splits, the oldest first; none when there is too little data."""
+    count = len(groups.begins)
+    size = int(count * SPLIT_SHARE)
+    if size < MIN_GROUPS:
+        return []
+    return list(_cut(groups, count, size))
+
+
+def _cut(groups: ItemGroups, count: int, size: int) -> Iterator[TimeSplit]:
+    for back in range(N_SPLITS, 0, -1):
+        first = count - back * size
+        chosen = np.arange(first, first + size)
+        yield TimeSplit(int(groups.begins[first]), chosen[:: -(-size // MAX_GROUPS)])

@@ -1,35 +1,323 @@
-"""Store tuning: reads a store's log, searches the grid, stores the result."""
+"""Store tuning: searches the grid of co-purchase and session options on its own log."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Floats
+from productrecs.engines.browse import InteractionType, SessionIndex, SessionOptions
+from productrecs.engines.copurchase import (
+    CopurchaseModel,
+    CopurchaseModels,
+    CopurchaseOptions,
+    VariantGroups,
+)
+from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.fitters import fit_copurchase_model, fit_session_index
+from productrecs.training.group_visits_and_orders import (
+    ItemGroups,
+    VisitSteps,
+    group_orders,
+    steps_of_visits,
+)
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import read_whole_log
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.training_inputs import (
+    Behaviour,
+    Purchases,
+    read_whole_log,
+    select_rows,
+)
+from productrecs.training.tuning.grid_search import (
+    N_SPLITS,
+    TimeSplit,
+    TuningTrial,
+    first_wide_enough,
+    grid_search,
+    time_splits,
+)
+from productrecs.training.tuning.hyperparameters import Changes, Hyperparameters
 from productrecs.training.tuning.repository import (
     HyperparameterRepository,
     TunedParameters,
     TuningStatus,
     tuning_statuses,
 )
-from productrecs.training.tuning.time_splits import N_SPLITS
-from productrecs.training.tuning.tune_copurchase import (
-    CART_GRID,
-    EXPONENT_GRID,
-    PAGE_GRID,
-    VARIANT_GRID,
-    tune_copurchase_options,
+
+MAX_LINES: Final = 300_000  # the newest: more would not change what is chosen
+_ANCHORS: Final = 10  # of an order
+_SHORT, _LONG = 4, 10  # lists: what is seen at once, and what a shopper may scroll to
+_LEAST_CART: Final = 3
+_OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
+_WIDER: Final = 1.3  # beside what plain counting shows of the catalog, that is enough
+_PRICE: Final = 0.015  # of all hits, the most that this may cost
+
+PAGE_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple({"half_life_days": days} for days in (60.0, 540.0)),
+    tuple({"large_basket": size} for size in (10, 100)),
+    tuple({"season": power} for power in (0.0, 0.6)),
 )
-from productrecs.training.tuning.tune_sessions import (
-    ACTION_GRIDS,
-    GRID,
-    tune_session_options,
+VARIANT_GRID: Final[tuple[Changes, ...]] = tuple({"siblings": n} for n in (0.0, 20.0))
+CART_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple({"lean": share} for share in (0.15, 0.45)),
+    tuple({"doublings": times} for times in (1, 3)),
 )
+EXPONENT_GRID: Final[tuple[Changes, ...]] = tuple(
+    {"exponent": power} for power in (0.05, 0.1, 0.15, 0.2, 0.3)
+)
+_LARGEST_COUNTED: Final = 100  # lines of an order: larger ones take most of the time
+_COUNTING: Final = CopurchaseOptions(
+    exponent=0.0,
+    shrink=0.0,
+    half_life_days=1e9,
+    large_basket=10**9,
+    season=0.0,
+    alike=0.0,
+    siblings=0.0,
+    few_orders=10**9,
+    common_share=1.0,
+    places=0,
+)
+
+
+class OrderSplit(NamedTuple):
+    """A stretch's orders, and the lines before it."""
+
+    stretch: TimeSplit
+    before: Purchases
+
+
+def tune_copurchase_options(
+    bought: Purchases,
+    n_items: int,
+    on_trial: Callable[[], None],
+    usual: CopurchaseOptions | None = None,
+    products: VariantGroups | None = None,
+) -> CopurchaseOptions | None:
+    """Return the co-purchase hyperparameters; None when there is too little data.
+
+    `on_trial` is called after each trial. `products`: which items are variants of one.
+    """
+    groups = group_orders(bought)
+    parts = [
+        OrderSplit(stretch, _before(bought, stretch.since_ms))
+        for stretch in time_splits(groups)
+    ]
+    if not parts:
+        return None
+
+    learned = partial(fit_copurchase_model, n_items=n_items, products=products)
+
+    def on_pages(options: CopurchaseOptions) -> TuningTrial:
+        by_these = partial(learned, options=options)
+        return _judged(groups, parts, by_these, _page_scores, on_trial)
+
+    def in_carts(options: CopurchaseOptions) -> TuningTrial:
+        by_these = partial(learned, options=options)
+        return _judged(groups, parts, by_these, _cart_scores, on_trial)
+
+    pages = (
+        PAGE_GRID
+        if products is None or not products.families.any()
+        else (*PAGE_GRID, VARIANT_GRID)
+    )
+    best, _ = grid_search(usual or CopurchaseOptions(), pages, on_pages)
+    enough = _WIDER * on_pages(_COUNTING).shown
+    best = first_wide_enough(best, EXPONENT_GRID, on_pages, enough, _PRICE)
+    best, _ = grid_search(best, CART_GRID, in_carts)
+    return best
+
+
+def _before(bought: Purchases, until_ms: int) -> Purchases:
+    """Return the newest lines from before a moment, but those of very large orders."""
+    earlier = select_rows(bought, bought.times < until_ms)
+    _, where = np.unique(earlier.baskets, return_inverse=True)
+    earlier = select_rows(earlier, np.bincount(where)[where] <= _LARGEST_COUNTED)
+    if len(earlier.times) <= MAX_LINES:
+        return earlier
+    since = np.partition(earlier.times, -MAX_LINES)[-MAX_LINES]
+    return select_rows(earlier, earlier.times >= since)
+
+
+def _judged(
+    groups: ItemGroups,
+    parts: list[OrderSplit],
+    learned: Callable[..., CopurchaseModels],
+    scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
+    on_trial: Callable[[], None],
+) -> TuningTrial:
+    scores, shown, known = [], 0, 0
+    for stretch, before in parts:
+        model = learned(before, now_ms=stretch.since_ms).widest
+        baskets = [groups.contents(order) for order in stretch.test_groups.tolist()]
+        shown_items: set[int] = set()
+        scores.append(scores_of(model, baskets, shown_items))
+        shown += len(shown_items)
+        known += len(np.unique(before.items))
+        on_trial()
+    return TuningTrial(tuple(scores), shown / max(known, 1))
+
+
+def _page_scores(
+    model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
+) -> Floats:
+    """Return each order's share of pages with a hit, in short lists and in long ones.
+
+    The items of the short lists are added to `shown_items`.
+    """
+    lists: dict[int, list[int]] = {}
+    scores = np.zeros(len(baskets))
+    for number, order in enumerate(baskets):
+        anchors, content = order[:_ANCHORS], set(order)
+        for anchor in anchors:
+            if anchor not in lists:
+                lists[anchor] = model.complete([anchor], _LONG).items.tolist()
+                shown_items.update(lists[anchor][:_SHORT])
+            shown = lists[anchor]
+            hits = not content.isdisjoint(shown[:_SHORT])
+            scores[number] += hits + (hits or not content.isdisjoint(shown))
+        scores[number] /= 2 * len(anchors)
+    return scores
+
+
+def _cart_scores(
+    model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
+) -> Floats:
+    """Return for each order of three or more whether its hidden product was listed."""
+    scores = []
+    for number, order in enumerate(baskets):
+        if len(order) < _LEAST_CART:
+            continue
+        hidden = order[number * _OTHER_ONE % len(order)]
+        shown = model.complete([item for item in order if item != hidden], _LONG).items
+        shown_items.update(shown.tolist())
+        scores.append(float(hidden in shown))
+    return np.array(scores) if scores else np.zeros(1)
+
+
+MAX_EVENTS: Final = 1_000_000  # the newest
+_STEPS: Final = 5  # of a visit, the newest
+_SHOWN: Final = 20
+
+# None makes an answer slower: more neighbours than usual are not tried.
+GRID: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple({"days_scale": days} for days in (7.0, 20.0, 150.0)),
+    tuple({"distance_scale": places} for places in (0.45, 2.0, 5.0)),
+    tuple({"match_scale": one, "vote_scale": one} for one in (1.5, 2.5, 6.0)),
+    tuple({"rarity": power} for power in (0.3, 2.0)),
+    tuple({"neighbours": most} for most in (100, 250)),
+    ({"backward": 0.5},),
+)
+ACTION_GRIDS: Final[Mapping[InteractionType, tuple[Changes, ...]]] = MappingProxyType(
+    {
+        InteractionType.CLICKED: tuple({"clicked": times} for times in (0.5, 1.5)),
+        InteractionType.CARTED: tuple({"carted": times} for times in (0.5, 2.0, 6.0)),
+        InteractionType.BOUGHT: tuple({"bought": times} for times in (0.3, 3.0)),
+    }
+)
+"""Tried when such interactions occur in the test visits."""
+
+
+class VisitSplit(NamedTuple):
+    """A test split of visits, and the behaviour before it."""
+
+    stretch: TimeSplit
+    before: Behaviour
+
+
+def tune_session_options(
+    done: Behaviour,
+    n_items: int,
+    on_trial: Callable[[], None],
+    usual: SessionOptions | None = None,
+    bought: Purchases | None = None,
+) -> SessionOptions | None:
+    """Return the session hyperparameters; None when there is too little data.
+
+    `bought` marks the steps of visits that were purchases: no targets. `on_trial` is
+    called after each trial.
+    """
+    newest = _newest(done)
+    walks = steps_of_visits(newest if bought is None else with_purchases(newest, bought))
+    parts = [
+        VisitSplit(stretch, select_rows(newest, newest.times < stretch.since_ms))
+        for stretch in time_splits(walks.groups)
+    ]
+    if not parts:
+        return None
+
+    def judge(options: SessionOptions) -> TuningTrial:
+        scores = []
+        for stretch, before in parts:
+            index = fit_session_index(before, n_items, options)
+            scores.append(_scores(index, walks, stretch))
+            on_trial()
+        return TuningTrial(tuple(scores))
+
+    done_there = set(walks.interactions.tolist())
+    tried = [
+        values for interaction, values in ACTION_GRIDS.items() if interaction in done_there
+    ]
+    return grid_search(usual or SessionOptions(), [*GRID, *tried], judge)[0]
+
+
+def _newest(done: Behaviour) -> Behaviour:
+    if len(done.times) <= MAX_EVENTS:
+        return done
+    since = np.partition(done.times, -MAX_EVENTS)[-MAX_EVENTS]
+    return select_rows(done, done.times >= since)
+
+
+def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
+    """Return the behaviour, with the purchases since its first fact."""
+    known = bought.standing & (bought.quantities > 0) & (bought.visitors != 0)
+    known &= bought.times >= done.times.min(initial=2**62)
+    kinds = np.full(int(known.sum()), EventKind.BUY, np.int8)
+    return Behaviour(
+        times=np.concatenate((done.times, bought.times[known])),
+        kinds=np.concatenate((done.kinds, kinds)),
+        items=np.concatenate((done.items, bought.items[known])),
+        visitors=np.concatenate((done.visitors, bought.visitors[known])),
+    )
+
+
+def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Floats:
+    """Return each visit's mean score: was the next product listed, and how early?"""
+    scores = np.zeros(len(stretch.test_groups))
+    for number, visit in enumerate(stretch.test_groups.tolist()):
+        seen, (firsts, interactions) = walks.groups.contents(visit), walks.actions_in(visit)
+        steps = [
+            step for step in range(1, len(seen)) if firsts[step] < InteractionType.BOUGHT
+        ]
+        steps = steps[-_STEPS:]
+        for step in steps:
+            past = seen[:step]
+            most = _most(past, interactions) if index.weights_interactions else {}
+            shown = index.next_items(
+                past, stretch.since_ms, _SHOWN, interactions=most
+            ).items
+            found = np.flatnonzero(shown == seen[step])
+            if len(found):
+                scores[number] += 1.0 + 1.0 / (1.0 + int(found[0]))
+        scores[number] /= 2 * max(len(steps), 1)
+    return scores
+
+
+def _most(past: list[int], interactions: list[int]) -> dict[int, int]:
+    """Return the most that was done with each item of a visit, beside looking."""
+    found: dict[int, int] = {}
+    for item, interaction in zip(past, interactions, strict=False):
+        if interaction > found.get(item, InteractionType.VIEWED):
+            found[item] = interaction
+    return found
+
 
 MIN_FACTS: Final = 2_000  # of a log; below, its past says nothing
 RETUNE_AFTER_MS: Final = 7 * DAY_MS

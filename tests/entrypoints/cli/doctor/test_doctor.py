@@ -22,7 +22,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import jobs, stores
-from productrecs.storage.tables.jobs import duties
+from productrecs.storage.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.billing.quota_notice import month_at

@@ -10,7 +10,7 @@ from productrecs.records.catalog.availability import Availability
 from productrecs.records.orders.purchase_ledger import PurchaseChannel
 from productrecs.storage.job_queue import INSTALLATION, JobState
 from productrecs.storage.tables import events, items, jobs, purchase_lines, store_heads
-from productrecs.storage.tables.jobs import duties
+from productrecs.storage.tables.account_tables import duties
 
 _EVENTS: Final = 20_000
 _LINES: Final = 5_000

@@ -1,11 +1,11 @@
-"""Tables of attribution: sales and carts credited to recommendations and searches.
-
-All of it is a view of the log: `attribution_marks.seq` is how far it was read.
-"""
+"""Learned tables: attribution, experiments, insights, forecasts and rankers."""
 
 import sqlalchemy as sa
 
 from productrecs.storage.tables.base import metadata, store_id_column
+
+# Tables of attribution: sales and carts credited to recommendations and searches.
+# All of it is a view of the log: `attribution_marks.seq` is how far it was read.
 
 
 def _place_columns() -> tuple[sa.Column[str], ...]:
@@ -166,4 +166,130 @@ event_hours = sa.Table(
     sa.Column("kind", sa.SmallInteger, primary_key=True),
     sa.Column("count", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
+)
+
+
+# Tables of experiments: exposures, explored items, and daily results of tests.
+
+# One row for each known name of a shopper. `unit` is the first of their names: the arm is
+# drawn from it, and results are counted by it.
+exposures = sa.Table(
+    "exposures",
+    metadata,
+    store_id_column(),
+    sa.Column("identity", sa.Text, primary_key=True),
+    sa.Column("test", sa.String(64), primary_key=True),
+    sa.Column("arm", sa.String(8), primary_key=True),  # shown, held_out
+    sa.Column("unit", sa.Text, nullable=False),
+    sa.Column("first_at", sa.BigInteger, nullable=False),
+    sa.Index(None, "store_id", "test", "first_at"),
+    sqlite_with_rowid=False,
+)
+
+# Explored products: one row a day for each shopper, list and product.
+explorations = sa.Table(
+    "explorations",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),  # of UTC
+    sa.Column("shopper", sa.Text, primary_key=True),  # empty: unknown
+    sa.Column("about", sa.BigInteger, primary_key=True),  # items.number; -1: no product
+    sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
+    sa.Column("place", sa.SmallInteger, nullable=False),  # from 1
+    sa.Column("chance", sa.Double, nullable=False),  # of this product in such a list
+    sa.Column("first_at", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# A test's result on each day; a later result of the same day replaces it.
+experiment_days = sa.Table(
+    "experiment_days",
+    metadata,
+    store_id_column(),
+    sa.Column("test", sa.String(64), primary_key=True),
+    sa.Column("day", sa.String(10), primary_key=True),  # the store's
+    sa.Column("computed_at", sa.BigInteger, nullable=False),
+    sa.Column("result", sa.Text, nullable=False),  # JSON
+)
+
+
+# Table of insights: results that background jobs computed from a store's records.
+
+# One row for each kind of result: the last one.
+insights = sa.Table(
+    "insights",
+    metadata,
+    store_id_column(),
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("computed_at", sa.BigInteger, nullable=False),
+    sa.Column("applied_seq", sa.BigInteger, nullable=False),  # how far the log was read
+    sa.Column("result", sa.Text, nullable=False),  # JSON
+)
+
+
+# Tables of demand: forecasts, drafts of running forecasts, and stock-outs.
+
+# The newest run of each store; it replaces the one before, whole.
+forecast_runs = sa.Table(
+    "forecast_runs",
+    metadata,
+    store_id_column(),
+    sa.Column("generated_at", sa.BigInteger, nullable=False),
+    sa.Column("first_day", sa.String(10), nullable=False),  # of the forecast, ISO
+    sa.Column("target_mode", sa.String(16), nullable=False),  # units order_lines
+    sa.Column("history", sa.Text, nullable=False),  # JSON: [[day, actual], ...]
+    sa.Column("total", sa.Text, nullable=False),  # JSON: the store's days ahead and sums
+    sa.Column("accuracy", sa.Text),  # JSON; null where the history is too short
+    sa.Column("judged", sa.Text),  # JSON: the backtest of items; null likewise
+    sa.Column("items", sa.BigInteger, nullable=False),
+    sa.Column("learned", sa.BigInteger, nullable=False),  # items that the model knows
+    sa.Column("seconds", sa.Double, nullable=False),  # that the run took
+)
+
+item_forecasts = sa.Table(
+    "item_forecasts",
+    metadata,
+    store_id_column(),
+    sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
+    sa.Column("method", sa.String(16), nullable=False),  # lgbm statistical
+    sa.Column("days", sa.Text, nullable=False),  # JSON: [mean, p10, p50, p90] of each day
+    sa.Column("expected", sa.Double, nullable=False),  # the sum of the means
+    sa.Column("spread", sa.Double, nullable=False),  # of sums, beside chance alone
+    sa.Column("sold", sa.Text),  # JSON: in the last 30, 60 and 90 days
+    sa.Column("ahead", sa.LargeBinary),  # float32: the means, then p90, of each day
+    sqlite_with_rowid=False,
+)
+
+# The draft of an interrupted run; the next attempt continues from it.
+forecast_drafts = sa.Table(
+    "forecast_drafts",
+    metadata,
+    store_id_column(),
+    sa.Column("fingerprint", sa.String(64), nullable=False),  # of its inputs
+    sa.Column("verdict", sa.Text, nullable=False),  # JSON
+)
+
+# One row for each time that an item could not be bought for want of stock.
+stock_outs = sa.Table(
+    "stock_outs",
+    metadata,
+    store_id_column(),
+    sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
+    sa.Column("since", sa.BigInteger, primary_key=True),  # when it was first seen so
+    sa.Column("until", sa.BigInteger),  # null: it still is
+    sqlite_with_rowid=False,
+)
+
+
+# Table of rankers: the ranking model that each store's clicks have trained.
+
+# One row a store, replaced whole.
+rankers = sa.Table(
+    "rankers",
+    metadata,
+    store_id_column(),
+    sa.Column("trained_at", sa.BigInteger, nullable=False),
+    sa.Column("serves", sa.Boolean, nullable=False),  # found better than the blend
+    sa.Column("report", sa.Text, nullable=False),  # JSON: the backtest's result
+    sa.Column("trees", sa.Text, nullable=False),  # JSON: engines.ranking.Trees
 )

@@ -8,8 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.engines.demand.closed_days import closed_ahead, closed_days
-from productrecs.engines.demand.demand_series import net_returns, weekdays
+from productrecs.engines.demand.demand_series import (
+    closed_ahead,
+    closed_days,
+    net_returns,
+    weekdays,
+)
 
 MONDAY = date(2026, 3, 2).toordinal()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.forecast_paths import ForecastPaths
-from productrecs.engines.demand.item_weekdays import apply_item_weekdays
+from productrecs.engines.demand.calibration import ForecastPaths
 from productrecs.engines.demand.options import HORIZON, WEEK
+from productrecs.engines.demand.statistical_forecast import apply_item_weekdays
 from tests.engines.demand.sample_stores import (
     demand_of,
     drawn,

@@ -1,0 +1,299 @@
+"""Account tables: stores, dashboard users, billing, jobs, widgets and keyed calls."""
+
+import sqlalchemy as sa
+
+from productrecs.storage.tables.base import metadata, store_id_column
+
+# Tables of accounts: stores, their counters, and pointers to their trained models.
+
+stores = sa.Table(
+    "stores",
+    metadata,
+    store_id_column(),
+    sa.Column("domain", sa.String(255), nullable=False, unique=True),
+    sa.Column("email", sa.String(320)),
+    sa.Column("password_hash", sa.String(255)),  # moved to dashboard_users; not written
+    sa.Column("plan", sa.String(32), nullable=False),
+    sa.Column("publishable_key", sa.String(64), nullable=False, unique=True),
+    sa.Column("secret_hash", sa.String(64), unique=True),  # SHA-256 in hex, never the key
+    sa.Column("origins", sa.Text, nullable=False),  # JSON array of full origins
+    sa.Column("settings", sa.Text, nullable=False),  # JSON object: only what was set
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("plan_ends_at", sa.BigInteger),  # null: it does not end
+    sa.Column("suspended_at", sa.BigInteger),  # when an operator suspended the store
+    # Of the secret key: its last four letters and when it was made; null: not known.
+    sa.Column("secret_end", sa.String(4)),
+    sa.Column("secret_made_at", sa.BigInteger),
+    # The key before, while both are accepted.
+    sa.Column("old_secret_hash", sa.String(64)),
+    sa.Column("old_secret_end", sa.String(4)),
+    sa.Column("old_secret_expires_at", sa.BigInteger),
+)
+
+# When each secret key was last used, to about ten minutes; `key_id` begins its hash.
+key_uses = sa.Table(
+    "key_uses",
+    metadata,
+    store_id_column(),
+    sa.Column("key_id", sa.String(16), primary_key=True),
+    sa.Column("used_at", sa.BigInteger, nullable=False),
+)
+
+# One row a store, locked by every write of that store: it hands out `seq` in commit order.
+store_heads = sa.Table(
+    "store_heads",
+    metadata,
+    store_id_column(),
+    sa.Column("seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("catalog_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("catalog_size", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("next_number", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("model_id", sa.String(64)),
+    sa.Column("search_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("synced_at", sa.BigInteger),  # when the whole catalog was last pushed again
+    sa.Column("rules_seq", sa.BigInteger, nullable=False, server_default="0"),
+    # Pictures: the catalog's changes that they follow, their own changes, what serves.
+    sa.Column("pictured_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("picture_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("visual_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("visual_id", sa.String(64)),
+    sa.Column("visual_taught_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
+    # How often shoppers were erased: caches of the log's facts start over at a change.
+    sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
+)
+
+# How the merchant's own system is connected; a row from the first such call on.
+store_connections = sa.Table(
+    "store_connections",
+    metadata,
+    store_id_column(),
+    sa.Column("platform", sa.String(32)),  # null before the first connect
+    sa.Column("platform_chosen", sa.Boolean, nullable=False),  # named, not the default
+    sa.Column("plugin_version", sa.Text),
+    sa.Column("store_url", sa.Text),
+    sa.Column("first_connected_at", sa.BigInteger),
+)
+
+models = sa.Table(
+    "models",
+    metadata,
+    store_id_column(),
+    sa.Column("model_id", sa.String(64), primary_key=True),
+    sa.Column("applied_seq", sa.BigInteger, nullable=False),
+    sa.Column("catalog_seq", sa.BigInteger, nullable=False),
+    sa.Column("settings_hash", sa.String(64), nullable=False),
+    sa.Column("trained_at", sa.BigInteger, nullable=False),
+)
+
+# The one table that is about the whole installation: counters that views poll.
+counters = sa.Table(
+    "counters",
+    metadata,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("value", sa.BigInteger, nullable=False),
+)
+
+
+# Tables of the dashboard: users, sessions, links, invitations and the audit log.
+
+dashboard_users = sa.Table(
+    "dashboard_users",
+    metadata,
+    store_id_column(),
+    sa.Column("user_id", sa.String(32), primary_key=True),
+    sa.Column("email", sa.String(320)),  # normalised; null: logs in with the domain
+    sa.Column("role", sa.String(16), nullable=False),  # owner editor viewer
+    sa.Column("password_hash", sa.String(255)),  # Argon2id; null: none chosen yet
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("store_id", "email"),
+    sa.Index(None, "email"),
+)
+
+# Of a token only its SHA-256 is stored, in hex.
+dashboard_sessions = sa.Table(
+    "dashboard_sessions",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("user_id", sa.String(32), nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("seen_at", sa.BigInteger, nullable=False),
+    sa.Column("agent", sa.String(200)),  # the browser, as it names itself
+    sa.Column("address", sa.String(64)),
+)
+
+# Invitations into a store's team, and those to register a store: `NEW_STORE` is their id.
+dashboard_invitations = sa.Table(
+    "dashboard_invitations",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("email", sa.String(320)),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+)
+
+# Who changed what; `entry_id` begins with the time, so it sorts.
+audit_log = sa.Table(
+    "audit_log",
+    metadata,
+    store_id_column(),
+    sa.Column("entry_id", sa.String(32), primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+)
+
+dashboard_resets = sa.Table(
+    "dashboard_resets",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("user_id", sa.String(32), nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+)
+
+# The shared secret of an authenticator app (TOTP), which the server needs as it is.
+dashboard_second_factors = sa.Table(
+    "dashboard_second_factors",
+    metadata,
+    store_id_column(),
+    sa.Column("user_id", sa.String(32), primary_key=True),
+    sa.Column("secret", sa.String(64), nullable=False),  # base32
+    sa.Column("enabled_at", sa.BigInteger),  # null: no code has confirmed it yet
+    sa.Column("last_step", sa.BigInteger, nullable=False),  # of the last code used
+    sa.Column("recovery", sa.Text, nullable=False),  # JSON: hashes of codes not used yet
+)
+
+# Logins whose password was right and whose code is awaited.
+dashboard_challenges = sa.Table(
+    "dashboard_challenges",
+    metadata,
+    store_id_column(),
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("user_id", sa.String(32), nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+)
+
+
+# Tables of billing: metered calls of each store and month.
+
+# The one foreign key: a process that counts holds nothing of the store, so that a count
+# could come in just when the store is deleted, and stay.
+metered_calls = sa.Table(
+    "metered_calls",
+    metadata,
+    store_id_column(),
+    sa.Column("month", sa.String(7), primary_key=True),  # of UTC, such as 2026-11
+    sa.Column("calls", sa.BigInteger, nullable=False),
+    sa.ForeignKeyConstraint(["store_id"], ["stores.store_id"], ondelete="CASCADE"),
+)
+
+
+# Table of key misuse: foreign origins and leaked secret keys seen in calls.
+
+# Pages outside the allowlist, and secret keys in public places.
+sightings = sa.Table(
+    "sightings",
+    metadata,
+    store_id_column(),
+    sa.Column("kind", sa.String(16), primary_key=True),
+    sa.Column("value", sa.String(255), primary_key=True),  # an origin; empty: unknown
+    sa.Column("first_at", sa.BigInteger, nullable=False),
+    sa.Column("last_at", sa.BigInteger, nullable=False),  # to about an hour
+    sqlite_with_rowid=False,
+)
+
+
+# Table of idempotency keys: calls that were carried out, and their replies.
+
+# For a day: a retry gets the first call's answer.
+named_calls = sa.Table(
+    "named_calls",
+    metadata,
+    store_id_column(),
+    sa.Column("what", sa.String(16), primary_key=True),  # items, uploads
+    sa.Column("name", sa.String(255), primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False),  # of the body
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("stored_at", sa.BigInteger, nullable=False),
+)
+
+
+# Tables of jobs: the job queue, when periodic tasks last ran, and job totals.
+
+# Times are the machine's (operational) clock, never the business clock of replays.
+jobs = sa.Table(
+    "jobs",
+    metadata,
+    store_id_column(),
+    sa.Column("job_id", sa.String(32), primary_key=True),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("key", sa.String(128), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),  # queued running done dead
+    sa.Column("payload", sa.Text, nullable=False),  # JSON
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("run_at", sa.BigInteger, nullable=False),
+    sa.Column("token", sa.String(32)),  # fences a worker that lost its lease
+    sa.Column("leased_until", sa.BigInteger),
+    sa.Column("progress", sa.Double),
+    sa.Column("error", sa.Text),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("finished_at", sa.BigInteger),
+    sa.Index("ix_jobs_state_run_at", "state", "run_at"),
+    sa.Index(
+        "uq_jobs_one_queued",
+        "store_id",
+        "key",
+        unique=True,
+        sqlite_where=sa.text("state = 'queued'"),
+        postgresql_where=sa.text("state = 'queued'"),
+    ),
+    sa.Index(
+        "uq_jobs_one_running",
+        "store_id",
+        "key",
+        unique=True,
+        sqlite_where=sa.text("state = 'running'"),
+        postgresql_where=sa.text("state = 'running'"),
+    ),
+)
+
+# The turns of the schedule: a duty of a store is not due again before `due_at`.
+duties = sa.Table(
+    "duties",
+    metadata,
+    store_id_column(),
+    sa.Column("duty", sa.String(32), primary_key=True),
+    sa.Column("due_at", sa.BigInteger, nullable=False),
+)
+
+# What became of the jobs of each kind since the first, one row for the installation.
+job_totals = sa.Table(
+    "job_totals",
+    metadata,
+    store_id_column(),
+    sa.Column("kind", sa.String(32), primary_key=True),
+    sa.Column("done", sa.BigInteger, nullable=False),
+    sa.Column("retried", sa.BigInteger, nullable=False),  # attempts that failed
+    sa.Column("dead", sa.BigInteger, nullable=False),
+    sa.Column("milliseconds", sa.BigInteger, nullable=False),  # that all of these took
+    sa.Column("done_at", sa.BigInteger),  # the last time that one was
+)
+
+
+# Table of widget settings: only the values that the merchant set.
+
+widget_configs = sa.Table(
+    "widget_configs",
+    metadata,
+    store_id_column(),
+    sa.Column("type", sa.String(32), primary_key=True),  # recs, search, ...
+    sa.Column("settings", sa.Text, nullable=False),  # JSON object: only what was set
+    sa.Column("custom_css", sa.Text),
+    sa.Column("scoped", sa.Boolean),
+    sa.Column("updated_at", sa.BigInteger, nullable=False),
+)
