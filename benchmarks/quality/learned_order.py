@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from benchmarks.report import Figure
-from productrecs.engines.ranking.click_evaluation import (
-    examination_probabilities,
-    ranking_gains,
-)
 from productrecs.engines.ranking.ranker_training import (
     LAST_POSITION,
     RankingData,
+    examination_probabilities,
     fit_ranker,
+    ranking_gains,
 )
 from productrecs.features.recommendations.ranker_training import CONFIDENCE, LEAST_GAIN
 from productrecs.features.recommendations.ranking_metrics import confidence_interval

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.core.log_event_names import LOG_EVENTS
-from productrecs.entrypoints.logs import configure_logging
+from productrecs.entrypoints.logs import LOG_EVENTS, configure_logging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Item statistics: impressions and clicks of each item, and its exploration weight."""
+"""Item statistics: impressions, clicks, exploration weight, and a category's top items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.engines.arrays import Arrays, Floats, Ints
+    from productrecs.engines.arrays import Arrays, Floats, Ints, Items
+
 
 PLENTY: Final = 100  # impressions, from which on an item is no longer new
 EXAMINED_UNIT: Final = 1_000_000
@@ -141,3 +142,20 @@ def _examination(place: int | None) -> int:
     """Return how likely the product at a place is looked at, in millionths."""
     at = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
     return int(0.5 + EXAMINED_UNIT / float(at) ** _EXAMINATION)
+
+
+def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items:
+    """Return up to `limit` of the distinct item numbers `members`, the most popular first.
+
+    `ranks` [any length] holds each item's place in the order of popularity, 0 the best; an
+    item beyond its end comes after all others. Equal ranks stand by item number. A category
+    of a million members costs one partition, not a sort.
+    """
+    places = np.full(len(members), np.iinfo(np.int32).max, dtype=np.int32)
+    known = members < len(ranks)
+    places[known] = ranks[members[known]]
+    if len(members) > 4 * limit > 0:
+        bar = np.partition(places, limit - 1)[limit - 1]
+        members, places = members[places <= bar], places[places <= bar]
+    order = np.lexsort((members, places))[: max(limit, 0)]
+    return members[order].astype(np.int32)

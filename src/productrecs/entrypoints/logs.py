@@ -7,10 +7,99 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.clock import iso, system_ms
-from productrecs.core.log_event_names import LIBRARY_MESSAGE, LOG_EVENTS
+
+LIBRARY_MESSAGE: Final = "library message"
+"""The event of a record that a library wrote; its text is the field `message`."""
+
+LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # processes
+        "process started": "The supervisor started a process.",
+        "process ready": "A process is ready to work.",
+        "process crashed": "A forked process ended with an exception.",
+        "process died": "A process ended without being asked to; it is restarted.",
+        "process killed": "A process did not stop in time and was killed.",
+        "service stopping": "The supervisor asks every process to stop.",
+        # requests
+        "request rejected": "A request was answered with a 5xx on purpose.",
+        "request failed": "A request was answered with a 500.",
+        "requests cancelled": "Requests were running when the drain time was over.",
+        "connection failed": "A connection was closed because of an exception.",
+        "connection accept failed": "No file descriptor was left for a connection.",
+        "server draining": "The process answers its open requests, then stops.",
+        "secret key leaked": "A request had the store's secret key in its address.",
+        # readiness
+        "readiness failing": "The process has not been ready for seconds.",
+        "readiness check failed": "The check of the schema and the queue failed.",
+        "metrics incomplete": "`/metrics` was answered without the database.",
+        # reading
+        "database read failed": "Store data could not be refreshed; memory serves.",
+        "store refresh failed": "The changes of one store could not be read.",
+        "store preload failed": "A store is opened by its first request instead.",
+        "shopper history read failed": "A list was made without a history.",
+        "widget settings read failed": "A widget got the settings read last.",
+        "holdout lookup failed": "A test arm was computed without the database.",
+        "stored data unreadable": "SQLite reports that stored data cannot be read.",
+        # writing
+        "writer unavailable": "The writer process does not answer.",
+        "write failed": "The writer process failed at a write.",
+        "writes failing": "The database refuses writes.",
+        "writes recovered": "The database takes writes again.",
+        "writes unconfirmed": "A write was not confirmed in time; see `error`.",
+        "writes confirmed again": "The process that writes answers in time again.",
+        "disk sync failed": "The disk could not make a write durable; the process stops.",
+        "write-behind flush failed": "Buffered records could not be stored; they wait.",
+        "write-behind records lost": "A full buffer dropped records.",
+        "search count failed": "Searches could not be counted; they wait or are dropped.",
+        "usage write failed": "Metered calls could not be stored; they are kept.",
+        "widget build write failed": "The widgets' scripts could not be stored.",
+        # storage
+        "database damaged": "A check found damaged pages.",
+        "damage marker write failed": "The note of the damage could not be written.",
+        "checkpoint failed": "The write-ahead log could not be copied to the database.",
+        # jobs
+        "worker started": "A worker looks for jobs.",
+        "worker stopped": "A worker has ended.",
+        "periodic job enqueued": "The schedule enqueued jobs that are due (level `debug`).",
+        "job finished": "A job ended; `outcome` says how.",
+        "job failed": "A job failed and is tried again.",
+        "job abandoned": "A job failed for the last time.",
+        "job queue unavailable": "The job queue could not be read.",
+        "job lease renewal failed": "A running job's lease was not renewed.",
+        "forecast scheduler crashed": "Forecasts wait until the process restarts.",
+        "training request failed": "An API process could not enqueue a training.",
+        "model trained": "A store's models were trained and published.",
+        "pictures indexed": "Pictures were fetched and indexed.",
+        "visual model built": "A store's visual model was built.",
+        "upload imported": "An uploaded file was imported.",
+        "stale uploads deleted": "Files of unfinished uploads were deleted.",
+        "shopper erased": "A shopper's records were erased.",
+        "mail not sent": "The mail server refused an e-mail or was not reached.",
+        "reset link not sent": "A link to a new password could not be made or mailed.",
+        "plan ending": "A store's plan ends soon.",
+        "plan ended": "A store's plan has ended; its pages get nothing.",
+        # models and indexes
+        "model rejected": "It failed its check; the previous one serves.",
+        "picture encoder rejected": "It cannot be used; pictures are described without it.",
+        "visual model rejected": "It failed its check; the previous one serves.",
+        "text model evaluated": "The text model was tried on a catalog.",
+        "text model unavailable": "Search runs without the text model.",
+        "catalog read failed": "The indexer could not read the catalogs.",
+        "search index started": "A search index is being built.",
+        "search index built": "A search index was built.",
+        "search index rebuilt": "A search index is built from scratch; `error` says why.",
+        "search index write failed": "A search index could not be written.",
+        "search index rejected": "It failed its check; the previous one serves.",
+        "search index copy failed": "An index is read from its files, not from a copy.",
+        LIBRARY_MESSAGE: "A library wrote the record; `message` is its text.",
+    }
+)
+
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 _OURS: Final = "productrecs"

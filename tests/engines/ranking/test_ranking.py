@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 
 from productrecs.engines.ranking import TreeEnsemble, kernel, reference
-from productrecs.engines.ranking.click_evaluation import (
-    examination_probabilities,
-    ranking_gains,
-)
 from productrecs.engines.ranking.ranker_training import (
     LAST_POSITION,
     RankingData,
+    examination_probabilities,
     fit_ranker,
+    ranking_gains,
 )
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
 from productrecs.entrypoints.http.caches.store_cache import StoreCache
 from productrecs.entrypoints.http.dashboard.application import add_dashboard
-from productrecs.entrypoints.http.dispatch.api_version import INTERFACE_VERSION
 from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
+from productrecs.entrypoints.http.dispatch.exchange import INTERFACE_VERSION
 from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimiter
 from productrecs.entrypoints.http.limits.rate_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering

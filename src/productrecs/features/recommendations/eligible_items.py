@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from productrecs.engines.arrays import Floats, Ints, Items
-from productrecs.engines.category_top_items import category_top_items
 from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.engines.item_stats import category_top_items
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import NarrowestCategories
 from productrecs.records.merchandising.rule_book import ListRules

@@ -14,11 +14,12 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Floats
 from productrecs.engines.fusion import fuse
-from productrecs.engines.ranking.click_evaluation import (
+from productrecs.engines.ranking.ranker_training import (
+    RankingData,
     examination_probabilities,
+    fit_ranker,
     ranking_gains,
 )
-from productrecs.engines.ranking.ranker_training import RankingData, fit_ranker
 from productrecs.engines.ranking.tree_ensemble import TreeEnsemble
 from productrecs.features.recommendations.complements import (
     BasketCandidates,

@@ -9,11 +9,12 @@ from typing import Final
 
 import pytest
 
-from productrecs.entrypoints.http.limits.load_shedding import MIN_SERVED, LoadShedder
-from productrecs.entrypoints.http.limits.store_request_queues import (
+from productrecs.entrypoints.http.limits.load_shedding import (
     BATCH_SECONDS,
     MAX_WAIT_SECONDS,
+    MIN_SERVED,
     REJECT_SECONDS,
+    LoadShedder,
     RequestQueue,
 )
 

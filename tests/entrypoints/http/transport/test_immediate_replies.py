@@ -11,7 +11,7 @@ import pytest
 from uvicorn.config import Config
 
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
-from productrecs.entrypoints.http.limits.store_request_queues import RequestQueue as Waiting
+from productrecs.entrypoints.http.limits.load_shedding import RequestQueue as Waiting
 from productrecs.entrypoints.http.transport import request_parser
 from productrecs.entrypoints.http.transport.connection import (
     ClientTimeouts,

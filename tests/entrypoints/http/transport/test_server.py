@@ -1,22 +1,32 @@
 """HTTP server: a graceful stop fails no request, and stalled clients are cut off."""
 
+from __future__ import annotations
+
+import asyncio
 import http.client
 import json
+import math
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimiter
 from productrecs.entrypoints.http.transport.request_parser import HEAD_LIMIT_BYTES
+from productrecs.entrypoints.http.transport.server import AcceptBalancer
 from tests.entrypoints.http.crowd import Crowd
 from tests.entrypoints.http.toy_server import PATIENCE
 from tests.support.project import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n"
 
@@ -246,3 +256,102 @@ def test_what_is_not_http_is_refused_in_words(toy: Toy) -> None:
     assert answer["code"] == "bad_request"
     assert answer["request_id"].encode() in head
     assert b"access-control-allow-origin: *" in head
+
+
+CLIENTS = 60
+
+
+@dataclass
+class House:
+    """Two processes, as far as they know of each other."""
+
+    counts: dict[int, float] = field(default_factory=dict)
+
+    def side(self, number: int) -> Side:
+        """Return what one of them sees."""
+        self.counts[number] = 0
+        return Side(self, number)
+
+
+@dataclass
+class Side:
+    """One process's view of the other."""
+
+    house: House
+    number: int
+
+    def tell(self, connections: int) -> None:
+        """Note how many this one has."""
+        self.house.counts[self.number] = connections
+
+    def fewest(self) -> float:
+        """Return how many the other one has."""
+        others = (n for who, n in self.house.counts.items() if who != self.number)
+        return min(others, default=math.inf)
+
+
+@dataclass(eq=False)
+class Guest:
+    """A connection."""
+
+    def cut(self) -> None:
+        """Nobody is sent away here."""
+
+
+async def connected(admissions: list[ConnectionLimiter]) -> list[int]:
+    """Return how many of a burst of connections each of the admissions got."""
+    with socket.create_server(("127.0.0.1", 0), backlog=CLIENTS) as listener:
+        listener.settimeout(0)
+        clients = [socket.create_connection(listener.getsockname()) for _ in range(CLIENTS)]
+        accepted: list[socket.socket] = []
+
+        def accepting(admission: ConnectionLimiter) -> AcceptBalancer:
+            async def begin(one: socket.socket) -> None:
+                accepted.append(one)
+                admission.enter(Guest(), "127.0.0.1")
+
+            same = listener.dup()
+            same.settimeout(0)
+            doors.append(same)
+            return AcceptBalancer(same, admission, begin)
+
+        doors: list[socket.socket] = []
+        both = [accepting(one) for one in admissions]
+        for _ in range(2_000):
+            if len(accepted) == CLIENTS:
+                break
+            await asyncio.sleep(0.001)
+        for one in both:
+            one.close()
+            await one.settled()
+        for each in (*clients, *accepted, *doors):
+            each.close()
+    return [one.count for one in admissions]
+
+
+def test_a_burst_is_shared() -> None:
+    house = House()
+    admissions = [ConnectionLimiter(), ConnectionLimiter()]
+    for number, one in enumerate(admissions):
+        one.meet(house.side(number))
+
+    counts = asyncio.run(connected(admissions))
+
+    assert sum(counts) == CLIENTS
+    assert min(counts) >= CLIENTS // 3
+
+
+def test_control_without_neighbours_one_takes_nearly_all() -> None:
+    counts = asyncio.run(connected([ConnectionLimiter(), ConnectionLimiter()]))
+
+    assert sum(counts) == CLIENTS
+    assert min(counts) < CLIENTS // 3
+
+
+def test_a_process_that_is_stuck_leaves_nobody_waiting() -> None:
+    house = House()
+    alone = ConnectionLimiter()
+    alone.meet(house.side(0))
+    house.side(1)  # says that it has no connections, and never takes one
+
+    assert asyncio.run(connected([alone])) == [CLIENTS]

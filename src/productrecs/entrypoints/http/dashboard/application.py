@@ -41,13 +41,11 @@ from productrecs.entrypoints.http.limits.rate_limits import address_of_client, p
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.error_responses import error_code_of
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
-from productrecs.entrypoints.http.routes.public.gzip_encoding import (
-    accepts_gzip,
-    gzip_body,
-)
-from productrecs.entrypoints.http.routes.public.html_response import (
+from productrecs.entrypoints.http.routes.public.page_response import (
     IMMUTABLE,
+    accepts_gzip,
     cacheable_response,
+    gzip_body,
 )
 from productrecs.entrypoints.http.transport.request_body import read_body
 from productrecs.records.orders.uploads.upload_folder import UploadFolder

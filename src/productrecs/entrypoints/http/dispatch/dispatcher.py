@@ -22,9 +22,8 @@ from productrecs.entrypoints.http.dispatch.exchange import (
     Send,
 )
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
-from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
+from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, RequestQueue
 from productrecs.entrypoints.http.limits.rate_limits import peer_of
-from productrecs.entrypoints.http.limits.store_request_queues import RequestQueue
 from productrecs.entrypoints.http.pipeline.authentication import (
     DASHBOARD,
     DASHBOARD_PATH,

@@ -6,20 +6,13 @@ here.
 
 import logging
 import time
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-    MutableMapping,
-)
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dispatch.admission import Admission
-from productrecs.entrypoints.http.dispatch.api_version import VERSION_HEADER as VERSION
 from productrecs.entrypoints.http.pipeline.conditional_response import conditional_response
 from productrecs.entrypoints.http.pipeline.cors import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.pipeline.error_responses import (
@@ -39,6 +32,12 @@ from productrecs.entrypoints.http.transport.header_cache import Header, valid_re
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.authentication import Route
+
+
+INTERFACE_VERSION: Final = "3.0.0"
+"""Of the paths and bodies, by the interface's own count; the program has another."""
+VERSION_HEADER: Final = (b"x-api-version", INTERFACE_VERSION.encode())
+
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +59,9 @@ def _lines(headers: Iterable[Header]) -> bytes:
 
 
 _COMMON_LINES: Final = (
-    b"content-length: %d\r\nx-request-id: %b\r\n" + _lines((VERSION, _NO_STORE)) + b"%b\r\n"
+    b"content-length: %d\r\nx-request-id: %b\r\n"
+    + _lines((VERSION_HEADER, _NO_STORE))
+    + b"%b\r\n"
 )
 _OK_LINES: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _COMMON_LINES
 _ANY_ORIGIN_LINES: Final = _lines(ANY_ORIGIN_HEADERS)
@@ -180,7 +181,7 @@ class HttpExchange:
                 () if status == _NOT_MODIFIED else about
             ),  # they describe a body, and 304 has none
             (b"x-request-id", self._request_id),
-            VERSION,
+            VERSION_HEADER,
             cache,
             *self.admission.cors,
             *self.admission.limits,
@@ -250,7 +251,7 @@ class HttpExchange:
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
-            added = [(b"x-request-id", self._request_id), VERSION]
+            added = [(b"x-request-id", self._request_id), VERSION_HEADER]
             added += (*self.admission.cors, *self.admission.limits)
             if self.route is not None and self.route.sends_timing:
                 added += self._timing()

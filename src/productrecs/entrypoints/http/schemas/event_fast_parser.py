@@ -11,8 +11,12 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from productrecs.entrypoints.http.schemas.event_conversion import missing_fields, to_events
-from productrecs.entrypoints.http.schemas.events import MAX_EVENT_ID, MAX_SHOWN
+from productrecs.entrypoints.http.schemas.events import (
+    MAX_EVENT_ID,
+    MAX_SHOWN,
+    missing_fields,
+    to_events,
+)
 from productrecs.entrypoints.http.schemas.field_readers import (
     MAX_CURRENCY,
     MAX_ID,

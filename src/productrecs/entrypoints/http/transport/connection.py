@@ -47,7 +47,7 @@ from productrecs.entrypoints.http.transport.request_parser import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.limits.store_request_queues import RequestQueue
+    from productrecs.entrypoints.http.limits.load_shedding import RequestQueue
 
 FastPathHandler = Callable[[bytes, RequestHead, str], bytes | None]
 

@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.openapi.document import openapi_document
 from productrecs.entrypoints.http.openapi.responses import error_responses, success_response
 from productrecs.entrypoints.http.pipeline.conditional_response import content_digest
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
-from productrecs.entrypoints.http.routes.public.html_response import (
+from productrecs.entrypoints.http.routes.public.page_response import (
     IMMUTABLE,
     INTERACTIVE,
     REVALIDATE,

@@ -10,17 +10,15 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from productrecs.entrypoints.http.openapi.responses import Responses, error_responses
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.api_reference import address
-from productrecs.entrypoints.http.routes.public.content_negotiation import (
+from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
+from productrecs.entrypoints.http.routes.public.page_response import (
     HTML,
     JSON,
     MARKDOWN,
-    preferred_media_type,
-)
-from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
-from productrecs.entrypoints.http.routes.public.html_response import (
     SCRIPTED,
     cacheable_response,
     html_page,
+    preferred_media_type,
     text_response,
 )
 from productrecs.features.guides.guide_search import GuideSearch, Section, snippet

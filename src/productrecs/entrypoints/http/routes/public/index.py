@@ -9,14 +9,14 @@ from productrecs import __version__
 from productrecs.entrypoints.http.openapi.responses import error_responses
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.api_reference import address
-from productrecs.entrypoints.http.routes.public.content_negotiation import (
+from productrecs.entrypoints.http.routes.public.health import not_ready
+from productrecs.entrypoints.http.routes.public.page_response import (
     HTML,
     JSON,
     MARKDOWN,
+    html_page,
     preferred_media_type,
 )
-from productrecs.entrypoints.http.routes.public.health import not_ready
-from productrecs.entrypoints.http.routes.public.html_response import html_page
 from productrecs.features.guides.guide_texts import llms_index as index_of_guides
 from productrecs.features.guides.markdown_html import PICTURES
 

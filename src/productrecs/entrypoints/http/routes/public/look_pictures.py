@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.entrypoints.http.openapi.responses import Responses, error_responses
 from productrecs.entrypoints.http.pipeline.conditional_response import matches_etag
-from productrecs.entrypoints.http.routes.public.html_response import IMMUTABLE
+from productrecs.entrypoints.http.routes.public.page_response import IMMUTABLE
 from productrecs.entrypoints.http.routes.public.widget_scripts import Domain, find_store_of
 from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.looks.repository import read_picture

@@ -24,18 +24,20 @@ from productrecs import __version__
 from productrecs.entrypoints.http.openapi.responses import error_responses
 from productrecs.entrypoints.http.pipeline.authentication import BUILD_PATH
 from productrecs.entrypoints.http.pipeline.urls import UnknownBuildError
-from productrecs.entrypoints.http.routes.public.compressed_scripts import (
+from productrecs.entrypoints.http.routes.public.page_response import (
+    IMMUTABLE,
+    accepts_gzip,
+    gzip_body,
+    text_response,
+)
+from productrecs.entrypoints.http.routes.public.widget_scripts import (
+    ANSWERS,
+    CACHED,
     HEADERS,
     SCRIPT,
     load_script,
     send_script,
 )
-from productrecs.entrypoints.http.routes.public.gzip_encoding import accepts_gzip, gzip_body
-from productrecs.entrypoints.http.routes.public.html_response import (
-    IMMUTABLE,
-    text_response,
-)
-from productrecs.entrypoints.http.routes.public.widget_scripts import ANSWERS, CACHED
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.context import RequestContext

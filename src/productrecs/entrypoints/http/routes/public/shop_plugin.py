@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request, Response
 from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import PLUGIN_PATH
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
-from productrecs.entrypoints.http.routes.public.html_response import cacheable_response
+from productrecs.entrypoints.http.routes.public.page_response import cacheable_response
 from productrecs.entrypoints.http.routes.public.plugin_translations import (
     compile_translations,
 )

@@ -1,8 +1,4 @@
-"""Trending items: ranked by orders, units or revenue, then by carts, then by views.
-
-Items that sold before the window follow: a shop in a quiet season shows what it sold, not
-what it listed last.
-"""
+"""Popularity engine: what most shoppers buy or view in a time window."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias

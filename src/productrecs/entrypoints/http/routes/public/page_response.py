@@ -1,11 +1,14 @@
-"""HTML pages: the frame, the security headers and the caching of pages for people."""
+"""Page response: HTML pages for people, by the Accept header, compressed and cacheable."""
 
-from collections.abc import Mapping
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from importlib import resources
 from string import Template
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from fastapi import Request, Response
 
@@ -15,9 +18,23 @@ from productrecs.entrypoints.http.pipeline.conditional_response import (
     content_digest,
     matches_etag,
 )
-from productrecs.entrypoints.http.routes.public.gzip_encoding import accepts_gzip, gzip_body
 
-HTML: Final = "text/html; charset=utf-8"
+GZIP_LEVEL: Final = 9
+GZIP_WINDOW_BITS: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
+
+
+def accepts_gzip(request: Request) -> bool:
+    """Return whether a caller says that it does."""
+    return "gzip" in request.headers.get("accept-encoding", "").lower()
+
+
+@lru_cache(maxsize=32)
+def gzip_body(body: bytes) -> bytes:
+    """Return a body in gzip; recent ones are cached."""
+    return zlib.compress(body, GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)
+
+
+_HTML_UTF8: Final = "text/html; charset=utf-8"
 # Ask each time, and be told "unchanged": a page is never older than the program.
 REVALIDATE: Final = "no-cache"
 IMMUTABLE: Final = "public, max-age=31536000, immutable"
@@ -78,7 +95,7 @@ def html_page(
     vary: str | None = None,
     markdown: str | None = None,
 ) -> Response:
-    """Return a page whose frame holds `shown`, which is HTML already.
+    """Return a page whose frame holds `shown`, which is _HTML_UTF8 already.
 
     `markdown` is the address of the same as markdown, where there is one.
     """
@@ -89,7 +106,7 @@ def html_page(
         style=f"/docs/pages.css?v={_style_digest()}",
         version=escape(__version__),
     )
-    reply = cacheable_response(request, html, HTML, vary=vary)
+    reply = cacheable_response(request, html, _HTML_UTF8, vary=vary)
     reply.headers["content-security-policy"] = policy
     if markdown:
         reply.headers["link"] = f'<{markdown}>; rel="alternate"; type="text/markdown"'
@@ -113,3 +130,44 @@ def _frame() -> Template:
 
 def _style_digest() -> str:
     return content_digest(read_asset("pages.css"))
+
+
+HTML: Final = "text/html"
+JSON: Final = "application/json"
+MARKDOWN: Final = "text/markdown"
+_SHARE: Final = re.compile(r"\bq\s*=\s*([01](?:\.\d{0,3})?)\s*(?:;|$)")
+
+
+class _Wish(NamedTuple):
+    """How much a kind is wished for: its share, then how early it was named."""
+
+    share: float  # 0 (not at all) to 1
+    earliness: int
+
+
+def preferred_media_type(request: Request, offered: Sequence[str]) -> str:
+    """Return which of the media types `offered` the caller prefers, by its Accept.
+
+    The first offered without a preference, or if none can be met. Ties: the first named
+    in Accept, then the first offered.
+    """
+    ranges = _ranges(request.headers.get("accept", "").lower())
+    wishes = {kind: _wish(kind, ranges) for kind in offered}
+    chosen = max(offered, key=wishes.__getitem__)
+    return chosen if wishes[chosen].share else offered[0]
+
+
+def _ranges(accept: str) -> dict[str, _Wish]:
+    found = {}
+    for place, part in enumerate(accept.split(",")):
+        kind, _, rest = part.partition(";")
+        share = _SHARE.search(rest)
+        found[kind.strip()] = _Wish(float(share[1]) if share else 1.0, -place)
+    return found
+
+
+def _wish(kind: str, ranges: dict[str, _Wish]) -> _Wish:
+    """Return the wish for a kind; what names it most closely counts."""
+    group = f"{kind.partition('/')[0]}/*"
+    close = (ranges[one] for one in (kind, group, "*/*") if one in ranges)
+    return next(close, _Wish(0.0, 0))

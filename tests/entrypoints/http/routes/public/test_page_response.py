@@ -6,15 +6,13 @@ import pytest
 from starlette.requests import Request
 
 from productrecs.entrypoints.http.pipeline.conditional_response import matches_etag
-from productrecs.entrypoints.http.routes.public.content_negotiation import (
+from productrecs.entrypoints.http.routes.public.page_response import (
     HTML,
     JSON,
     MARKDOWN,
-    preferred_media_type,
-)
-from productrecs.entrypoints.http.routes.public.html_response import (
     cacheable_response,
     html_page,
+    preferred_media_type,
 )
 
 
