@@ -48,6 +48,10 @@ BREACHES = {
         "records/catalog/breach.py",
         "import sqlalchemy",
     ),
+    "Child processes are started in productrecs.processes": (
+        "records/catalog/breach.py",
+        "import subprocess",
+    ),
     "HTTP lives in entrypoints.http": ("records/catalog/breach.py", "import fastapi"),
     "Core is the standard library only": ("core/breach.py", "import numpy"),
 }

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 
-from productrecs.entrypoints.cli.processes.child_process import ForkedProcess
+from productrecs.processes.child_process import ForkedProcess
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.migrations import KNOWN, is_current, migrate

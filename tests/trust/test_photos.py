@@ -157,7 +157,7 @@ def _jpeg_head(width: int, height: int) -> bytes:
 
 
 PATHS: Final = ("/v1/search/image", "/v1/shop-the-look/analyze")
-EYE: Final = "records.pictures.child"
+EYE: Final = "records.pictures.decoder_process"
 
 
 def peak_kb(pid: int | None) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_a_failed_run_says_why(tmp_path: Path) -> None:
-    words = ("forecast", "nobody.example", "--data", str(tmp_path), "--lines")
+    words = ("forecast", "nobody.example", "--data", str(tmp_path))
 
     with pytest.raises(CommandProcessError, match="no store has the domain"):
         run_command_process(words, JobProgress(threading.Event()))

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.cli.processes.supervisor_link import stop_at_signals
 from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.entrypoints.worker.job_worker import (
     JobInterruptedError,
     JobProgress,
     JobWorker,
 )
+from productrecs.processes.child_process import stop_at_signals
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import Job, JobQueue, RetryPolicy
 from productrecs.storage.recurring_jobs import PeriodicTasks

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel, describe, fit_embedding_space
 from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
+from productrecs.processes.worker_process import WorkerProcess
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureTooLargeError,
@@ -22,7 +23,6 @@ from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
     SandboxedDecoder,
 )
-from productrecs.records.pictures.worker_process import WorkerProcess
 from productrecs.storage.model_files import publish_arrays
 from productrecs.training.visual import photo_search_client as module
 from productrecs.training.visual.photo_matcher import PhotoMatcher
@@ -163,12 +163,12 @@ def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
     starved = PhotoWorkerClient(calm_seconds=0.001)
     policies = []
 
-    def sees(process: WorkerProcess, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+    def sees(process: WorkerProcess, *question: Any) -> object:
         process.start()
         assert process.pid is not None
         both = process.pid, _child_of(process.pid)
         policies.append([os.sched_getscheduler(pid) for pid in both])
-        return ask(process, operation, data)
+        return ask(process, *question)
 
     ask = WorkerProcess.ask
     monkeypatch.setattr(WorkerProcess, "ask", sees)

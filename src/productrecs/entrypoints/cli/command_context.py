@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,6 +12,7 @@ import click
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.services import Services, build_services
+from productrecs.processes.messages import ParentConnection
 from productrecs.settings import Settings, from_environment
 from productrecs.storage.migrations import migrate
 
@@ -114,15 +114,18 @@ def counted(number: int, noun: str) -> str:
 
 
 _PARENT_GONE: Final = 3
-_STDIN: Final = 0
 
 
-def exit_with_parent() -> None:
-    """End this process when its parent process ends."""
+def _connect(
+    _context: click.Context, _option: click.Parameter, number: int | None
+) -> ParentConnection | None:
+    """Return the connection to the worker; this process ends when the worker does."""
+    if number is None:
+        return None
+    parent = ParentConnection.inherited(number)
+    parent.watch(lambda: os._exit(_PARENT_GONE))
+    return parent
 
-    def wait() -> None:
-        while os.read(_STDIN, 4096):  # not through sys.stdin, whose lock outlives us
-            pass
-        os._exit(_PARENT_GONE)
 
-    threading.Thread(target=wait, name="parent", daemon=True).start()
+parent_option = click.option("--parent", type=int, callback=_connect, hidden=True)
+"""The hidden option of a command that a worker runs in a process of its own."""

@@ -7,8 +7,9 @@ import io
 import struct
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -74,6 +75,23 @@ class NotAPictureError(ProductRecsError):
 
 class PictureTooLargeError(ProductRecsError):
     """The picture has more pixels or bytes than the limit."""
+
+
+class PictureRefusal(msgspec.Struct, array_like=True, tag="refusal"):
+    """One of these errors, as a message of another process."""
+
+    reason: str
+    is_too_large: bool = False
+
+    @classmethod
+    def of(cls, error: NotAPictureError | PictureTooLargeError) -> Self:
+        """Return an error as a message."""
+        return cls(str(error), isinstance(error, PictureTooLargeError))
+
+    def error(self) -> NotAPictureError | PictureTooLargeError:
+        """Return the error that it was made of."""
+        kind = PictureTooLargeError if self.is_too_large else NotAPictureError
+        return kind(self.reason)
 
 
 class _Source(io.BytesIO):

@@ -1,23 +1,19 @@
 """Picture decoder process: the child's main loop; it may be killed at any moment.
 
 It reads strangers' files, so it holds nothing: no database, no key, no network. A request
-is an operation and the bytes of a file, a reply is a status and bytes. The process ends
-itself after a limit of processor time, not of elapsed time: on a busy machine a good photo
-may wait for long without being at fault.
+is an operation, with the bytes of a file attached. The process ends itself after a limit
+of processor time, not of elapsed time: on a busy machine a good photo may wait for long
+without being at fault.
 """
 
 import io
-import resource
-import signal
-import socket
-import struct
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
@@ -34,13 +30,16 @@ from productrecs.engines.visual.image_descriptor import (
 from productrecs.engines.visual.image_transforms import resized, to_lab
 from productrecs.engines.visual.photo_regions import box_window, describe_regions
 from productrecs.engines.visual.region_proposals import propose_regions
+from productrecs.processes.child_process import limit_cpu, limit_memory, lower_priority
+from productrecs.processes.messages import ParentConnection
+from productrecs.processes.worker_process import serve_requests
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
+    PictureRefusal,
     PictureTooLargeError,
     decode_to_pixels,
 )
 from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
-from productrecs.records.pictures.worker_process import lower_priority, serve_requests
 
 
 class ObjectDetector(Protocol):
@@ -61,20 +60,61 @@ class PictureEmbedder(Protocol):
         """Return the picture's numbers."""
 
 
-DESCRIBE, LOOK, REGIONS, REWRITE = b"d", b"l", b"r", b"w"
-LOOK_OWN, REGIONS_OWN = b"L", b"R"
-"""The same in our own way, whatever model of the operator's there is."""
-
-SIZE: Final = struct.Struct("<II")
-"""Of a picture that was written anew: width and height, before the JPEG."""
+DESCRIBE, LOOK, REGIONS, REWRITE = "describe", "look", "regions", "rewrite"
 
 REWRITTEN_SIDE: Final = 1_600
 _QUALITIES: Final = (86, 74, 58, 40)
 _MOST_REWRITTEN: Final = 1 << 20  # bytes, wherever a lower quality brings it there
 
-REGION: Final = struct.Struct("<fffffII")
-"""A box, how sure a detector is (below 0 without one), lengths of label and descriptor."""
-DECODED, NO_PICTURE, TOO_LARGE = b"+", b"-", b">"
+
+class PictureRequest(msgspec.Struct, array_like=True):
+    """What is wanted of a picture, in our own way or by the operator's models."""
+
+    operation: str
+    is_own: bool = False
+
+
+class Description(msgspec.Struct, array_like=True, tag="description"):
+    """The descriptor of a picture."""
+
+    descriptor: bytes
+
+
+class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
+    """Descriptors of a photo.
+
+    First that of a product's picture, as if it were one; then of it and its front.
+    """
+
+    picture: bytes
+    views: list[bytes]
+    places: list[bytes]  # none by the operator's model
+
+
+class Region(msgspec.Struct, array_like=True):
+    """A place in a photo: its box, its descriptor, and what a detector says of it."""
+
+    box: tuple[float, float, float, float]
+    descriptor: bytes
+    label: str
+    confidence: float | None
+
+
+class PhotoRegions(msgspec.Struct, array_like=True, tag="regions"):
+    """The places of a photo where something could be."""
+
+    regions: list[Region]
+
+
+class RewrittenPicture(msgspec.Struct, array_like=True, tag="rewritten"):
+    """A picture as a JPEG without metadata, and its size."""
+
+    jpeg: bytes
+    width: int
+    height: int
+
+
+PictureReply = Description | PhotoViews | PhotoRegions | RewrittenPicture | PictureRefusal
 
 MODEL_ROOM_BYTES: Final = 1 << 30
 MODEL_SECONDS: Final = 15.0
@@ -89,23 +129,20 @@ _EMBEDDERS: Final[list[PictureEmbedder]] = []
 _VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
 
 
-def handle_request(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
-    """Return the status and the bytes that answer a request."""
+def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
+    """Return the reply to a request about a picture."""
     try:
-        return DECODED, _OPERATIONS[operation](data)
-    except NotAPictureError as error:
-        return NO_PICTURE, str(error).encode()
-    except PictureTooLargeError as error:
-        return TOO_LARGE, str(error).encode()
+        return _OPERATIONS[request.operation](data, request.is_own)
+    except (NotAPictureError, PictureTooLargeError) as error:
+        return PictureRefusal.of(error)
     except MemoryError:
-        return NO_PICTURE, b"the picture takes too much memory to read"
+        return PictureRefusal("the picture takes too much memory to read")
 
 
-def _views(data: bytes, *, own: bool = False) -> bytes:
-    """Return how many descriptors there are of a photo and of places in it, and all.
+def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the table
+    """Return the descriptors of a photo and of places in it.
 
-    First that of a product's picture, as if it were one; then of it and its front. For
-    places an operator's model would take too long, unless it is fused with ours.
+    For places an operator's model would take too long, unless it is fused with ours.
     """
     pixels, places = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
     if own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
@@ -123,11 +160,10 @@ def _views(data: bytes, *, own: bool = False) -> bytes:
         window, _ = window_in(lab, find_foreground(lab))
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
-    return bytes([len(views), len(places)]) + b"".join([picture, *views, *places])
+    return PhotoViews(picture, views, places)
 
 
-def _rewritten(data: bytes) -> bytes:
-    """Return a picture as a JPEG without metadata."""
+def _rewritten(data: bytes, _own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
     picture, written = Image.fromarray(decode_to_pixels(data, REWRITTEN_SIDE)), b""
     for quality in _QUALITIES:
         saved = io.BytesIO()
@@ -135,7 +171,7 @@ def _rewritten(data: bytes) -> bytes:
         written = saved.getvalue()
         if len(written) <= _MOST_REWRITTEN:
             break
-    return SIZE.pack(*picture.size) + written
+    return RewrittenPicture(written, *picture.size)
 
 
 def _descriptor(pixels: Pixels) -> bytes:
@@ -155,14 +191,14 @@ def _side() -> int:
     return _VIEW_SIDE if _EMBEDDERS else PICTURE_SIDE
 
 
-def _regions(data: bytes, *, own: bool = False) -> bytes:
-    """Return the places of a photo where something could be, each with its descriptor."""
+def _regions(data: bytes, own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
+    found: list[tuple[tuple[float, ...], float | None, str]]
     if _DETECTORS:
-        found = _DETECTORS[0].detect(pixels)
+        found = [*_DETECTORS[0].detect(pixels)]
     else:
-        found = [(tuple(box), -1.0, "") for box in propose_regions(pixels).tolist()]
+        found = [(tuple(box), None, "") for box in propose_regions(pixels).tolist()]
     windows = [box_window(pixels, box) for box, _, _ in found]
     is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
     if _EMBEDDERS and not own and not is_fused:
@@ -172,11 +208,12 @@ def _regions(data: bytes, *, own: bool = False) -> bytes:
         if is_fused and not own:
             features = [_features(pixels[window]) for window in windows]
             seen = [one + more for one, more in zip(seen, features, strict=True)]
-    parts = []
+    regions = []
     for (box, score, label), descriptor in zip(found, seen, strict=True):
-        name = label.encode()
-        parts += [REGION.pack(*box, score, len(name), len(descriptor)), name, descriptor]
-    return b"".join(parts)
+        x, y, width, height = map(float, box)
+        sure = None if score is None else float(score)
+        regions.append(Region((x, y, width, height), descriptor, label, sure))
+    return PhotoRegions(regions)
 
 
 def _shrunk(part: Pixels) -> Pixels:
@@ -187,19 +224,12 @@ def _shrunk(part: Pixels) -> Pixels:
     return np.ascontiguousarray(part.astype(np.uint8))
 
 
-def _description(data: bytes) -> bytes:
-    return _descriptor(decode_to_pixels(data, _side()))
+def _description(data: bytes, _own: bool) -> Description:  # noqa: FBT001 - as above
+    return Description(_descriptor(decode_to_pixels(data, _side())))
 
 
-_OPERATIONS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = MappingProxyType(
-    {
-        DESCRIBE: _description,
-        LOOK: _views,
-        LOOK_OWN: partial(_views, own=True),
-        REGIONS: _regions,
-        REGIONS_OWN: partial(_regions, own=True),
-        REWRITE: _rewritten,
-    }
+_OPERATIONS: Final[Mapping[str, Callable[[bytes, bool], PictureReply]]] = MappingProxyType(
+    {DESCRIBE: _description, LOOK: _views, REGIONS: _regions, REWRITE: _rewritten}
 )
 
 
@@ -212,13 +242,12 @@ def main() -> None:
     lower_priority()
     _limit()
 
-    def timed(operation: bytes, data: bytes) -> tuple[bytes, bytes]:
-        signal.setitimer(signal.ITIMER_PROF, seconds)  # of processor time: it ends us
-        reply = handle_request(operation, data)
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        return reply
+    def answer(request: PictureRequest, data: bytes) -> PictureReply:
+        with limit_cpu(seconds):
+            return handle_request(request, data)
 
-    serve_requests(socket.socket(fileno=int(sys.argv[1])), timed)
+    parent = ParentConnection.inherited(int(sys.argv[1]))
+    serve_requests(parent, msgspec.msgpack.Decoder(PictureRequest), answer)
 
 
 def _load(detector: str = "", embedder: str = "") -> None:
@@ -234,14 +263,8 @@ def _load(detector: str = "", embedder: str = "") -> None:
 
 
 def _limit() -> None:
-    used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) if _HAS_PROC else 0
-    room = used * resource.getpagesize() + ROOM_BYTES
-    room += MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0
-    resource.setrlimit(resource.RLIMIT_AS, (room, room))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-_HAS_PROC: Final = Path("/proc/self/statm").exists()
+    more = MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0
+    limit_memory(ROOM_BYTES + more)
 
 
 if __name__ == "__main__":

@@ -1,30 +1,25 @@
 """Sandboxed decoder: asks a child process for descriptors, and kills it at a time limit."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeVar
 
 import numpy as np
+from msgspec.msgpack import Decoder
 
 from productrecs.engines.visual.array_types import Descriptor
-from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
-    PictureTooLargeError,
-)
+from productrecs.processes.worker_process import ProcessTimeouts, WorkerProcess
+from productrecs.records.pictures.decode_picture import NotAPictureError, PictureRefusal
 from productrecs.records.pictures.decoder_process import (
-    DECODED,
     DESCRIBE,
     LOOK,
-    LOOK_OWN,
-    NO_PICTURE,
-    REGION,
     REGIONS,
-    REGIONS_OWN,
     REWRITE,
-    SIZE,
-    TOO_LARGE,
+    Description,
+    PhotoRegions,
+    PhotoViews,
+    PictureRequest,
+    RewrittenPicture,
 )
-from productrecs.records.pictures.worker_process import ProcessTimeouts, WorkerProcess
 
 CPU_SECONDS: Final = 5.0
 """Of processor time for one picture: thirty times what a phone's photo takes, and three
@@ -39,8 +34,10 @@ WAIT_SECONDS: Final = 30.0
 _MOST_ANSWERS: Final = 2_000  # then a fresh child: no leak of a decoder grows for ever
 
 
-@dataclass(frozen=True, slots=True)
-class PhotoRegion:
+_Reply = TypeVar("_Reply", Description, PhotoViews, PhotoRegions, RewrittenPicture)
+
+
+class PhotoRegion(NamedTuple):
     """A place in a photo: its box, what it looks like, and what a detector says of it."""
 
     box: tuple[float, float, float, float]
@@ -85,7 +82,8 @@ class SandboxedDecoder:
             NotAPictureError: when it is none, or takes too long or too much to read.
             PictureTooLargeError: when it has too many pixels.
         """
-        return np.frombuffer(self._ask(DESCRIBE, data), dtype=np.uint8)
+        request = PictureRequest(DESCRIBE)
+        return np.frombuffer(self._ask(request, data, Description).descriptor, np.uint8)
 
     def look(self, data: bytes, *, own: bool = False) -> "PhotoDescriptors":
         """Return what is seen of a photo: as a whole, and in its likeliest places.
@@ -97,10 +95,11 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        answer = self._ask(LOOK_OWN if own else LOOK, data)
-        count, rows = answer[0], answer[0] + answer[1]
-        seen = np.frombuffer(answer, dtype=np.uint8, offset=2).reshape(1 + rows, -1)
-        return PhotoDescriptors(seen[:1], seen[1 : 1 + count], seen[1 + count :])
+        found = self._ask(PictureRequest(LOOK, own), data, PhotoViews)
+        rows = [found.picture, *found.views, *found.places]
+        seen = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        count = 1 + len(found.views)
+        return PhotoDescriptors(seen[:1], seen[1:count], seen[count:])
 
     def regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
         """Return the places of a photo where something could be; at least one.
@@ -111,22 +110,13 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        answer, found, start = (
-            self._ask(REGIONS_OWN if own else REGIONS, data),
-            list[PhotoRegion](),
-            0,
-        )
-        while start < len(answer):
-            *box, score, length, size = REGION.unpack_from(answer, start)
-            start += REGION.size
-            label = answer[start : start + length].decode()
-            start += length
-            seen = np.frombuffer(answer, np.uint8, size, start)
-            start += size
-            x, y, width, height = box
-            sure = None if score < 0 else float(score)
-            found.append(PhotoRegion((x, y, width, height), seen, label, sure))
-        return found
+        found = self._ask(PictureRequest(REGIONS, own), data, PhotoRegions)
+        return [
+            PhotoRegion(
+                one.box, np.frombuffer(one.descriptor, np.uint8), one.label, one.confidence
+            )
+            for one in found.regions
+        ]
 
     def rewrite(self, data: bytes) -> tuple[bytes, int, int]:
         """Return a picture as a new JPEG of at most 1,600 pixels a side, and its size.
@@ -137,9 +127,8 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        answer = self._ask(REWRITE, data)
-        width, height = SIZE.unpack_from(answer)
-        return answer[SIZE.size :], width, height
+        written = self._ask(PictureRequest(REWRITE), data, RewrittenPicture)
+        return written.jpeg, written.width, written.height
 
     @property
     def pid(self) -> int | None:
@@ -166,9 +155,10 @@ class SandboxedDecoder:
         """Let the child go."""
         self.close()
 
-    def _ask(self, operation: bytes, data: bytes) -> bytes:
+    def _ask(self, request: PictureRequest, data: bytes, kind: type[_Reply]) -> _Reply:
+        replies: Decoder[_Reply | PictureRefusal] = Decoder(kind | PictureRefusal)
         try:
-            status, content = self._child.ask(operation, data)
+            reply = self._child.ask(request, replies, data)
         except OSError as error:  # it died of it, or takes too long: both are its end
             self._answers = 0
             message = "the picture takes too long or too much memory to read"
@@ -177,13 +167,9 @@ class SandboxedDecoder:
         if self._answers >= _MOST_ANSWERS:
             self._answers = 0
             self.close()
-        if status == DECODED:
-            return content
-        words = content.decode("utf-8", "replace")
-        if status == TOO_LARGE:
-            raise PictureTooLargeError(words)
-        assert status == NO_PICTURE, status  # noqa: S101 - our own child says no other
-        raise NotAPictureError(words)
+        if isinstance(reply, PictureRefusal):
+            raise reply.error()
+        return reply
 
 
 def decoder_module() -> str:

@@ -7,26 +7,23 @@ pictures, which it maps as the API process does. No other reply waits for that w
 import math
 import time
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.msgpack import Decoder
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.arrays import Bools, Ranked
 from productrecs.engines.visual.match_confidence import MatchConfidence
-from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
-    PictureTooLargeError,
-)
+from productrecs.processes.worker_process import ProcessTimeouts, WorkerProcess
+from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
-from productrecs.records.pictures.worker_process import ProcessTimeouts, WorkerProcess
 from productrecs.training.visual.photo_matcher import PhotoMatches, RegionMatch
 from productrecs.training.visual.served_pictures import ServedPictures
 
-ALIKE, AROUND = b"a", b"r"
-DECODED, NO_PICTURE, TOO_LARGE, OTHER_MODEL = b"+", b"-", b">", b"!"
+ALIKE, AROUND = "alike", "around"
 
 IDLE_PRIORITY, NORMAL_PRIORITY = "calm", "pressed"
 """Priority of the photo worker: idle, or normal with a higher niceness."""
@@ -55,14 +52,27 @@ class PhotoWorkerError(ProductRecsError):
 
 
 class PhotoQuestion(msgspec.Struct, array_like=True):
-    """A photo, the model that it is compared with, and which items may be shown."""
+    """What is asked of a photo, the model it is compared with, and which items are visible.
 
+    The photo is attached.
+    """
+
+    operation: str
     folder: str
     visual_id: str
     limit: int
     count: int
     visible: bytes  # a bit for each of `count` items
-    photo: bytes
+
+
+class OtherModel(msgspec.Struct, array_like=True, tag="other-model"):
+    """The named model is gone, or is not there yet."""
+
+
+class PhotoItems(msgspec.Struct, array_like=True, tag="items"):
+    """The items most like a photo."""
+
+    row: Row
 
 
 class PhotoPlace(msgspec.Struct, array_like=True):
@@ -74,7 +84,7 @@ class PhotoPlace(msgspec.Struct, array_like=True):
     alike: Row
 
 
-class PhotoPlaces(msgspec.Struct, array_like=True):
+class PhotoPlaces(msgspec.Struct, array_like=True, tag="places"):
     """All places in a photo, and what a store's likenesses mean."""
 
     places: list[PhotoPlace]
@@ -84,9 +94,8 @@ class PhotoPlaces(msgspec.Struct, array_like=True):
     chance: list[float]
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
-_row: Final = msgspec.msgpack.Decoder(Row).decode
-_places: Final = msgspec.msgpack.Decoder(PhotoPlaces).decode
+PhotoReply = PhotoItems | PhotoPlaces | OtherModel | PictureRefusal
+_Reply = TypeVar("_Reply", PhotoItems, PhotoPlaces)
 
 
 class PhotoWorkerClient:
@@ -121,28 +130,32 @@ class PhotoWorkerClient:
         """End the process."""
         self._process.close()
 
-    def ask(self, operation: bytes, question: PhotoQuestion) -> bytes | None:
-        """Return the answer; None when the named model is gone.
+    def ask(
+        self, question: PhotoQuestion, photo: bytes, kind: type[_Reply]
+    ) -> _Reply | None:
+        """Return the reply; None when the named model is gone.
 
         Raises:
             NotAPictureError: when the photo is invalid, or reading it takes too much.
             PictureTooLargeError: when it has too many pixels.
             PhotoWorkerError: when the process ended, or did not answer in time.
         """
-        status, content = self._ask(operation, _encode(question))
-        if status == DECODED:
-            return content
-        if status == OTHER_MODEL:
-            return None
-        words = content.decode("utf-8", "replace")
-        if status == TOO_LARGE:
-            raise PictureTooLargeError(words)
-        raise NotAPictureError(words)
+        replies: Decoder[_Reply | OtherModel | PictureRefusal]
+        replies = Decoder(kind | OtherModel | PictureRefusal)
+        reply = self._ask(question, photo, replies)
+        if isinstance(reply, PictureRefusal):
+            raise reply.error()
+        return None if isinstance(reply, OtherModel) else reply
 
-    def _ask(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
+    def _ask(
+        self,
+        question: PhotoQuestion,
+        photo: bytes,
+        replies: Decoder[_Reply | OtherModel | PictureRefusal],
+    ) -> _Reply | OtherModel | PictureRefusal:
         was_pressed = self._is_pressed()
         try:
-            return self._process.ask(operation, data)
+            return self._process.ask(question, replies, photo)
         except OSError as error:
             if was_pressed and isinstance(error, TimeoutError):
                 raise PhotoWorkerError from error
@@ -150,7 +163,7 @@ class PhotoWorkerClient:
         self._pressed_until = time.monotonic() + _PRESSED_SECONDS
         self._process = self._starting(NORMAL_PRIORITY)
         try:
-            return self._process.ask(operation, data)
+            return self._process.ask(question, replies, photo)
         except OSError as error:
             raise PhotoWorkerError from error
 
@@ -188,7 +201,8 @@ class StorePhotoSearch:
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
-        return unpack_ranked(_row(self._ask(ALIKE, photo, limit, visible)))
+        question = self._question(ALIKE, limit, visible)
+        return unpack_ranked(self._ask(question, photo, PhotoItems).row)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
         """Return the places in a photo, each with the visible items most like it.
@@ -196,7 +210,8 @@ class StorePhotoSearch:
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
-        answer = _places(self._ask(AROUND, photo, limit, visible))
+        question = self._question(AROUND, limit, visible)
+        answer = self._ask(question, photo, PhotoPlaces)
         places = [
             RegionMatch(one.box, one.label, one.confidence, unpack_ranked(one.alike))
             for one in answer.places
@@ -204,14 +219,15 @@ class StorePhotoSearch:
         steps = np.array(answer.evidence), np.array(answer.chance)
         return PhotoMatches(places, MatchConfidence(answer.floor, answer.usual, *steps))
 
-    def _ask(self, operation: bytes, photo: bytes, limit: int, visible: Bools) -> bytes:
+    def _question(self, operation: str, limit: int, visible: Bools) -> PhotoQuestion:
         bits = np.packbits(visible).tobytes()
+        folder = str(self._pictures.folder)
+        return PhotoQuestion(operation, folder, "", limit, len(visible), bits)
+
+    def _ask(self, question: PhotoQuestion, photo: bytes, kind: type[_Reply]) -> _Reply:
         for _ in range(_TRIES):
-            pictures = self._pictures
-            question = PhotoQuestion(
-                str(pictures.folder), pictures.visual_id, limit, len(visible), bits, photo
-            )
-            answer = self._lookout.ask(operation, question)
+            question.visual_id = self._pictures.visual_id
+            answer = self._lookout.ask(question, photo, kind)
             if answer is not None:
                 return answer
             time.sleep(_PAUSE_SECONDS)  # another model serves, and is heard of in a moment

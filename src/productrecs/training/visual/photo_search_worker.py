@@ -4,39 +4,36 @@ It decodes nothing itself: its sandboxed decoder does, which may be killed. Of t
 it has only the folder of models, no database and no key.
 """
 
-import socket
 import sys
 from collections import OrderedDict
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import numpy as np
+from msgspec.msgpack import Decoder
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools
+from productrecs.processes.child_process import lower_priority, set_idle_priority
+from productrecs.processes.messages import ParentConnection
+from productrecs.processes.worker_process import serve_requests
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
+    PictureRefusal,
     PictureTooLargeError,
 )
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
-from productrecs.records.pictures.worker_process import (
-    lower_priority,
-    serve_requests,
-    set_idle_priority,
-)
 from productrecs.training.visual.photo_matcher import PhotoMatcher, PhotoMatches
 from productrecs.training.visual.photo_search_client import (
     ALIKE,
-    DECODED,
     IDLE_PRIORITY,
-    NO_PICTURE,
-    OTHER_MODEL,
-    TOO_LARGE,
+    OtherModel,
+    PhotoItems,
     PhotoPlace,
     PhotoPlaces,
     PhotoQuestion,
+    PhotoReply,
     pack_ranked,
     to_float_steps,
 )
@@ -45,9 +42,6 @@ from productrecs.training.visual.served_pictures import ServedPictures
 
 _MOST_STORES: Final = 64
 """Whose pictures stay open; mapped files, which the machine takes back when it must."""
-
-_encode: Final = msgspec.msgpack.Encoder().encode
-_question: Final = msgspec.msgpack.Decoder(PhotoQuestion).decode
 
 
 class PhotoWorker:
@@ -70,23 +64,20 @@ class PhotoWorker:
             set_idle_priority(self._viewer.pid)
             set_idle_priority()
 
-    def answer(self, operation: bytes, data: bytes) -> tuple[bytes, bytes]:
-        """Return the status and the bytes that answer a request."""
-        question = _question(data)
+    def answer(self, question: PhotoQuestion, photo: bytes) -> PhotoReply:
+        """Return the reply to a question about a photo."""
         pictures = self._pictures(question.folder)
         pictures.follow(question.visual_id)
         if pictures.visual_id != question.visual_id:
-            return OTHER_MODEL, b""
+            return OtherModel()
         eye = PhotoMatcher(self._viewer, pictures, self._embedding)
-        photo, limit, visible = question.photo, question.limit, _visible(question)
+        limit, visible = question.limit, _visible(question)
         try:
-            if operation == ALIKE:
-                return DECODED, _encode(pack_ranked(eye.alike(photo, limit, visible)))
-            return DECODED, _encode_matches(eye.around(photo, limit, visible))
-        except NotAPictureError as error:
-            return NO_PICTURE, str(error).encode()
-        except PictureTooLargeError as error:
-            return TOO_LARGE, str(error).encode()
+            if question.operation == ALIKE:
+                return PhotoItems(pack_ranked(eye.alike(photo, limit, visible)))
+            return _places(eye.around(photo, limit, visible))
+        except (NotAPictureError, PictureTooLargeError) as error:
+            return PictureRefusal.of(error)
 
     def close(self) -> None:
         """End the child process."""
@@ -108,14 +99,14 @@ def _visible(question: PhotoQuestion) -> Bools:
     return np.unpackbits(bits, count=question.count).astype(np.bool_)
 
 
-def _encode_matches(sights: PhotoMatches) -> bytes:
+def _places(sights: PhotoMatches) -> PhotoPlaces:
     sureness = sights.sureness
     places = [
         PhotoPlace(one.box, one.label, one.confidence, pack_ranked(one.alike))
         for one in sights.places
     ]
     steps = to_float_steps(sureness.evidence), to_float_steps(sureness.chance)
-    return _encode(PhotoPlaces(places, sureness.floor, sureness.usual, *steps))
+    return PhotoPlaces(places, sureness.floor, sureness.usual, *steps)
 
 
 def main() -> None:
@@ -123,7 +114,8 @@ def main() -> None:
     lower_priority()
     process = PhotoWorker(*sys.argv[3:])
     process.start(is_calm=sys.argv[2] == IDLE_PRIORITY)
-    serve_requests(socket.socket(fileno=int(sys.argv[1])), process.answer)
+    parent = ParentConnection.inherited(int(sys.argv[1]))
+    serve_requests(parent, Decoder(PhotoQuestion), process.answer)
     process.close()
 
 

@@ -14,7 +14,6 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import QueueFullError, UnconfirmedWriteError
-from productrecs.entrypoints.http.writes import write_protocol
 from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.entrypoints.http.writes.write_client import RemoteWriter
 from productrecs.entrypoints.http.writes.write_server import WriteServer
@@ -214,36 +213,6 @@ def test_a_stop_waits_for_those_who_are_connected(
     with serving(services, door) as office:
         assert asyncio.run(with_desk(tmp_path / "office", send)) == [None, None]
     assert stored(services, store) == 2
-
-
-def test_frames_come_whole_however_they_are_cut() -> None:
-    sent = [
-        write_protocol.encode_done([1, 2, 3]),
-        write_protocol.encode_error(4, StoreDeletedError("gone")),
-    ]
-    sent += [
-        write_protocol.encode_result(5, OrderReceipt("A-1", 2, duplicate=True)),
-        write_protocol.encode_done([6]),
-    ]
-    whole = b"".join(sent)
-
-    for size in (1, 2, 3, 7, len(whole)):
-        cutter, found = write_protocol.FrameDecoder(), []
-        for at in range(0, len(whole), size):
-            found += [bytes(one) for one in cutter.feed(whole[at : at + size])]
-        assert [one[0] for one in found] == [
-            write_protocol.DONE,
-            write_protocol.FAILED,
-            write_protocol.RESULT,
-            write_protocol.DONE,
-        ]
-        assert list(write_protocol.decode_done(memoryview(found[0]))) == [1, 2, 3]
-        assert write_protocol.decode_error(memoryview(found[1])) == (
-            4,
-            "StoreDeletedError",
-            "gone",
-        )
-        assert write_protocol.decode_result(memoryview(found[2]))[1].duplicate
 
 
 def test_the_writer_needs_no_web_framework() -> None:

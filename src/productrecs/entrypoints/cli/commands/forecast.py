@@ -9,13 +9,14 @@ import click
 
 from productrecs.entrypoints.cli.command_context import (
     data_option,
-    exit_with_parent,
     json_option,
     open_services,
+    parent_option,
     print_json,
     progress,
 )
 from productrecs.entrypoints.services import Services
+from productrecs.processes.messages import ParentConnection
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.demand.repository import StoredRun
@@ -26,22 +27,22 @@ _MOST_THREADS: Final = 4
 
 @click.command()
 @click.argument("domain")
-@click.option("--lines", is_flag=True, hidden=True)
+@parent_option
 @json_option
 @data_option
-def forecast(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> None:
+def forecast(
+    domain: str, *, parent: ParentConnection | None, as_json: bool, data: Path | None
+) -> None:
     """Forecast a store's demand now: the next 28 days of every product.
 
     A store with the demand add-on (store enable-demand) is forecast each night anyway.
 
     Example: productrecs forecast shop.example.com
     """
-    if lines:
-        exit_with_parent()
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        if lines:
-            _forecast(services, store, lambda share: click.echo(f"{share:.4f}"))
+        if parent is not None:
+            _forecast(services, store, parent.progress)
             return
         with progress("forecasting", _STEPS) as advance:
             done = 0

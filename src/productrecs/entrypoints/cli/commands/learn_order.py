@@ -9,13 +9,14 @@ import click
 
 from productrecs.entrypoints.cli.command_context import (
     data_option,
-    exit_with_parent,
     json_option,
     open_services,
+    parent_option,
     print_json,
 )
 from productrecs.entrypoints.http.caches.store_cache import load_store
 from productrecs.entrypoints.services import Services
+from productrecs.processes.messages import ParentConnection
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
@@ -27,10 +28,12 @@ from productrecs.training.tuning.repository import HyperparameterRepository
 
 @click.command()
 @click.argument("domain")
-@click.option("--lines", is_flag=True, hidden=True)
+@parent_option
 @json_option
 @data_option
-def learn_order(domain: str, *, lines: bool, as_json: bool, data: Path | None) -> None:
+def learn_order(
+    domain: str, *, parent: ParentConnection | None, as_json: bool, data: Path | None
+) -> None:
     """Learn the best order of a store's mix lists from impressions and clicks.
 
     The learned order is tested on the most recent lists and used only if it is better
@@ -38,11 +41,11 @@ def learn_order(domain: str, *, lines: bool, as_json: bool, data: Path | None) -
 
     Example: productrecs learn-order shop.example.com
     """
-    if lines:
-        exit_with_parent()
     with open_services(data) as services:
         store = find_store(services.database, domain)
         found = _learned(services, store)
+    if parent is not None:
+        return
     if as_json:
         print_json({"domain": domain, **found})
         return

@@ -10,13 +10,14 @@ import click
 from productrecs.core.clock import iso
 from productrecs.entrypoints.cli.command_context import (
     data_option,
-    exit_with_parent,
     json_option,
     open_services,
+    parent_option,
     print_json,
     progress,
 )
 from productrecs.features.recommendations.warm_up import warm_up
+from productrecs.processes.messages import ParentConnection
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.tuning.hyperparameters import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
@@ -30,10 +31,17 @@ _TITLES: Final = {"companions": "what is bought together", "visits": "what comes
 @click.command()
 @click.argument("domain")
 @click.option("--show", is_flag=True, help="Only show the store's hyperparameters.")
-@click.option("--lines", is_flag=True, hidden=True)
+@parent_option
 @json_option
 @data_option
-def tune(domain: str, *, show: bool, lines: bool, as_json: bool, data: Path | None) -> None:
+def tune(
+    domain: str,
+    *,
+    show: bool,
+    parent: ParentConnection | None,
+    as_json: bool,
+    data: Path | None,
+) -> None:
     """Choose the engines' hyperparameters on a store's own history.
 
     Usually unnecessary: the worker does it once a week in stores with enough history. A
@@ -41,22 +49,16 @@ def tune(domain: str, *, show: bool, lines: bool, as_json: bool, data: Path | No
 
     Example: productrecs tune shop.example.com
     """
-    if lines:
-        exit_with_parent()
+    if parent is not None:
         os.nice(_POLITE)
     with open_services(data) as services:
         store = find_store(services.database, domain)
         if show:
             with services.database.reading() as connection:
                 found = HyperparameterRepository(connection, store.store_id).last()
-        elif lines:
+        elif parent is not None:
             warm_up()
-            tune_store(
-                services.database,
-                store,
-                services.clock,
-                lambda share: click.echo(f"{share:.4f}"),
-            )
+            tune_store(services.database, store, services.clock, parent.progress)
             return
         else:
             warm_up()

@@ -15,13 +15,10 @@ from productrecs.entrypoints.cli.processes.listening_socket import (
     listening_options,
     settings_from_options,
 )
-from productrecs.entrypoints.cli.processes.serve import supervise
-from productrecs.entrypoints.cli.processes.supervisor_link import (
-    SupervisorLink,
-    metrics_slot_option,
-)
+from productrecs.entrypoints.cli.processes.serve import metrics_slot_option, supervise
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.entrypoints.shared_metrics import MetricsSlot
+from productrecs.processes.messages import ParentConnection
 from productrecs.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 @click.command
 @listening_options
 @click.option("--fd", type=int, hidden=True)
-@click.option("--lifeline", type=int, hidden=True)
+@click.option("--parent", type=int, hidden=True)
 @click.option("--office", type=click.Path(path_type=Path), hidden=True)
 @click.option(
     "--middleware",
@@ -49,7 +46,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     data: Path | None,
     workers: int | None,
     fd: int | None,
-    lifeline: int | None,
+    parent: int | None,
     office: Path | None,
     middleware: str | None,
     place: MetricsSlot | None,
@@ -61,9 +58,10 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     Example: DATABASE_URL=postgresql://... productrecs api --host 0.0.0.0 --workers 4
     """
     settings = settings_from_options(host, port, data, workers)
-    if fd is not None and lifeline is not None:
+    if fd is not None and parent is not None:
         listener = socket.socket(fileno=fd)
-        _serve(settings, listener, SupervisorLink(lifeline), place, office, middleware)
+        supervisor = ParentConnection.inherited(parent)
+        _serve(settings, listener, supervisor, place, office, middleware)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
@@ -73,7 +71,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
 def _serve(
     settings: Settings,
     listener: socket.socket,
-    lifeline: SupervisorLink | None,
+    supervisor: ParentConnection | None,
     place: MetricsSlot | None = None,
     office: Path | None = None,
     middleware: str | None = None,
@@ -90,10 +88,10 @@ def _serve(
     address = listener_url(listener)
 
     def on_ready() -> None:
-        if lifeline is None:
+        if supervisor is None:
             click.echo(f"ProductRecs listens on {address}")
         else:
-            lifeline.ready()
+            supervisor.ready()
 
     def create(services: "Services", state: "TransportState") -> "Application":
         service = create_application(
@@ -108,7 +106,7 @@ def _serve(
             lambda state: create(services, state),
             listener,
             ServerOptions(
-                parent=None if lifeline is None else lifeline.number,
+                parent=None if supervisor is None else supervisor.fileno(),
                 limits=ConnectionLimits(
                     settings.connections or sys.maxsize,
                     settings.connections_per_address or sys.maxsize,

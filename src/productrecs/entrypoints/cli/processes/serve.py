@@ -8,26 +8,24 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
+from productrecs.entrypoints.cli import run_command
 from productrecs.entrypoints.cli.processes.listening_socket import (
     listen,
     listener_url,
     listening_options,
     settings_from_options,
 )
-from productrecs.entrypoints.cli.processes.supervisor import (
-    PROGRAM,
-    ProcessRole,
-    Supervisor,
-)
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.shared_metrics import SharedMetrics
+from productrecs.entrypoints.shared_metrics import MetricsSlot, SharedMetrics
+from productrecs.processes.supervisor import ProcessRole, Supervisor
 from productrecs.settings import Settings
 from productrecs.storage.temp_folders import temp_folder
 
+_PROGRAM: Final = (sys.executable, "-m", "productrecs")
 _LONGEST_SOCKET_PATH: Final = 107  # bytes: `sun_path` of Linux, without its last zero
 
 
@@ -79,16 +77,17 @@ def supervise(
             ProcessRole(
                 f"api {index + 1}",
                 ("api", *folder, "--fd", str(number), "--office", str(office), *around),
+                run_command,
                 (number,),
             )
             for index in range(settings.workers)
         ]
         written = ("worker", *folder, "--lane", "writing", "--fd", str(door.fileno()))
-        roles.append(ProcessRole("writer", written, (door.fileno(),)))
+        roles.append(ProcessRole("writer", written, run_command, (door.fileno(),)))
         if with_worker:
             roles += background_roles(settings)
         if middleware is not None:  # who made a store has used what no copy could
-            roles = [replace(role, program=PROGRAM) for role in roles]
+            roles = [replace(role, program=_PROGRAM) for role in roles]
         supervisor = Supervisor(
             with_metrics_slots(roles),
             on_ready=lambda: announce(address),
@@ -147,6 +146,20 @@ def _preload_worker() -> None:
     import productrecs.entrypoints.cli.command_context  # noqa: F401, PLC0415
 
 
+def metrics_slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the hidden option that names a process's row in the shared metrics."""
+
+    def opened(
+        _context: click.Context, _option: click.Parameter, option: str | None
+    ) -> MetricsSlot | None:
+        if option is None:
+            return None
+        board, _, place = option.partition(":")
+        return MetricsSlot(SharedMetrics(int(board)), int(place))
+
+    return click.option("--place", callback=opened, hidden=True)(command)
+
+
 def with_metrics_slots(roles: Sequence[ProcessRole]) -> list[ProcessRole]:
     """Return the roles with a row each on one board, so that any process reports all."""
     board = SharedMetrics.make([role.name for role in roles])
@@ -164,8 +177,8 @@ def background_roles(settings: Settings) -> list[ProcessRole]:
     """Return the background processes: training, indexes, files, pictures."""
     command = ("worker", "--data", str(settings.data), "--lane")
     return [
-        ProcessRole("worker", (*command, "learning")),
-        ProcessRole("indexer", (*command, "indexes")),
-        ProcessRole("importer", (*command, "uploads")),
-        ProcessRole("pictures", (*command, "pictures")),
+        ProcessRole("worker", (*command, "learning"), run_command),
+        ProcessRole("indexer", (*command, "indexes"), run_command),
+        ProcessRole("importer", (*command, "uploads"), run_command),
+        ProcessRole("pictures", (*command, "pictures"), run_command),
     ]

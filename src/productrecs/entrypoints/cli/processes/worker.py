@@ -11,14 +11,14 @@ import click
 
 from productrecs.entrypoints.cli.command_context import data_option, open_services
 from productrecs.entrypoints.cli.processes.listening_socket import settings_from_options
-from productrecs.entrypoints.cli.processes.serve import supervise_background
-from productrecs.entrypoints.cli.processes.supervisor_link import (
-    SupervisorLink,
+from productrecs.entrypoints.cli.processes.serve import (
     metrics_slot_option,
-    stop_at_signals,
+    supervise_background,
 )
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.entrypoints.shared_metrics import NO_LAYOUT, MetricsSlot
+from productrecs.processes.child_process import stop_at_signals
+from productrecs.processes.messages import ParentConnection
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services
@@ -43,13 +43,13 @@ wait for a core in the middle of a transaction keeps every event waiting."""
     hidden=True,
 )
 @click.option("--fd", type=int, hidden=True)
-@click.option("--lifeline", type=int, hidden=True)
+@click.option("--parent", type=int, hidden=True)
 @metrics_slot_option
 def worker(
     data: Path | None,
     lane: str | None,
     fd: int | None,
-    lifeline: int | None,
+    parent: int | None,
     place: MetricsSlot | None,
 ) -> None:
     """Run background jobs and their schedule; several may run side by side.
@@ -68,11 +68,11 @@ def worker(
         configure_logging(services.settings.log_format)
         working = _build(lane, services, fd)
         stop_at_signals(working.stop)
-        if lifeline is not None:
+        if parent is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
-            line = SupervisorLink(lifeline)
-            line.watch(working.stop)
-            line.ready()
+            supervisor = ParentConnection.inherited(parent)
+            supervisor.watch(working.stop)
+            supervisor.ready()
         working.run()
 
 

@@ -207,7 +207,7 @@ class _Server(uvicorn.Server):
         parent = self._options.parent
         if parent is None:
             return
-        if os.read(parent, 1) == b"":
+        if os.read(parent, 1024) == b"":
             asyncio.get_running_loop().remove_reader(parent)
             self._skip_drain.set()  # an orphan, and the port is needed
         self._owns_listener = True

@@ -25,6 +25,7 @@ from productrecs.core.errors import (
     UnsafeStorageError,
 )
 from productrecs.entrypoints.http.writes import write_protocol
+from productrecs.processes.messages import FrameDecoder
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
 from productrecs.storage.store_log import StoreDeletedError
 
@@ -174,7 +175,7 @@ class RemoteWriter(asyncio.Protocol):
         self._path = path
         self._outcomes = outcomes
         self._limit = limit
-        self._frames = write_protocol.FrameDecoder()
+        self._frames = FrameDecoder()
         self._transport: asyncio.WriteTransport | None = None
         self._pending: dict[int, _PendingWrite] = {}
         self._unsent: list[tuple[int, bytes]] = []
@@ -234,7 +235,7 @@ class RemoteWriter(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send waiting writes."""
         self._transport = cast("asyncio.WriteTransport", transport)
-        self._frames = write_protocol.FrameDecoder()
+        self._frames = FrameDecoder()
         self._send()
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -258,19 +259,19 @@ class RemoteWriter(asyncio.Protocol):
         """Resolve the futures of answered writes."""
         self._is_connected = True
         for frame in self._frames.feed(data):
-            if frame[0] != write_protocol.FAILED:
-                self._outcomes.confirmed()  # also what nobody waits for any more
-            if frame[0] == write_protocol.DONE:
-                for number in write_protocol.decode_done(frame):
-                    self._resolve(number, None)
-            elif frame[0] == write_protocol.RESULT:
-                self._resolve(*write_protocol.decode_result(frame))
-            else:
-                number, name, words = write_protocol.decode_error(frame)
-                error = _ERRORS.get(name, WriterProcessError)(words)
+            reply = write_protocol.decode_reply(frame)
+            if isinstance(reply, write_protocol.Failed):
+                error = _ERRORS.get(reply.error, WriterProcessError)(reply.reason)
                 if isinstance(error, StorageError):
                     self._outcomes.write_failed(error)
-                self._fail(number, error)
+                self._fail(reply.number, error)
+                continue
+            self._outcomes.confirmed()  # also what nobody waits for any more
+            if isinstance(reply, write_protocol.Done):
+                for number in reply.numbers:
+                    self._resolve(number, None)
+            elif isinstance(reply, write_protocol.Result):
+                self._resolve(reply.number, reply.receipt)
 
     def _resolve(self, number: int, result: object) -> None:
         future = self._release(number)

@@ -14,6 +14,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.writes import write_protocol
 from productrecs.entrypoints.http.writes.batched_writes import WriteKind, write_handlers
 from productrecs.entrypoints.http.writes.disk_failure import exit_after_disk_failure
+from productrecs.processes.messages import FrameDecoder, Ready, encode_frame
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit
 
@@ -68,7 +69,7 @@ class _ApiConnection(asyncio.Protocol):
         self._budget = budget
         self._writings = writings
         self._gone = gone
-        self._frames = write_protocol.FrameDecoder()
+        self._frames = FrameDecoder()
         self._done: list[int] = []
         self._told: list[bytes] = []
         self._transport: asyncio.WriteTransport | None = None
@@ -82,7 +83,7 @@ class _ApiConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet: the API process learns that the writer is up."""
         self._transport = cast("asyncio.WriteTransport", transport)
-        self._transport.write(write_protocol.encode_done([]))
+        self._transport.write(encode_frame(Ready()))
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Close; writes that were received are still committed."""
@@ -92,18 +93,16 @@ class _ApiConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Receive writes."""
         for frame in self._frames.feed(data):
-            number, fact, store_id, packed = write_protocol.decode_request(frame)
+            request = write_protocol.decode_request(frame)
+            size = MEMORY_FACTOR * memoryview(request.payload).nbytes
             try:
-                with self._budget.claim(store_id).grow(
-                    MEMORY_FACTOR * len(packed)
-                ) as claim:
-                    payload = write_protocol.decode_payload(fact, packed)
-                    reply = _RemoteFuture(self, number)
-                    self._writer.put(
-                        self._writings[fact], store_id, payload, reply, claim=claim
-                    )
+                with self._budget.claim(request.store_id).grow(size) as claim:
+                    payload = write_protocol.decode_payload(request)
+                    reply = _RemoteFuture(self, request.number)
+                    handler = self._writings[request.kind]
+                    self._writer.put(handler, request.store_id, payload, reply, claim=claim)
             except ProductRecsError as error:
-                self.refuse(number, error)
+                self.refuse(request.number, error)
 
     def answer(self, number: int, result: Any) -> None:
         """Queue a result, to be sent at the end of this turn."""
@@ -111,14 +110,15 @@ class _ApiConnection(asyncio.Protocol):
         if result is None:
             self._done.append(number)
         else:
-            self._told.append(write_protocol.encode_result(number, result))
+            self._told.append(encode_frame(write_protocol.Result(number, result)))
 
     def refuse(self, number: int, error: BaseException) -> None:
         """Queue an error, to be sent at the end of this turn."""
         if not isinstance(error, ProductRecsError):
             _log.error("write failed", exc_info=error)
         self._schedule_send()
-        self._told.append(write_protocol.encode_error(number, error))
+        failed = write_protocol.Failed(number, type(error).__name__, str(error))
+        self._told.append(encode_frame(failed))
 
     def _schedule_send(self) -> None:
         if not self._done and not self._told:
@@ -127,7 +127,7 @@ class _ApiConnection(asyncio.Protocol):
     def _send(self) -> None:
         told, self._told = self._told, []
         if self._done:
-            told.append(write_protocol.encode_done(self._done))
+            told.append(encode_frame(write_protocol.Done(self._done)))
             self._done = []
         if self._transport is not None:
             self._transport.write(b"".join(told))

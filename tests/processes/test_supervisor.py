@@ -27,7 +27,7 @@ class Service:
     def __init__(self, folder: Path, background: str = "steady") -> None:
         """Start it on a free port and wait until it answers."""
         self._folder = folder
-        command = (sys.executable, "-m", "tests.entrypoints.cli.processes.toy_service")
+        command = (sys.executable, "-m", "tests.processes.toy_service")
         self.process = subprocess.Popen(
             [*command, "0", str(folder), background],
             cwd=ROOT,
@@ -237,7 +237,7 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_service_that_cannot_start_says_why_once_and_ends(tmp_path: Path) -> None:
-    done = run("tests.entrypoints.cli.processes.toy_service", "0", str(tmp_path), "none")
+    done = run("tests.processes.toy_service", "0", str(tmp_path), "none")
 
     assert done.returncode == 1
     assert done.stdout == ""

@@ -11,21 +11,18 @@ import logging
 import selectors
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.entrypoints.cli import run_command
-from productrecs.entrypoints.cli.processes.child_process import ChildProcess, ForkedProcess
-from productrecs.entrypoints.cli.processes.supervisor_link import READY, STOP
+from productrecs.processes.child_process import ChildProcess, fork_child, start_program
+from productrecs.processes.messages import FROM_CHILD, Stop
 
 _log = logging.getLogger(__name__)
 
 MAX_RESTART_DELAY: Final = 30.0
-PROGRAM: Final = (sys.executable, "-m", "productrecs")
+_WHOLE_MESSAGE_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +31,15 @@ class ProcessRole:
 
     It runs in a fork of this process, where the program is already imported: `run` gets
     the command, and returns the exit status. With a `program` it is a new process that
-    executes that program.
+    executes that program. `--parent` and the file descriptor of the connection to the
+    supervisor end the command.
     """
 
     name: str
     command: tuple[str, ...]
+    run: Callable[[Sequence[str]], int]
     inherits: tuple[int, ...] = ()
     program: tuple[str, ...] | None = None
-    run: Callable[[Sequence[str]], int] = run_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +53,9 @@ class SupervisorTimeouts:
 
 
 @dataclass(slots=True)
-class _Child:
+class _Running:
     role: ProcessRole
-    process: ChildProcess
-    lifeline: socket.socket
+    child: ChildProcess
     began: float
     is_ready: bool = False
 
@@ -78,7 +75,7 @@ class Supervisor:
         self._on_ready = on_ready
         self._on_stop = on_stop
         self._limits = limits or SupervisorTimeouts()
-        self._children: list[_Child] = []
+        self._running: list[_Running] = []
         self._due: list[tuple[float, ProcessRole]] = []
         self._deaths: dict[str, int] = {}
         self._signals = 0
@@ -92,7 +89,7 @@ class Supervisor:
         while not self._signals:
             self._wait(self._next())
             self._reap()
-            if not self._is_up and not self._children:
+            if not self._is_up and not self._running:
                 return 1  # the first child could not start, and has said why
             self._start_due()
         return self._stop()
@@ -113,31 +110,26 @@ class Supervisor:
         self._signals += 1
 
     def _start(self, role: ProcessRole) -> None:
-        ours, theirs = socket.socketpair()
-        ours.settimeout(0)
-        with theirs:
-            number = theirs.fileno()
-            command = (*role.command, "--lifeline", str(number))
-            passed = (number, *role.inherits)
-            process: ChildProcess
-            if role.program is None:
-                process = ForkedProcess(role.name, lambda: role.run(command), passed)
-            else:
-                process = subprocess.Popen(  # noqa: S603 - our own program
-                    [*role.program, *command], stdin=subprocess.DEVNULL, pass_fds=passed
-                )
-        child = _Child(role, process, ours, time.monotonic())
-        self._children.append(child)
-        self._selector.register(ours, selectors.EVENT_READ, child)
-        _log.info("process started", extra={"role": role.name, "pid": process.pid})
+        def command(number: int) -> Sequence[str]:
+            return (*(role.program or ()), *role.command, "--parent", str(number))
+
+        if role.program is None:
+            child = fork_child(
+                role.name, lambda number: role.run(command(number)), role.inherits
+            )
+        else:
+            child = start_program(command, role.inherits)
+        started = _Running(role, child, time.monotonic())
+        self._running.append(started)
+        self._selector.register(child.connection, selectors.EVENT_READ, started)
+        facts = {"role": role.name, "pid": child.process.pid}
+        _log.info("process started", extra=facts)
 
     def _next(self) -> float | None:
         """Return the time of the next timeout or restart, or None."""
         moments = [moment for moment, _ in self._due]
         moments += [
-            child.began + self._limits.start
-            for child in self._children
-            if not child.is_ready
+            one.began + self._limits.start for one in self._running if not one.is_ready
         ]
         return min(moments, default=None)
 
@@ -145,23 +137,22 @@ class Supervisor:
         """Wait for a signal, a message from a child, or the time `until`."""
         pause = None if until is None else max(0.0, until - time.monotonic())
         for key, _ in self._selector.select(pause):
-            if isinstance(key.data, _Child):
+            if isinstance(key.data, _Running):
                 self._hear(key.data)
             else:
                 with contextlib.suppress(BlockingIOError):
                     self._woken.recv(1024)
 
-    def _hear(self, child: _Child) -> None:
+    def _hear(self, one: _Running) -> None:
+        connection = one.child.connection
         try:
-            word = child.lifeline.recv(1)
-        except OSError:
-            word = b""
-        if word != READY:  # it has let go: its death is on the way
-            self._selector.unregister(child.lifeline)
+            connection.receive(FROM_CHILD, _WHOLE_MESSAGE_SECONDS)
+        except OSError:  # it has closed its end: it is about to exit
+            self._selector.unregister(connection)
             return
-        child.is_ready = True
-        seconds = round(time.monotonic() - child.began, 2)
-        _log.info("process ready", extra={"role": child.role.name, "s": seconds})
+        one.is_ready = True
+        seconds = round(time.monotonic() - one.began, 2)
+        _log.info("process ready", extra={"role": one.role.name, "s": seconds})
         if not self._is_up:
             self._is_up = True
             self._due = [(time.monotonic(), role) for role in self._roles[1:]]
@@ -170,24 +161,24 @@ class Supervisor:
     def _reap(self) -> None:
         """Collect ended processes, and schedule their restarts."""
         now = time.monotonic()
-        for child in list(self._children):
-            if not child.is_ready and now - child.began > self._limits.start:
-                child.process.kill()
-            if child.process.poll() is None:
+        for one in list(self._running):
+            if not one.is_ready and now - one.began > self._limits.start:
+                one.child.process.kill()
+            if one.child.process.poll() is None:
                 continue
-            self._children.remove(child)
+            self._running.remove(one)
             with contextlib.suppress(KeyError):
-                self._selector.unregister(child.lifeline)
-            child.lifeline.close()
+                self._selector.unregister(one.child.connection)
+            one.child.close()
             if self._is_up and not self._signals:
-                self._due.append((now + self._pause(child, now), child.role))
+                self._due.append((now + self._pause(one, now), one.role))
 
-    def _pause(self, child: _Child, now: float) -> float:
-        name, limits = child.role.name, self._limits
-        quick = now - child.began < limits.steady
+    def _pause(self, one: _Running, now: float) -> float:
+        name, limits = one.role.name, self._limits
+        quick = now - one.began < limits.steady
         self._deaths[name] = deaths = self._deaths.get(name, 0) + 1 if quick else 1
         pause = min(MAX_RESTART_DELAY, limits.first_pause * 2.0 ** min(deaths - 1, 20))
-        facts = {"role": name, "status": child.process.returncode, "restart_s": pause}
+        facts = {"role": name, "status": one.child.process.returncode, "restart_s": pause}
         _log.warning("process died", extra=facts)
         return pause
 
@@ -199,19 +190,18 @@ class Supervisor:
             self._start(role)
 
     def _stop(self) -> int:
-        _log.info("service stopping", extra={"processes": len(self._children)})
+        _log.info("service stopping", extra={"processes": len(self._running)})
         self._on_stop()
-        for child in self._children:
+        for one in self._running:
             with contextlib.suppress(OSError):
-                child.lifeline.send(STOP)
-            child.process.terminate()
+                one.child.connection.send(Stop(), seconds=0.0)
+            one.child.process.terminate()
         deadline = time.monotonic() + self._limits.stop
-        while self._children and self._signals == 1 and time.monotonic() < deadline:
+        while self._running and self._signals == 1 and time.monotonic() < deadline:
             self._wait(deadline)
             self._reap()
-        for child in self._children:
-            facts = {"role": child.role.name, "pid": child.process.pid}
+        for one in self._running:
+            facts = {"role": one.role.name, "pid": one.child.process.pid}
             _log.warning("process killed", extra=facts)
-            child.process.kill()
-            child.process.wait()
-        return 1 if self._children else 0
+            one.child.close()
+        return 1 if self._running else 0

@@ -1,6 +1,6 @@
 """A supervised service with toy processes, for tests that kill them.
 
-    python -m tests.entrypoints.cli.processes.toy_service PORT FOLDER BACKGROUND
+    python -m tests.processes.toy_service PORT FOLDER BACKGROUND
 
 Two API processes with the toy application, and one for the background, which is `steady`
 or `hopeless`: that one dies as soon as it starts. With BACKGROUND `none` the API's first
@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from productrecs.entrypoints.cli.processes.listening_socket import listen, listener_url
-from productrecs.entrypoints.cli.processes.supervisor import ProcessRole, Supervisor
-from productrecs.entrypoints.cli.processes.supervisor_link import SupervisorLink
 from productrecs.entrypoints.http.transport.server import ServerOptions, run_server
+from productrecs.processes.messages import ParentConnection
+from productrecs.processes.supervisor import ProcessRole, Supervisor
 from tests.entrypoints.http.toy_server import PATIENCE, application
 
 
@@ -27,10 +27,10 @@ def supervise(port: int, folder: Path, background: str) -> int:
     number = listener.fileno()
     kind = "api" if background != "none" else "unable"
     roles = [
-        ProcessRole(f"api {n}", (kind, str(folder), str(number)), (number,), run=be_child)
+        ProcessRole(f"api {n}", (kind, str(folder), str(number)), be_child, (number,))
         for n in range(2)
     ]
-    roles.append(ProcessRole("background", (background, str(folder), "-1"), run=be_child))
+    roles.append(ProcessRole("background", (background, str(folder), "-1"), be_child))
 
     def on_ready() -> None:
         sys.stdout.write(listener_url(listener) + "\n")
@@ -42,10 +42,10 @@ def supervise(port: int, folder: Path, background: str) -> int:
 def be_child(command: Sequence[str]) -> int:
     """Be one process of the service."""
     kind, folder, number, _, line = command
-    return _work(kind, Path(folder), int(number), SupervisorLink(int(line)))
+    return _work(kind, Path(folder), int(number), ParentConnection.inherited(int(line)))
 
 
-def _work(kind: str, folder: Path, number: int, lifeline: SupervisorLink) -> int:
+def _work(kind: str, folder: Path, number: int, parent: ParentConnection) -> int:
     with (folder / "started").open("a") as started:
         started.write(f"{kind} {os.getpid()}\n")
     if kind == "unable":
@@ -53,13 +53,13 @@ def _work(kind: str, folder: Path, number: int, lifeline: SupervisorLink) -> int
         return 1
     if kind == "api":
         options = ServerOptions(
-            drain_seconds=0.3, timeouts=PATIENCE, parent=lifeline.number
+            drain_seconds=0.3, timeouts=PATIENCE, parent=parent.fileno()
         )
-        run_server(application, socket.socket(fileno=number), options, lifeline.ready)
+        run_server(application, socket.socket(fileno=number), options, parent.ready)
     if kind == "steady":
         over = threading.Event()
-        lifeline.watch(over.set)
-        lifeline.ready()
+        parent.watch(over.set)
+        parent.ready()
         over.wait()
     return 0
 

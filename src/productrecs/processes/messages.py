@@ -1,0 +1,178 @@
+"""Process messages: the one format in which the service's processes speak to each other.
+
+A frame is a head (the lengths of the two parts that follow, 4 bytes each), a message as
+MessagePack, and an attachment: bytes that are passed as they are, such as a photo. Both
+ends are the same release on one machine. A decoder checks each message against its type, so
+a process that reads untrusted files can send nothing else.
+"""
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final, Self, TypeVar
+
+from msgspec import MsgspecError, Struct
+from msgspec.msgpack import Decoder, Encoder
+
+HEAD: Final = struct.Struct("=II")
+
+_LARGEST: Final = 128 << 20
+_NO_MESSAGE: Final = "the other process sent something that is no message"
+_encode: Final = Encoder().encode
+_Message = TypeVar("_Message")
+
+
+class Ready(Struct, array_like=True, tag="ready"):
+    """A child process or the writer process is ready to work."""
+
+
+class Stop(Struct, array_like=True, tag="stop"):
+    """The parent asks its child process to stop."""
+
+
+class Progress(Struct, array_like=True, tag="progress"):
+    """The share of its work that a child process has done."""
+
+    share: float
+
+
+FROM_CHILD: Final = Decoder(Ready | Progress)
+_FROM_PARENT: Final = Decoder(Stop)
+
+
+def encode_frame(message: object, attached: int = 0) -> bytes:
+    """Return the frame of a message, up to its attachment of `attached` bytes."""
+    packed = _encode(message)
+    return HEAD.pack(len(packed), attached) + packed
+
+
+class FrameDecoder:
+    """Splits bytes as an event loop receives them into messages, without attachments."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[memoryview]:
+        """Yield the message of every complete frame, encoded."""
+        received = self._rest + data if self._rest else data
+        view, at = memoryview(received), 0
+        while at + HEAD.size <= len(received):
+            begin = at + HEAD.size
+            end = begin + HEAD.unpack_from(received, at)[0]
+            if end > len(received):
+                break
+            yield view[begin:end]
+            at = end
+        self._rest = received[at:]
+
+
+class Connection:
+    """One end of the connection between two processes; for one thread at a time.
+
+    The kernel closes an end when its process dies for any reason.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        """Speak over a connected socket."""
+        self._socket = end
+
+    @classmethod
+    def inherited(cls, number: int) -> Self:
+        """Take an inherited socket, and do not pass it on to child processes."""
+        end = socket.socket(fileno=number)
+        end.set_inheritable(False)
+        return cls(end)
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()
+
+    def send(
+        self, message: object, attachment: bytes = b"", seconds: float | None = None
+    ) -> None:
+        """Send a message; the attachment is not copied.
+
+        Raises:
+            OSError: when the other process is gone, or takes nothing for `seconds`.
+        """
+        self._socket.settimeout(seconds)
+        self._socket.sendall(encode_frame(message, len(attachment)))
+        if attachment:
+            self._socket.sendall(attachment)
+
+    def receive(
+        self, decoder: Decoder[_Message], seconds: float | None = None
+    ) -> tuple[_Message, bytes]:
+        """Return the next message and its attachment.
+
+        Raises:
+            ConnectionError: when the other process has closed its end, or sent no message.
+            TimeoutError: when nothing came for `seconds`; nothing more can be received.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        size, attached = HEAD.unpack(self._exactly(HEAD.size, until))
+        if size + attached > _LARGEST:
+            raise ConnectionError(_NO_MESSAGE)
+        packed, attachment = self._exactly(size, until), self._exactly(attached, until)
+        try:
+            return decoder.decode(packed), attachment
+        except MsgspecError as error:
+            raise ConnectionError(_NO_MESSAGE) from error
+
+    def poll(self, seconds: float) -> bool:
+        """Return whether a message, or the end of the connection, came within `seconds`."""
+        self._socket.settimeout(seconds)
+        with suppress(ConnectionError):
+            try:
+                self._socket.recv(1, socket.MSG_PEEK)
+            except TimeoutError:
+                return False
+        return True
+
+    def _exactly(self, length: int, until: float | None) -> bytes:
+        received = b""  # with MSG_WAITALL one part has all, which is copied nowhere
+        while len(received) < length:
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
+            part = self._socket.recv(length - len(received), socket.MSG_WAITALL)
+            if not part:
+                message = "the other process has ended"
+                raise ConnectionError(message)
+            received = received + part if received else part
+        return received
+
+
+class ParentConnection(Connection):
+    """A child's end of the connection to the process that started it."""
+
+    def ready(self) -> None:
+        """Report that this process is ready to work."""
+        self._report(Ready())
+
+    def progress(self, share: float) -> None:
+        """Report the share of the work that is done."""
+        self._report(Progress(share))
+
+    def watch(self, stop: Callable[[], None]) -> None:
+        """Call `stop`, from a thread, when the parent asks for it or is gone."""
+
+        def wait() -> None:
+            with suppress(OSError):
+                self.receive(_FROM_PARENT)
+            stop()
+
+        threading.Thread(target=wait, name="parent", daemon=True).start()
+
+    def _report(self, message: object) -> None:
+        with suppress(OSError):  # it is gone: the watch says so
+            self.send(message)
