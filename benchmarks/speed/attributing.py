@@ -102,7 +102,7 @@ class Visits:
         self._seq += 1
         return self._seq, self.begins + int(self._seq * self.every_ms)
 
-    def _event(  # noqa: PLR0913 - a row of the log
+    def _event(
         self,
         kind: int,
         item: int,

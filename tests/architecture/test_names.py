@@ -1,15 +1,19 @@
-"""Module and package docstrings: each says what is inside."""
+"""Names: files, folders and classes say what they are; each folder has a docstring."""
 
 from __future__ import annotations
 
 import ast
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.project import ROOT, modules
 from tools.file_sizes import CEILING, too_long
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 EMPTY_WORDS = frozenset(
     {
@@ -73,3 +77,29 @@ def test_a_file_over_the_ceiling_is_caught(tmp_path: Path) -> None:
     (tmp_path / "src" / "long.py").write_text("x = 1\n" * (CEILING + 1))
 
     assert too_long(tmp_path) == [("src/long.py", CEILING + 1)]
+
+
+def named_twice(classes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the modules of each class name that more than one module defines."""
+    homes: dict[str, list[str]] = {}
+    for name, path in classes:
+        homes.setdefault(name, []).append(path)
+    return {name: paths for name, paths in homes.items() if len(set(paths)) > 1}
+
+
+def test_a_class_name_means_one_thing() -> None:
+    classes = [
+        (node.name, path)
+        for path, tree in modules()
+        if "/migrations/versions/" not in path
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    ]
+
+    assert named_twice(classes) == {}
+
+
+def test_a_class_name_with_two_meanings_is_caught() -> None:
+    classes = [("Step", "a.py"), ("Step", "b.py"), ("Alert", "a.py")]
+
+    assert named_twice(classes) == {"Step": ["a.py", "b.py"]}

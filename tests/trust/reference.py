@@ -60,7 +60,7 @@ class Reference:
         """Return whether it was there."""
         return self.items.pop(item, self) is not self
 
-    def event(  # noqa: PLR0913, PLR0917 - an event's fields
+    def event(
         self,
         kind: str,
         item: str,

@@ -110,9 +110,7 @@ def disk() -> Iterator[Disk]:
     disk.unregister()
 
 
-def verdict_of(  # noqa: PLR0915 - one life of a database
-    folder: Path, disk: Disk, seed: int, tmp_path: Path
-) -> tuple[bool, str]:
+def verdict_of(folder: Path, disk: Disk, seed: int, tmp_path: Path) -> tuple[bool, str]:
     """Take orders until the power goes; return (is clean, what is wrong)."""
     chance = random.Random(seed)  # noqa: S311 - when it strikes, not a key
     data, left = tmp_path / f"data-{seed}", tmp_path / f"left-{seed}"

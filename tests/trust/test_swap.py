@@ -266,7 +266,7 @@ def test_control_a_service_that_swaps_engine_by_engine_is_seen(data_folder: Path
     ],
     indirect=["database_kind"],
 )
-def test_what_is_deleted_while_it_is_learned_stays_away(  # noqa: PLR0915 - one race
+def test_what_is_deleted_while_it_is_learned_stays_away(
     data_folder: Path, database_url: str | None, times: int
 ) -> None:
     with Service(data_folder, database_url, command="api").prepare() as service:

@@ -22,9 +22,9 @@ from demo_store.storefront.http_messages import (
     FormTooLongError,
     PageRequest,
     Receive,
-    Reply,
     Scope,
     Send,
+    ShopReply,
     html_reply,
     json_reply,
     read_request,
@@ -70,23 +70,23 @@ class Storefront:
             await self._around({**scope, IS_DEMO: True}, receive, send)
             return
         if scope["method"] not in {"GET", "HEAD", "POST"}:
-            await send_reply(send, Reply(405, b"", [("allow", "GET, HEAD, POST")]))
+            await send_reply(send, ShopReply(405, b"", [("allow", "GET, HEAD, POST")]))
             return
         try:
             visit = await read_request(scope, receive)
         except FormTooLongError:
-            await send_reply(send, Reply(413))
+            await send_reply(send, ShopReply(413))
             return
         reply = await self._reply(visit)
         await send_reply(send, reply, with_body=scope["method"] != "HEAD")
 
-    async def _reply(self, visit: PageRequest) -> Reply:
+    async def _reply(self, visit: PageRequest) -> ShopReply:
         first = visit.path[0] if visit.path else ""
         if first == "pictures":
             found = await asyncio.to_thread(self._pictures.reply, visit.path[1:])
-            return found or Reply(404)
+            return found or ShopReply(404)
         if first == "assets":
-            return asset("/".join(visit.path[1:])) or Reply(404)
+            return asset("/".join(visit.path[1:])) or ShopReply(404)
         goods = await self._stockroom.goods()
         cart = Cart.read(goods, visit.cookies.get(CART, ""))
         if visit.method == "POST":
@@ -97,7 +97,7 @@ class Storefront:
 
     async def _page(
         self, visit: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
-    ) -> Reply | None:
+    ) -> ShopReply | None:
         match visit.path:
             case ():
                 return home_page(setting, goods)
@@ -115,7 +115,7 @@ class Storefront:
 
     def _till(
         self, visit: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
-    ) -> Reply | None:
+    ) -> ShopReply | None:
         match visit.path:
             case ("cart",):
                 return cart_page(setting, cart)
@@ -131,9 +131,9 @@ class Storefront:
             case _:
                 return None
 
-    async def _act(self, visit: PageRequest, cart: Cart) -> Reply:
+    async def _act(self, visit: PageRequest, cart: Cart) -> ShopReply:
         if not visit.is_ours:
-            return Reply(403)
+            return ShopReply(403)
         match visit.path:
             case ("cart",):
                 return _put(visit, cart)
@@ -144,7 +144,7 @@ class Storefront:
             case _:
                 return redirect(f"{HOME}/cart")
 
-    async def _order(self, visit: PageRequest, cart: Cart) -> Reply:
+    async def _order(self, visit: PageRequest, cart: Cart) -> ShopReply:
         """Send the order to the service, as a shop's server does when it was paid."""
         order_id = visit.form.get("order_id", "")
         if not _ORDER_ID.fullmatch(order_id):
@@ -191,7 +191,7 @@ def new_order_id() -> str:
     return f"HO-{secrets.token_hex(5).upper()}"
 
 
-def _put(visit: PageRequest, cart: Cart) -> Reply:
+def _put(visit: PageRequest, cart: Cart) -> ShopReply:
     item_id = visit.form.get("item_id", "")
     exactly = visit.form.get("exactly")
     try:
@@ -200,7 +200,7 @@ def _put(visit: PageRequest, cart: Cart) -> Reply:
         else:
             filled = cart.put(item_id, int(visit.form.get("more", "1")))
     except ValueError:
-        return Reply(400)
+        return ShopReply(400)
     if visit.wants_json:
         reply = json_reply({"count": filled.count, "total": filled.total})
     else:
@@ -208,7 +208,7 @@ def _put(visit: PageRequest, cart: Cart) -> Reply:
     return reply.with_cookie(CART, filled.cookie())
 
 
-def _as_someone(visit: PageRequest) -> Reply:
+def _as_someone(visit: PageRequest) -> ShopReply:
     person = demo_customer(visit.form.get("customer", ""))
     reply = redirect(visit.back)
     if person is None:
@@ -216,7 +216,7 @@ def _as_someone(visit: PageRequest) -> Reply:
     return reply.with_cookie(CUSTOMER, person.customer)
 
 
-def _nothing_here(setting: PageContext) -> Reply:
+def _nothing_here(setting: PageContext) -> ShopReply:
     content = f"""<h1>There is nothing at this address</h1>
 <p class="lead">It may be sold for good. The shop is still here:</p>
 <p><a class="button" href="{HOME}">To the shop</a></p>

@@ -17,7 +17,7 @@ from demo_store.storefront.html_parts import (
 from demo_store.storefront.http_messages import (
     HOME,
     PageRequest,
-    Reply,
+    ShopReply,
     html_reply,
 )
 from demo_store.storefront.page_layout import PageContext, render_page
@@ -31,7 +31,7 @@ _ORDERS: Final = MappingProxyType(
 
 def category_page(
     setting: PageContext, goods: ShopItems, visit: PageRequest
-) -> Reply | None:
+) -> ShopReply | None:
     """Return the page of a department or a shelf; None when there is no such."""
     names = visit.path[1:]
     department = next((one for one in DEPARTMENTS if names[:1] == (one.id,)), None)
@@ -72,7 +72,7 @@ def _page(
     shelf: Shelf | None,
     choice: _Choice,
     shown: list[ShopItem],
-) -> Reply:
+) -> ShopReply:
     name = shelf.name if shelf else department.name
     door = f"{HOME}/category/{department.id}"
     here = f"{door}/{shelf.id}" if shelf else door

@@ -11,7 +11,7 @@ from demo_store.storefront.html_parts import (
     money,
     widget,
 )
-from demo_store.storefront.http_messages import HOME, Reply, html_reply
+from demo_store.storefront.http_messages import HOME, ShopReply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
 
 FREE_FROM: Final = 50.0
@@ -22,7 +22,7 @@ _CHECK: Final = (
 )
 
 
-def cart_page(setting: PageContext, cart: Cart) -> Reply:
+def cart_page(setting: PageContext, cart: Cart) -> ShopReply:
     """Return the cart with what completes it."""
     if not cart.lines:
         content = f"""{crumbs([], "Cart")}<h1>Your cart is empty</h1>
@@ -41,7 +41,7 @@ def cart_page(setting: PageContext, cart: Cart) -> Reply:
     return html_reply(render_page(setting, "Cart", content, about=' data-page="cart"'))
 
 
-def checkout_page(setting: PageContext, cart: Cart, order_id: str) -> Reply:
+def checkout_page(setting: PageContext, cart: Cart, order_id: str) -> ShopReply:
     """Return the last page before an order; `order_id` makes sending it twice harmless."""
     who = (
         f"You order as <b>{escape(setting.regular.name)}</b>, customer "
@@ -65,7 +65,7 @@ of a shop sends it.</p>
     )
 
 
-def thanks_page(setting: PageContext, cart: Cart, order_id: str) -> Reply:
+def thanks_page(setting: PageContext, cart: Cart, order_id: str) -> ShopReply:
     """Return the thanks for an order; `cart` holds what was bought."""
     lines = "".join(_brief(line) for line in cart.lines)
     content = f"""<div class="thanks"><p class="seal">{_CHECK}</p>

@@ -6,7 +6,7 @@ from typing import Final
 from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, DemoLook
 from demo_store.storefront.html_parts import cards, widget
-from demo_store.storefront.http_messages import HOME, Reply, html_reply
+from demo_store.storefront.http_messages import HOME, ShopReply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
 from demo_store.storefront.shop_items import ShopItems
 
@@ -14,7 +14,7 @@ _SHOWN: Final = 8
 _IN_SEASON: Final = 10  # whole rows of five, and of two
 
 
-def home_page(setting: PageContext, goods: ShopItems) -> Reply:
+def home_page(setting: PageContext, goods: ShopItems) -> ShopReply:
     """Return the first page: a scene, what is for this shopper, what trends, the doors."""
     first, *others = LOOKS
     welcome = f"Good to see you, {setting.regular.name}." if setting.regular else ""

@@ -63,36 +63,40 @@ class PageRequest:
 
 
 @dataclass(slots=True)
-class Reply:
+class ShopReply:
     """What a browser is told: a status, headers, a body."""
 
     status: int = 200
     body: bytes = b""
     headers: list[tuple[str, str]] = field(default_factory=list)
 
-    def with_cookie(self, name: str, value: str, *, seconds: int = _HALF_YEAR) -> "Reply":
+    def with_cookie(
+        self, name: str, value: str, *, seconds: int = _HALF_YEAR
+    ) -> "ShopReply":
         """Return the reply with a cookie of this shop; 0 seconds take it away."""
         cookie = f"{name}={value}; Path={HOME}; Max-Age={seconds}; SameSite=Lax; HttpOnly"
         self.headers.append(("set-cookie", cookie))
         return self
 
 
-def html_reply(html: str, status: int = 200) -> Reply:
+def html_reply(html: str, status: int = 200) -> ShopReply:
     """Return a page."""
     kind = ("content-type", "text/html; charset=utf-8")
     fresh = ("cache-control", "no-store")
-    return Reply(status, html.encode(), [kind, fresh, *_SAFE])
+    return ShopReply(status, html.encode(), [kind, fresh, *_SAFE])
 
 
-def json_reply(value: object, status: int = 200) -> Reply:
+def json_reply(value: object, status: int = 200) -> ShopReply:
     """Return JSON for the shop's script."""
     kind = ("content-type", "application/json")
-    return Reply(status, json.dumps(value).encode(), [kind, ("cache-control", "no-store")])
+    return ShopReply(
+        status, json.dumps(value).encode(), [kind, ("cache-control", "no-store")]
+    )
 
 
-def redirect(address: str) -> Reply:
+def redirect(address: str) -> ShopReply:
     """Send the browser on after a form, so that reloading repeats nothing."""
-    return Reply(303, b"", [("location", address), ("cache-control", "no-store")])
+    return ShopReply(303, b"", [("location", address), ("cache-control", "no-store")])
 
 
 async def read_request(scope: Scope, receive: Receive) -> PageRequest:
@@ -116,7 +120,7 @@ async def read_request(scope: Scope, receive: Receive) -> PageRequest:
     )
 
 
-async def send_reply(send: Send, reply: Reply, *, with_body: bool = True) -> None:
+async def send_reply(send: Send, reply: ShopReply, *, with_body: bool = True) -> None:
     """Send a reply."""
     length = ("content-length", str(len(reply.body)))
     headers = [

@@ -12,7 +12,7 @@ from typing import Final
 from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, draw_look, look_named
 from demo_store.pictures.product_picture import CARD, LARGE, draw_product
-from demo_store.storefront.http_messages import HOME, Reply
+from demo_store.storefront.http_messages import HOME, ShopReply
 from demo_store.storefront.shop_items import product_of
 
 PICTURES: Final = f"{HOME}/pictures"
@@ -30,13 +30,13 @@ class PictureFiles:
         """Keep them in `folder`, which is made when the first one is drawn."""
         self._folder = folder
 
-    def reply(self, names: tuple[str, ...]) -> Reply | None:
+    def reply(self, names: tuple[str, ...]) -> ShopReply | None:
         """Return the picture at an address below /demo/pictures; None: there is none."""
         found = self.get(names)
         if found is None:
             return None
         kind = ("content-type", "image/webp")
-        return Reply(200, found, [kind, _KEPT, ("x-content-type-options", "nosniff")])
+        return ShopReply(200, found, [kind, _KEPT, ("x-content-type-options", "nosniff")])
 
     def get(self, names: tuple[str, ...]) -> bytes | None:
         """Return the picture as WebP: `(PRODUCT.webp)`, `(large|looks, NAME.webp)`."""

@@ -12,7 +12,7 @@ from demo_store.storefront.html_parts import (
     swatch,
     widget,
 )
-from demo_store.storefront.http_messages import HOME, Reply, html_reply
+from demo_store.storefront.http_messages import HOME, ShopReply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
 from demo_store.storefront.shop_items import ShopItem, ShopItems
 
@@ -20,7 +20,7 @@ _LARGE: Final = 1_000
 _FEW: Final = 8
 
 
-def product_page(setting: PageContext, goods: ShopItems, good: ShopItem) -> Reply:
+def product_page(setting: PageContext, goods: ShopItems, good: ShopItem) -> ShopReply:
     """Return the page of a product, with what goes with it."""
     title = escape(good.item.title)
     brand = escape(good.product.brand) if good.product else ""
@@ -144,7 +144,7 @@ def scene_of(
     )
 
 
-def look_page(setting: PageContext, goods: ShopItems, look: DemoLook) -> Reply:
+def look_page(setting: PageContext, goods: ShopItems, look: DemoLook) -> ShopReply:
     """Return the page of a scene."""
     scene = scene_of(setting, goods, look, look.pieces[0].item_id, level=1)
     content = f"""{crumbs([], look.title)}{scene}

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import quote_plus
 
 from demo_store.storefront.html_parts import cards, crumbs, widget
-from demo_store.storefront.http_messages import HOME, Reply, html_reply
+from demo_store.storefront.http_messages import HOME, ShopReply, html_reply
 from demo_store.storefront.page_layout import PageContext, render_page
 from demo_store.storefront.service_client import ServiceClient
 from demo_store.storefront.shop_items import ShopItem, ShopItems
@@ -20,7 +20,7 @@ TRY: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
 
 async def search_page(
     setting: PageContext, goods: ShopItems, service: ServiceClient, words: str
-) -> Reply:
+) -> ShopReply:
     """Return what the service finds for `words`, or what else there is to see."""
     words = words.strip()[:200]
     told = f' data-page="search" data-query="{escape(words)}"'

@@ -68,7 +68,7 @@ class ReportQuery:
     where: tuple[tuple[str, str], ...] = ()  # what to choose, by name
 
 
-def report_query(  # noqa: PLR0913 - one for each word that a reader may say
+def report_query(
     now_ms: int,
     zone: tzinfo,
     *,

@@ -129,7 +129,7 @@ class ComplementModel:
                 fitting = Ranked(found.items[places], found.scores[places])
         if len(fitting.items) >= self.few[0]:
             return fitting
-        return self._with_kinds(fitting, basket, (kinds, single, families))
+        return self._with_kinds(fitting, basket, kinds, single, families)
 
     def category_lift(self, anchor: int, item: int) -> CategoryLift | None:
         """Return the lift of an item beside the anchor's kind; None without one."""
@@ -168,10 +168,11 @@ class ComplementModel:
         self,
         found: Ranked,
         basket: Sequence[int],
-        about: tuple[list[int], set[int], list[int]],
+        kinds: list[int],
+        single: set[int],
+        covered: list[int],
     ) -> Ranked:
         """Return `found` and, up to `few`, items that complement the basket's kinds."""
-        kinds, single, covered = about
         items: list[int] = found.items.tolist()
         scores: list[float] = found.scores.tolist()
         if len(self.families):
@@ -255,7 +256,7 @@ def fit_complements(
     chosen = options or ComplementOptions()
     n_items, n_kinds = len(kinds), int(kinds.max(initial=-1)) + 1
     owners = np.repeat(np.arange(n_items), np.diff(pairs.offsets))
-    families = _without_collected(families, (owners, pairs), sold, chosen)
+    families = _without_collected(families, owners, pairs, sold, chosen)
     is_supported = pairs.support > 0  # else their variants alone did
     named = np.flatnonzero(
         (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & is_supported
@@ -290,19 +291,19 @@ def fit_complements(
 
 def _without_collected(
     families: Items,
-    pairs: tuple[Ints, BoughtTogetherPairs],
+    owners: Ints,
+    pairs: BoughtTogetherPairs,
     sold: Ints,
     options: ComplementOptions,
 ) -> Items:
     """Return the families, 0 for the items of those that are bought several at a time.
 
-    `pairs` comes with the owner of each.
+    `owners` has the owner of each pair.
     """
-    owners, bought_together = pairs
     mine = families[owners]
-    own = np.flatnonzero((mine > 0) & (mine == families[bought_together.companions]))
+    own = np.flatnonzero((mine > 0) & (mine == families[pairs.companions]))
     size = int(families.max(initial=0)) + 1
-    together = np.bincount(mine[own], weights=bought_together.support[own], minlength=size)
+    together = np.bincount(mine[own], weights=pairs.support[own], minlength=size)
     bought = np.bincount(families, weights=sold, minlength=size)
     collected = together > options.collected * bought
     return np.where(collected[families], 0, families).astype(np.int32)

@@ -11,8 +11,8 @@ import pytest
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.features.forecast.repository import ForecastRun, StockedItem, StockedItems
 from productrecs.features.forecast.stock_actions import (
-    Alert,
     StockAction,
+    StockAlert,
     plan_stock_actions,
 )
 from productrecs.records.catalog.availability import Availability
@@ -61,10 +61,10 @@ def test_alerts_come_in_order_of_money() -> None:
 
     assert list(found) == ["dear", "heap", "soon", "cheap", "fine"]
     assert [one.alert for one in found.values()] == [
-        Alert.OUT_OF_STOCK,
-        Alert.OVERSTOCK,
-        Alert.RUNS_OUT,
-        Alert.OUT_OF_STOCK,
+        StockAlert.OUT_OF_STOCK,
+        StockAlert.OVERSTOCK,
+        StockAlert.RUNS_OUT,
+        StockAlert.OUT_OF_STOCK,
         None,
     ]
     assert found["dear"].money == found["dear"].revenue_at_risk == 14 * 500.0
@@ -94,13 +94,13 @@ def test_days_that_have_passed_since_the_run_are_left_out() -> None:
 def test_without_a_price_there_is_an_alert_and_no_money() -> None:
     one = planned(item("plain", 2, 0, price=None))["plain"]
 
-    assert (one.alert, one.money) == (Alert.OUT_OF_STOCK, None)
+    assert (one.alert, one.money) == (StockAlert.OUT_OF_STOCK, None)
 
 
 def test_uncounted_stock_that_is_said_to_be_out_is_none() -> None:
     out = item("out", 2, None, availability=Availability.OUT_OF_STOCK)
 
-    assert planned(out)["out"].alert is Alert.OUT_OF_STOCK
+    assert planned(out)["out"].alert is StockAlert.OUT_OF_STOCK
     assert planned(item("open", 2, None))["open"].alert is None
 
 
@@ -110,7 +110,7 @@ def test_what_is_discontinued_is_not_ordered_again_and_is_too_much() -> None:
     found = planned(last)["last"]
 
     assert found.order_date is None
-    assert found.alert is Alert.OVERSTOCK
+    assert found.alert is StockAlert.OVERSTOCK
     assert found.overstock_units == 10
 
 

@@ -10,9 +10,9 @@ import pytest
 from productrecs.features.recommendations.backtest import Task, TaskResult, backtest
 from productrecs.features.recommendations.ranking_metrics import (
     CaseMetrics,
-    Comparison,
     EvaluationCase,
     MethodMetrics,
+    RankingVerdict,
     method_metrics,
     paired_difference,
 )
@@ -82,7 +82,7 @@ def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> Non
     for task, engine in ((Task.VISIT, "browse"), (Task.ORDER, "buy"), (Task.CART, "buy")):
         scores = of(outcomes[task])
         for name in (engine, "mix"):
-            assert scores[name].verdict is Comparison.BETTER
+            assert scores[name].verdict is RankingVerdict.BETTER
             assert scores[name].recall_at_20 > scores["popularity"].recall_at_20 + 0.4
             assert scores[name].coverage > scores["popularity"].coverage
     assert list(of(outcomes[Task.VISIT])) == [
@@ -102,7 +102,7 @@ def test_where_all_is_chance_no_difference_is_told() -> None:
 
     scores = of(told(store_with(bought, seen))[Task.ORDER])
 
-    assert scores["mix"].verdict is Comparison.LEVEL
+    assert scores["mix"].verdict is RankingVerdict.LEVEL
 
 
 def test_a_small_store_is_told_that_it_is_small() -> None:
@@ -182,9 +182,9 @@ def test_of_a_method_that_knows_nothing_nothing_is_told() -> None:
     for task in (Task.ORDER, Task.CART):
         scores = of(outcomes[task])
         for unlearned in ("browse", "complementary"):  # no visit, no category
-            assert scores[unlearned].verdict is Comparison.UNTOLD
+            assert scores[unlearned].verdict is RankingVerdict.UNTOLD
             assert scores[unlearned].beside is None
-        assert scores["buy"].verdict is Comparison.BETTER
+        assert scores["buy"].verdict is RankingVerdict.BETTER
 
 
 def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
@@ -200,4 +200,4 @@ def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
         for lists in (silent, wrong)
     ]
 
-    assert verdicts == [Comparison.UNTOLD, Comparison.WORSE]
+    assert verdicts == [RankingVerdict.UNTOLD, RankingVerdict.WORSE]

@@ -7,7 +7,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final
 
-from demo_store.storefront.http_messages import HOME, Reply
+from demo_store.storefront.http_messages import HOME, ShopReply
 from productrecs.features.widgets.reserve import reserve_css
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -27,13 +27,13 @@ def address_of(name: str) -> str:
     return f"{HOME}/assets/{name}?v={digest}"
 
 
-def asset(name: str) -> Reply | None:
+def asset(name: str) -> ShopReply | None:
     """Return a file; None when there is none of this name."""
     if name not in _KINDS:
         return None
     kind = ("content-type", _KINDS[name])
     safe = ("x-content-type-options", "nosniff")
-    return Reply(200, _read(name), [kind, _FOR_EVER, safe])
+    return ShopReply(200, _read(name), [kind, _FOR_EVER, safe])
 
 
 @cache

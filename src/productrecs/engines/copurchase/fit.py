@@ -60,7 +60,7 @@ class CopurchaseModels(NamedTuple):
         }
 
 
-def fit_copurchase(  # noqa: PLR0913 - columns of one table, and of the items
+def fit_copurchase(
     baskets: Ints,
     items: Items,
     ages_days: Scores | None,

@@ -18,7 +18,7 @@ _ROWS = types.float64[:, ::1]
 
 
 @jit_compiled(types.float64[::1](_ITEMS, _FLOATS, _ITEMS, _ITEMS, _FLOATS, _ITEMS, _ROWS))
-def score(  # noqa: PLR0913, PLR0917 - the arrays of trees, and what they are asked
+def score(
     traits: Items,
     bounds: Floats,
     left: Items,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Items
 
 
-def score(  # noqa: PLR0913, PLR0917 - the arrays of trees, and what they are asked
+def score(
     traits: Items,
     bounds: Floats,
     left: Items,

@@ -16,9 +16,9 @@ from productrecs.features.forecast.item_and_store_forecast import store_summary
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.features.forecast.stock_actions import (
     SORT_ORDERS,
-    Alert,
     StockAction,
     StockActions,
+    StockAlert,
     plan_stock_actions,
 )
 from productrecs.storage.database import Database
@@ -165,7 +165,7 @@ def _sums(actions: StockActions) -> tuple[Figure, ...]:
             Definition(alert.value, "count", f"products with the alert {alert.value}"),
             actions.count(alert),
         )
-        for alert in Alert
+        for alert in StockAlert
     ]
     together = "of all products"
     return (

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _WORTH_A_WORD: Final = 0.5  # units that may be lost, before it is told
 
 
-class Alert(StrEnum):
+class StockAlert(StrEnum):
     """What is the matter with a product's stock; the most pressing of it."""
 
     OUT_OF_STOCK = "out_of_stock"  # and wanted
@@ -47,7 +47,7 @@ class Alert(StrEnum):
     OVERSTOCK = "overstock"  # stock for longer than the store wants
 
 
-_ALERTS: Final = tuple(Alert)
+_ALERTS: Final = tuple(StockAlert)
 
 SORT_ORDERS: Final = ("stockout_date", "order_date", "expected_28_days", "overstock_value")
 """The orders in which actions can be sorted, besides money."""
@@ -61,7 +61,7 @@ class StockAction:
     sku: str | None
     title: str
     method: str
-    alert: Alert | None
+    alert: StockAlert | None
     money: float | None  # at risk, or bound in too much; None where no price is known
     stock_qty: int | None
     sold_30_days: float | None  # before the run, returns taken off
@@ -103,7 +103,7 @@ class StockActions:
         worth = np.where(np.isnan(costs), prices, costs)
         self._bound = np.round(self._plan.surplus * worth, 2)
         self._alerts = _alerts(self._stock, self._plan)
-        is_too_much = self._alerts == _ALERTS.index(Alert.OVERSTOCK)
+        is_too_much = self._alerts == _ALERTS.index(StockAlert.OVERSTOCK)
         self._money = np.where(is_too_much, self._bound, self._at_risk)
 
     def __len__(self) -> int:
@@ -126,7 +126,7 @@ class StockActions:
         counted = np.array([item.stock_qty is not None for item in self._items], np.bool_)
         return int((counted & (self._alerts < 0)).sum())
 
-    def count(self, alert: Alert) -> int:
+    def count(self, alert: StockAlert) -> int:
         """Return how many products have this alert."""
         return int((self._alerts == _ALERTS.index(alert)).sum())
 

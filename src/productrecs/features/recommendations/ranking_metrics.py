@@ -25,7 +25,7 @@ class EvaluationCase(NamedTuple):
     answers: frozenset[int]
 
 
-class Comparison(StrEnum):
+class RankingVerdict(StrEnum):
     """Comparison with the popularity baseline, by the interval."""
 
     BETTER = "better"
@@ -43,11 +43,11 @@ class Interval:
     high: float
 
     @property
-    def verdict(self) -> Comparison:
+    def verdict(self) -> RankingVerdict:
         """The comparison; level where no difference is significant."""
         if self.low > 0:
-            return Comparison.BETTER
-        return Comparison.WORSE if self.high < 0 else Comparison.LEVEL
+            return RankingVerdict.BETTER
+        return RankingVerdict.WORSE if self.high < 0 else RankingVerdict.LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class MethodMetrics:
     coverage: float
     novelty: float
     beside: Interval | None = None
-    verdict: Comparison | None = None
+    verdict: RankingVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def method_metrics(
         coverage=len(np.unique(answers.shown)) / max(int((known > 0).sum()), 1),
         novelty=float(surprise[answers.shown].mean()) if len(answers.shown) else 0.0,
         beside=beside if said else None,
-        verdict=(beside.verdict if said else Comparison.UNTOLD) if beside else None,
+        verdict=(beside.verdict if said else RankingVerdict.UNTOLD) if beside else None,
     )
 
 

@@ -6,7 +6,7 @@ from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.visual.photo_matcher import PhotoSearch
 
 
-def find_by_photo(  # noqa: PLR0913 - what there is, what may be shown, how many
+def find_by_photo(
     photo: bytes,
     looking: PhotoSearch,
     catalog: CatalogView,

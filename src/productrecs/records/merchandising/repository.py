@@ -109,12 +109,13 @@ class RuleRepository:
         )
         self._transaction.execute(query)
 
-    def note_change(self, seq: int, rule: Rule, now_ms: int, who: tuple[str, str]) -> None:
-        """Store a change of a rule in the history; `who` is the actor and the change.
+    def note_change(
+        self, seq: int, rule: Rule, now_ms: int, *, actor: str, what: str
+    ) -> None:
+        """Store a change of a rule in the history.
 
         Only the last `MAX_KEPT_CHANGES` changes are stored.
         """
-        actor, what = who
         row = {
             "store_id": self._store_id,
             "change_id": seq,

@@ -66,7 +66,7 @@ class RuleEditor:
                 raise _too_many()
             rule = Rule(seq, clean, created_at=now_ms, updated_at=now_ms)
             repository.add(rule)
-            repository.note_change(seq, rule, now_ms, (self.actor, _ADDED))
+            repository.note_change(seq, rule, now_ms, actor=self.actor, what=_ADDED)
         return rule
 
     def change(self, rule_id: int, **changes: object) -> Rule:
@@ -88,7 +88,7 @@ class RuleEditor:
                 return old
             rule = replace(old, content=clean, updated_at=now_ms)
             repository.put(rule)
-            repository.note_change(seq, rule, now_ms, (self.actor, _CHANGED))
+            repository.note_change(seq, rule, now_ms, actor=self.actor, what=_CHANGED)
         return rule
 
     def remove(self, rule_id: int) -> Rule:
@@ -103,7 +103,7 @@ class RuleEditor:
             seq = repository.next_seq()
             rule = _found(repository.all(), rule_id)
             repository.remove(rule_id)
-            repository.note_change(seq, rule, self.clock(), (self.actor, _REMOVED))
+            repository.note_change(seq, rule, self.clock(), actor=self.actor, what=_REMOVED)
         return rule
 
     def undo(self, change_id: int) -> Rule:
@@ -124,7 +124,9 @@ class RuleEditor:
             change, before = _last_change(repository, change_id)
             if change.what in {_ADDED, _RESTORED}:
                 repository.remove(change.rule.rule_id)
-                repository.note_change(seq, change.rule, now_ms, (self.actor, _REMOVED))
+                repository.note_change(
+                    seq, change.rule, now_ms, actor=self.actor, what=_REMOVED
+                )
                 return change.rule
             rule = replace(before, updated_at=now_ms)
             if change.what == _REMOVED:
@@ -135,7 +137,7 @@ class RuleEditor:
             else:
                 repository.put(rule)
                 done = _CHANGED
-            repository.note_change(seq, rule, now_ms, (self.actor, done))
+            repository.note_change(seq, rule, now_ms, actor=self.actor, what=done)
         return rule
 
     def history(self, limit: int = 50) -> list[RuleChange]:

@@ -182,7 +182,7 @@ def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: boo
         (rows.shoppers, searches.shoppers),
         (rows.sessions, searches.sessions),
     ):
-        found = _matched(rows, searches, (mine, theirs), same_item=same_item)
+        found = _matched(rows, searches, mine, theirs, same_item=same_item)
         known = found >= 0
         times = np.where(known, searches.times[found], -1)
         known &= (times > best_times) & (rows.times - times <= window_ms)
@@ -191,10 +191,12 @@ def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: boo
 
 
 def _matched(
-    rows: _Rows, searches: _Rows, who: tuple[Ints, Ints], *, same_item: bool
+    rows: _Rows, searches: _Rows, mine: Ints, theirs: Ints, *, same_item: bool
 ) -> Ints:
-    """Return for each row the place of the last search of its group before it, or -1."""
-    mine, theirs = who
+    """Return for each row the place of the last search of its group before it, or -1.
+
+    `mine` names who did each row, `theirs` who did each search.
+    """
     mixed = np.int64(0x9E3779B97F4A7C15 - (1 << 64)) if same_item else np.int64(0)
     with np.errstate(over="ignore"):
         row_keys = mine ^ (rows.items * mixed)

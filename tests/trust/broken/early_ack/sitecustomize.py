@@ -18,7 +18,7 @@ _LATER_SECONDS = 0.05
 _put = GroupCommit.put
 
 
-def _answer_at_once(  # noqa: PLR0913 - as what it replaces
+def _answer_at_once(
     self: GroupCommit,
     many: BatchHandler,
     key: Hashable,

@@ -24,9 +24,9 @@ from productrecs.features.recommendations.backtest import (
 )
 from productrecs.features.recommendations.ranking_metrics import (
     SAID,
-    Comparison,
     Interval,
     MethodMetrics,
+    RankingVerdict,
 )
 from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.tenancy.accounts.store import Store
@@ -123,7 +123,7 @@ def _lines(outcome: TaskResult) -> Iterator[str]:
 
 
 def _row(score: MethodMetrics) -> str:
-    beside = _UNTOLD if score.verdict is Comparison.UNTOLD else ""
+    beside = _UNTOLD if score.verdict is RankingVerdict.UNTOLD else ""
     if score.beside is not None:
         beside = _beside(score.beside)
     return (

@@ -212,7 +212,7 @@ def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -
 )
 @click.option("--publish", is_flag=True, help="Publish it at once.")
 @data_option
-def add(  # noqa: PLR0913 - one an option
+def add(
     domain: str,
     *,
     item: str,

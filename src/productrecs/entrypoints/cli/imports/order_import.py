@@ -148,7 +148,7 @@ def _shown(line: HistoryLine) -> dict[str, object]:
 )
 @json_option
 @data_option
-def import_orders(  # noqa: PLR0913 - one argument for each option
+def import_orders(
     domain: str,
     file: str,
     *,

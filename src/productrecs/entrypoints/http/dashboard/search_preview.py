@@ -41,7 +41,7 @@ class FoundProduct:
 
 
 @dataclass(frozen=True, slots=True)
-class WordMeaning:
+class ExplainedWord:
     """One word of the query, and how the search reads it."""
 
     typed: str
@@ -50,11 +50,11 @@ class WordMeaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class SearchPreview:
     """The results of one query, as a shopper gets them now or would get them."""
 
     query: str
-    words: tuple[WordMeaning, ...]
+    words: tuple[ExplainedWord, ...]
     products: tuple[FoundProduct, ...]
     relaxed: str
     address: str | None  # where the query leads instead
@@ -70,11 +70,11 @@ class SearchPreviews:
         editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
         self.synonyms, self.rules = editor.synonyms(), editor.rules()
 
-    def now(self, query: str) -> Preview:
+    def now(self, query: str) -> SearchPreview:
         """Return what a shopper gets."""
         return self._preview(query, SearchRuleBook(1, self.synonyms, self.rules), ())
 
-    def with_change(self, query: str, added: Synonym | SearchRule) -> Preview:
+    def with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
         """Return what a shopper would get with one more synonym or rule."""
         synonyms, rules = dict(self.synonyms), dict(self.rules)
         if isinstance(added, Synonym):
@@ -91,7 +91,7 @@ class SearchPreviews:
         before: Sequence[str],
         *,
         has: bool = False,
-    ) -> Preview:
+    ) -> SearchPreview:
         visit, shop = self._visit, replace(self._shop, said=book)
         request = SearchRequest(f"{truncate_query(query).strip()} ", SHOWN)
         resolved = resolve_query(shop, request, visit.now_ms)
@@ -110,7 +110,7 @@ class SearchPreviews:
             for place, (item_id, hit) in enumerate(zip(ids, found.hits, strict=True))
             if item_id in rows
         )
-        return Preview(
+        return SearchPreview(
             query=query,
             words=tuple(_meaning(one, plain.get(one.typed)) for one in words),
             products=products,
@@ -126,25 +126,25 @@ def _change(item_id: str, place: int, before: Sequence[str]) -> str:
     return "up" if place < was else "down" if place > was else ""
 
 
-def _meaning(word: QueryTerm, plain: QueryTerm | None) -> WordMeaning:
+def _meaning(word: QueryTerm, plain: QueryTerm | None) -> ExplainedWord:
     """Return how a word is read: as written, corrected, by a synonym, or not at all."""
     read = [" ".join(one.words) for one in word.readings]
     without = {" ".join(one.words) for one in plain.readings} if plain else set()
     others = [one for one in read if one != word.typed]
     if not read:
-        return WordMeaning(word.typed, "no product has this word", "bad")
+        return ExplainedWord(word.typed, "no product has this word", "bad")
     synonyms = [one for one in others if one not in without]
     if synonyms:
         named = ", ".join(synonyms[:_MOST_MEANINGS])
-        return WordMeaning(word.typed, f"also finds {named} (synonym)", "good")
+        return ExplainedWord(word.typed, f"also finds {named} (synonym)", "good")
     if not word.is_known:
-        return WordMeaning(
+        return ExplainedWord(
             word.typed, f"read as {others[0] if others else read[0]}", "warn"
         )
     if others:
         named = ", ".join(others[:_MOST_MEANINGS])
-        return WordMeaning(word.typed, f"also finds {named}", "good")
-    return WordMeaning(word.typed, "found as written", "good")
+        return ExplainedWord(word.typed, f"also finds {named}", "good")
+    return ExplainedWord(word.typed, "found as written", "good")
 
 
 def _reasons(

@@ -6,11 +6,11 @@ the result of reading everything. It runs in the background: no request waits fo
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -120,7 +120,7 @@ Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AttributionStep:
     """The result of processing one part of the log."""
 
     before: AttributionProgress
@@ -194,7 +194,7 @@ class Attributor:
             self._restart(store.store_id, mark, target)
         return True
 
-    def _store(self, store_id: StoreId, step: Step) -> None:
+    def _store(self, store_id: StoreId, step: AttributionStep) -> None:
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             if not repository.advance(step.before, step.after):
@@ -252,7 +252,7 @@ def _read_step(
     mark: AttributionProgress,
     up_to: int,
     zone: tzinfo,
-) -> Step:
+) -> AttributionStep:
     touches, searches = repository.touches(mark.seq, up_to)
     trail.take(touches, searches, up_to)
     days, intents = LocalDays(zone), Intents(mark.language)
@@ -265,7 +265,7 @@ def _read_step(
     outcomes = _credited(repository, trail, standing, days, intents)
     gone = {one.fact for one in replaced}
     touched_days = sorted({one.day for one in (*outcomes, *replaced)})
-    return Step(
+    return AttributionStep(
         before=mark,
         after=mark._replace(seq=up_to),
         forgotten=sorted(gone),
@@ -319,7 +319,7 @@ def _credited(
     places = repository.places(found.seqs[found.seqs >= 0].tolist())
     terms = repository.terms(searched.seqs[searched.seqs >= 0].tolist())
     by_search = {seq: intents[term] for seq, term in terms.items()}
-    columns = zip(standing, _touch_columns(found), searched.seqs.tolist(), strict=True)
+    columns = zip(standing, _touches_of(found), searched.seqs.tolist(), strict=True)
     return [
         _outcome(row, touch, places, days)._replace(
             search=seq if seq >= 0 else None, intent=by_search.get(seq, "")
@@ -338,22 +338,28 @@ def _wanted(trail: TouchpointIndex, standing: Sequence[Row]) -> AttributionQueri
     )
 
 
-def _touch_columns(found: LastTouches) -> list[tuple[int, int, bool]]:
-    return list(
-        zip(found.seqs.tolist(), found.times.tolist(), found.clicked.tolist(), strict=True)
-    )
+class _Touch(NamedTuple):
+    """The impression or click that an outcome is attributed to; `seq` is -1 for none."""
+
+    seq: int
+    touched_at: int
+    clicked: bool
+
+
+def _touches_of(found: LastTouches) -> Iterator[_Touch]:
+    columns = (found.seqs.tolist(), found.times.tolist(), found.clicked.tolist())
+    return map(_Touch, *columns)
 
 
 def _outcome(
     row: Row,
-    touch: tuple[int, int, bool],
+    touch: _Touch,
     places: Mapping[int, tuple[str | None, str | None, int | None]],
     days: LocalDays,
 ) -> AttributedOutcome:
     kind, fact, ts, item, _, quantity, value, currency, basket = row
-    seq, touched_at, clicked = touch
-    is_credited = seq >= 0
-    widget, source, position = places[seq] if is_credited else (None, None, None)
+    is_credited = touch.seq >= 0
+    widget, source, position = places[touch.seq] if is_credited else (None, None, None)
     return AttributedOutcome(
         fact=fact,
         kind=kind,
@@ -364,9 +370,9 @@ def _outcome(
         units=1 if quantity is None else quantity,
         value=value or 0.0,
         currency=currency or "",
-        touch=seq if is_credited else None,
-        clicked=clicked if is_credited else None,
-        touched_at=touched_at if is_credited else None,
+        touch=touch.seq if is_credited else None,
+        clicked=touch.clicked if is_credited else None,
+        touched_at=touch.touched_at if is_credited else None,
         widget=widget or "",
         source=source or "",
         position=position or 0,

@@ -171,7 +171,7 @@ def purchase_histories(
     """Return what everybody bought until `today`; holds some 30 bytes a line."""
     codes: dict[str, int] = {}
     days: dict[int, int] = {}
-    lines = _together(_columns(page, currency, zone, (codes, days)) for page in pages)
+    lines = _together(_columns(page, currency, zone, codes, days) for page in pages)
     # The lines of an order together, the earliest of them first.
     place = np.lexsort((lines.days, lines.orders, lines.people))
     place = place[lines.days[place] <= today.toordinal()]  # a file may tell of days to come
@@ -224,10 +224,13 @@ def _columns(
     page: Sequence[Row],
     currency: str,
     zone: tzinfo,
-    known: tuple[dict[str, int], dict[int, int]],
+    codes: dict[str, int],
+    days: dict[int, int],
 ) -> OrderLines:
-    """Return a page of rows, which is not empty, as columns."""
-    codes, days = known
+    """Return a page of rows, which is not empty, as columns.
+
+    New people are added to `codes`, and new quarters of an hour to `days`.
+    """
     seqs, people, times, baskets, quantities, totals, paid_in = zip(*page, strict=True)
     orders = [
         seq if basket is None else basket for seq, basket in zip(seqs, baskets, strict=True)

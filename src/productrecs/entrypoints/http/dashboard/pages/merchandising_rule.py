@@ -54,7 +54,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RulePreview:
     """A list before and after a rule; `problem` says why one of them is missing."""
 
     on: str  # the product on whose page the list is shown
@@ -209,12 +209,12 @@ def _matches(visit: Visit, text: str) -> list[tuple[str, str]]:
     return [(one, stored[one].item.title or one) for one in ids if one in stored]
 
 
-def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> Preview:
+def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
     """Return what the preview shows: both lists, or why there are none."""
     shop = visit.opened.shop
     known = {name for name, _, _ in SOURCES} | {TRENDING}
     source = sent["source"] if sent["source"] in known else SOURCES[0][0]
-    shown = Preview(sent["on"] or _typical_page(visit, draft), source)
+    shown = RulePreview(sent["on"] or _typical_page(visit, draft), source)
     if source != TRENDING and shop.catalog.number(shown.on) is None:
         problem = "Choose a product on whose page the list is shown."
         return replace(shown, problem=problem)

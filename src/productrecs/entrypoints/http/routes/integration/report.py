@@ -84,7 +84,7 @@ def _many(schema: dict[str, Any]) -> dict[str, Any]:
     | error_responses("report_impossible", 401, 422, 503),
     response_class=Response,
 )
-async def report(  # noqa: PLR0913, PLR0917 - a parameter each of the query
+async def report(
     request: Request,
     name: Annotated[
         str,

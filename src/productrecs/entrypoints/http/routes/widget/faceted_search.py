@@ -146,7 +146,7 @@ SuggestQuery = Annotated[
 ]
 
 
-def listing_of(  # noqa: PLR0913 - one a query parameter
+def listing_of(
     search: SearchRequest,
     *,
     filters: list[str],
