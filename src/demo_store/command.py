@@ -56,10 +56,10 @@ from productrecs.records.experiments.holdouts_and_explorations import (
 )
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.ingest import ingest_events
-from productrecs.records.searches.intents import count_by_intent
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.searches.repository import SearchCountRepository
 from productrecs.records.searches.search_counter import ObservedSearch
+from productrecs.records.searches.search_intents import count_by_intent
 from productrecs.settings import Settings
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey
@@ -75,8 +75,8 @@ from productrecs.tenancy.accounts.store_management import (
     rotate_secret,
 )
 from productrecs.tenancy.billing.plans import find_plan
-from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 
 SETTINGS: Final = {
     "currency": "EUR",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival
     from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
     from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
-    from productrecs.entrypoints.http.pipeline.context import Context
+    from productrecs.entrypoints.http.pipeline.route_context import Context
     from productrecs.entrypoints.services import Services
     from tests.support.service import Reply
 

@@ -45,7 +45,7 @@ from tests.support.service import Account, Merchant, Reply, Service, eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from productrecs.entrypoints.http.pipeline.context import Context
+    from productrecs.entrypoints.http.pipeline.route_context import Context
     from productrecs.entrypoints.services import Services
     from productrecs.tenancy.accounts.store import Store
 

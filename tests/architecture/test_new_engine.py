@@ -64,7 +64,7 @@ from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import ENGINES, TRAINED
-from productrecs.training.fit import fit
+from productrecs.training.training_run import fit
 from productrecs.training.trained_models import TrainedModels
 from tests.features.recommendations.small_shop import NOW, Rows, small_shop
 from tests.features.recommendations.test_backtest import store_with

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from productrecs.features.widgets.reserve import head_tags
+from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:

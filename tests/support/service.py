@@ -37,9 +37,9 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
-from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 from tests.support.migrated import bring, migrate_at
 from tests.support.nursery import Program, nursery
 from tests.support.project import ROOT

@@ -16,17 +16,17 @@ import pytest
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import ingest_events, ingest_order
+from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training import training_inputs
 from productrecs.training import training_inputs as inputs_module
-from productrecs.training.fit import fit
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.search_choices.repository import SearchEventRepository
+from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import Purchases, TrainingInputs
+from productrecs.training.training_run import fit
 from tests.records.orders.import_support import NOON, import_text, new_store
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.records.events.event import EventKind
-from productrecs.training.fitters import with_carts
+from productrecs.training.engine_fitters import with_carts
 from productrecs.training.training_inputs import (
     Behaviour,
     CatalogInputs,

@@ -20,9 +20,9 @@ from productrecs.storage.job_queue import JobQueue, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import metadata
-from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.insights.shop import NOON, Shop, cart, click
 
 if TYPE_CHECKING:

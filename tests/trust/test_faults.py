@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from productrecs.core.errors import StorageError
-from productrecs.records.orders.ingest import OrderReceipt, ingest_order
+from productrecs.records.orders.ingest_events_and_orders import OrderReceipt, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.storage import apsw_dbapi

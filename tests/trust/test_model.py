@@ -31,7 +31,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.ingest import ingest_events, ingest_order
+from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.records.orders.shopper_history import ShopperHistories
 from productrecs.storage.store_log import ItemNumbers, StoreLog

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from productrecs.core.errors import StorageError
-from productrecs.records.orders.ingest import ingest_order
+from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import SqliteDialect

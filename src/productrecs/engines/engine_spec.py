@@ -54,7 +54,7 @@ class EngineSpec:
 
     `weights` is how much it counts in `mix`, by placement. A filler completes short lists
     and changes with the store as a whole. `model` is None for an engine that shares
-    its training data with others: `training/fit.py` fits it, `candidates.py` asks it.
+    its training data with others: `training_run.py` fits it, `candidates.py` asks it.
     """
 
     name: str  # the `source` of its products on the wire

@@ -9,13 +9,18 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.fit import Progress, TrainingDeps, settings_hash, train_store
 from productrecs.training.repository import (
     TrainedModel,
     TrainingProgress,
     training_progress,
 )
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import (
+    Progress,
+    TrainingDeps,
+    settings_hash,
+    train_store,
+)
 
 MAX_CACHED_FACTS: Final = 20_000_000
 _REST_FACTOR: Final = 4.0  # a fifth of a core at most, at a low priority

@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.engines.arrays import Ints, Items, csr_offsets
 from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
-from productrecs.training.fitters import is_in_order
+from productrecs.training.engine_fitters import is_in_order
 from productrecs.training.training_inputs import Behaviour, Purchases
 
 DEEDS: Final[Mapping[int, InteractionType]] = MappingProxyType(

@@ -15,10 +15,10 @@ from productrecs.engines.arrays import Items
 from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.item_stats import ItemStats
 from productrecs.records.catalog.item import size_in_title, variant_key
-from productrecs.training.indicators import IndicatorInputs
+from productrecs.training.interest_indicators import IndicatorInputs
 from productrecs.training.repository import TrainingHead, TrainingRepository
-from productrecs.training.search_choices.repository import SearchEventRepository
-from productrecs.training.search_choices.search_inputs import SearchInputs
+from productrecs.training.search.click_boost_inputs import SearchInputs
+from productrecs.training.search.repository import SearchEventRepository
 
 FieldValue = TypeVar("FieldValue", int, tuple[str, ...])
 _UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)

@@ -42,8 +42,8 @@ from productrecs.storage.tables import (
     store_heads,
 )
 from productrecs.tenancy.accounts.store_management import delete_store
-from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.insights.shop import NOON, Shop, buy, cart, click
 
 if TYPE_CHECKING:

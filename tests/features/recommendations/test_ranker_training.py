@@ -22,16 +22,16 @@ from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.fit import TrainingDeps, train_store
-from productrecs.training.ranking.due_stores import MinimumData
+from productrecs.training.ranking.ranking_due_stores import MinimumData
 from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import TrainedModels, models_folder
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.search.search_insights import QueryFilter, search_insights
 from productrecs.features.search.search_report import search_report
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.searches import repository as limits
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
 from productrecs.storage.store_log import StoreLog

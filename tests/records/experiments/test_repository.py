@@ -14,7 +14,7 @@ from productrecs.records.experiments.repository import (
     read_known_identity,
     store_exposures,
 )
-from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import exposures
 from productrecs.tenancy.accounts.store_management import (

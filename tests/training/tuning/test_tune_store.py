@@ -13,9 +13,9 @@ from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.records.events.event import EventKind
 from productrecs.storage.model_files import open_arrays
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.group_visits_and_orders import steps_of_visits
 from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 from productrecs.training.tuning import grid_search, tune_store
 from productrecs.training.tuning.grid_search import TuningTrial, is_better
 from productrecs.training.tuning.hyperparameters import Hyperparameters

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from demo_store.storefront.http_messages import HOME, ShopReply
-from productrecs.features.widgets.reserve import reserve_css
+from productrecs.features.widgets.reserved_height import reserve_css
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 _KINDS: Final[Mapping[str, str]] = MappingProxyType(

@@ -24,21 +24,21 @@ from productrecs.entrypoints.http.dispatch.exchange import INTERFACE_VERSION
 from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimiter
 from productrecs.entrypoints.http.limits.rate_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
-from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.http.pipeline.error_responses import (
     ROUTER_CODES,
     error_code_of,
     error_response,
     retry_after_of,
 )
-from productrecs.entrypoints.http.pipeline.photo_pool import PhotoPool
+from productrecs.entrypoints.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import (
     CounterMetric,
     GaugeMetric,
     RequestMetrics,
 )
-from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
+from productrecs.entrypoints.http.pipeline.route_context import Context
+from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.routes.integration import (
     connect,
     engines,

@@ -8,7 +8,7 @@ from productrecs.entrypoints.worker.command_process import run_store_command, st
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.storage.job_queue import Job
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.ranking.due_stores import stores_to_rank
+from productrecs.training.ranking.ranking_due_stores import stores_to_rank
 
 
 class RankingJobs:

@@ -34,7 +34,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team.repository import AuditRepository
 from productrecs.training.cached_trainer import Trainer, stale_stores
-from productrecs.training.fit import TrainingDeps
+from productrecs.training.training_run import TrainingDeps
 
 _log = logging.getLogger(__name__)
 

@@ -29,7 +29,6 @@ from productrecs.features.recommendations.recipes import Placement, recipe_of
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import EVALUATED
-from productrecs.training.fit import fit
 from productrecs.training.group_visits_and_orders import (
     MAX_GROUP_ITEMS,
     ItemGroups,
@@ -38,6 +37,7 @@ from productrecs.training.group_visits_and_orders import (
 )
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import fit
 
 ENOUGH: Final = 50  # visits or orders asked, below which nothing is said
 POPULARITY: Final = "popularity"

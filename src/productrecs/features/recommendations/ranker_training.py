@@ -42,12 +42,12 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.fit import fit
-from productrecs.training.ranking.due_stores import MINIMUM_DATA, MinimumData
+from productrecs.training.ranking.ranking_due_stores import MINIMUM_DATA, MinimumData
 from productrecs.training.ranking.repository import RankingRepository, StoredRanker
 from productrecs.training.ranking.shown_lists import ShownList, ShownListReader
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import fit
 from productrecs.training.tuning.hyperparameters import Hyperparameters
 
 WINDOW_DAYS: Final = 60

@@ -23,7 +23,6 @@ from productrecs.storage.tables.account_tables import (
     stores,
     widget_configs,
 )
-from productrecs.storage.tables.base import metadata
 from productrecs.storage.tables.learned_tables import (
     attribution_marks,
     credit_days,
@@ -68,6 +67,7 @@ from productrecs.storage.tables.record_tables import (
     synonyms,
     uploads,
 )
+from productrecs.storage.tables.table_base import metadata
 
 __all__ = [
     "attribution_marks",

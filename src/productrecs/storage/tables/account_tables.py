@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables.base import metadata, store_id_column
+from productrecs.storage.tables.table_base import metadata, store_id_column
 
 # Tables of accounts: stores, their counters, and pointers to their trained models.
 

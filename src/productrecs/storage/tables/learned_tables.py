@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables.base import metadata, store_id_column
+from productrecs.storage.tables.table_base import metadata, store_id_column
 
 # Tables of attribution: sales and carts credited to recommendations and searches.
 # All of it is a view of the log: `attribution_marks.seq` is how far it was read.

@@ -1,13 +1,17 @@
 """Catalog changes: SQL of the searchable texts that changed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import sqlalchemy as sa
+
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import ProductText
+from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import RawReader
+from productrecs.storage.tables import events, purchase_lines
 
 _HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (
@@ -84,3 +88,61 @@ def _product(row: Sequence[Any]) -> ProductText:
         categories=tuple(json.loads(categories)),
         description=description or "",
     )
+
+
+_PAGE: Final = 50_000
+
+
+class SearchEventRepository:
+    """The search events of one store's log, in one transaction."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def events(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Give pages of (seq, ts, kind, item, term, shopper, session) in log order."""
+        kinds = (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
+        log = events.c
+        query = (
+            sa.select(
+                log.seq,
+                log.ts,
+                log.kind,
+                log.item,
+                log.term,
+                log.shopper,
+                log.session,
+            )
+            .where(
+                log.store_id == self._store_id,
+                log.seq > after_seq,
+                log.seq <= up_to_seq,
+                log.kind.in_([int(kind) for kind in kinds]),
+            )
+            .order_by(log.seq)
+        )
+        yield from self._pages(query)
+
+    def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Give pages of (line_seq, ts, item, shopper, session, counts) changes."""
+        lines = purchase_lines.c
+        counts = lines.void.is_(False) & (sa.func.coalesce(lines.quantity, 1) > 0)
+        query = (
+            sa.select(
+                lines.line_seq, lines.ts, lines.item, lines.shopper, lines.session, counts
+            )
+            .where(
+                lines.store_id == self._store_id,
+                lines.seq > after_seq,
+                lines.seq <= up_to_seq,
+            )
+            .order_by(lines.seq)
+        )
+        yield from self._pages(query)
+
+    def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
+        result = self._transaction.execution_options(stream_results=True).execute(query)
+        for page in result.partitions(_PAGE):
+            yield [tuple(row) for row in page]

@@ -21,7 +21,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.fitters import fit_copurchase_model, fit_session_index
+from productrecs.training.engine_fitters import fit_copurchase_model, fit_session_index
 from productrecs.training.group_visits_and_orders import (
     ItemGroups,
     VisitSteps,

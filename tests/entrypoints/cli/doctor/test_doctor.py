@@ -16,7 +16,7 @@ from productrecs.entrypoints.cli.doctor.repository import next_turn
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.job_registry import build_worker
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import ingest_events, ingest_order
+from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate

@@ -13,7 +13,7 @@ from productrecs.entrypoints.http.caches.activity_counts import (
 )
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.settings import Settings
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store

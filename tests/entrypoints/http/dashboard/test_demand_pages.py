@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
-from productrecs.training.demand.forecast_store import forecast_store
+from productrecs.training.demand.forecast_run import forecast_store
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import add_store, text_of
 from tests.support.filled_store import open_store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.cli.imports.dashboard_files import DashboardFiles
+from productrecs.entrypoints.cli.imports.dashboard_file_import import DashboardFiles
 from productrecs.entrypoints.worker.file_import_jobs import (
     KEEP_MS,
     MAX_ATTEMPTS,

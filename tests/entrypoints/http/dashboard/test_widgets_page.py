@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.features.widgets.contrast import (
+from productrecs.features.widgets.colour_contrast import (
     BLACK,
     WHITE,
     check_accent,

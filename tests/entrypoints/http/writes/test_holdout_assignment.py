@@ -21,7 +21,7 @@ from productrecs.records.experiments.holdouts_and_explorations import (
     HoldoutTest,
     arm_of,
 )
-from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import exposures
 from productrecs.tenancy.accounts.store_management import Registration, register_store

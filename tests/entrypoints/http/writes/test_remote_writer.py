@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.writes.write_client import RemoteWriter
 from productrecs.entrypoints.http.writes.write_server import WriteServer
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import OrderReceipt
+from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.settings import from_environment
 from productrecs.storage.storage_health import StorageHealth

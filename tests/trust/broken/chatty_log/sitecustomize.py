@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from productrecs.entrypoints.http.writes import batched_writes
-from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

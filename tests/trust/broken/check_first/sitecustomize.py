@@ -12,7 +12,7 @@ from productrecs.tenancy.accounts.plan_usage import catalog_limit
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 _change, _read = getattr(items, "_change"), getattr(items, "_read")  # noqa: B009 - its own
 _pushed: dict[int, int] = {}

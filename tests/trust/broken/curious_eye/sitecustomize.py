@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from productrecs.entrypoints.http.schemas import photo_bodies
+from productrecs.entrypoints.http.schemas import photos
 
-whole = photo_bodies._bytes_of  # noqa: SLF001 - to break it
+whole = photos._bytes_of  # noqa: SLF001 - to break it
 
 
 def _kept(text: str) -> bytes:
@@ -18,4 +18,4 @@ def _kept(text: str) -> bytes:
     return data
 
 
-setattr(photo_bodies, "_bytes_of", _kept)  # noqa: B010 - the fault itself
+setattr(photos, "_bytes_of", _kept)  # noqa: B010 - the fault itself

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from productrecs.records.orders.ingest import OrderReceipt
+from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order import NewOrder
 from productrecs.storage.group_commit import BatchHandler, CommitWaiter, GroupCommit
 

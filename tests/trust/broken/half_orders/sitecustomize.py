@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from productrecs.entrypoints.http.writes import batched_writes
-from productrecs.records.orders.ingest import ingest_order
+from productrecs.records.orders.ingest_events_and_orders import ingest_order
 
 if TYPE_CHECKING:
-    from productrecs.records.orders.ingest import OrderReceipt
+    from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
     from productrecs.records.orders.order import NewOrder
     from productrecs.storage.store_log import StoreLog
 

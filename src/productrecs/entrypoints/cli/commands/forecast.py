@@ -78,7 +78,7 @@ def forecast(
 
 def _forecast(services: Services, store: Store, tell: Callable[[float], None]) -> StoredRun:
     # Half a second and what it learns with: only for who forecasts.
-    from productrecs.training.demand.forecast_store import forecast_store  # noqa: PLC0415
+    from productrecs.training.demand.forecast_run import forecast_store  # noqa: PLC0415
 
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
     return forecast_store(services.database, store, services.clock, tell, threads)

@@ -14,8 +14,8 @@ from productrecs.entrypoints.cli.command_context import (
 )
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.engine_registry import TRAINING_CHOICES
-from productrecs.training.fit import TrainingDeps, train_store
 from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 
 _STEPS = 100
 

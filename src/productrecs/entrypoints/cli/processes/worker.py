@@ -108,7 +108,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
 
 def _build_file_workers(services: "Services") -> "BackgroundLoop":
-    from productrecs.entrypoints.cli.imports.dashboard_files import (  # noqa: PLC0415
+    from productrecs.entrypoints.cli.imports.dashboard_file_import import (  # noqa: PLC0415
         DashboardFiles,
     )
     from productrecs.entrypoints.worker.file_import_jobs import (  # noqa: PLC0415

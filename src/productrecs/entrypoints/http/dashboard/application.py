@@ -56,7 +56,7 @@ from productrecs.tenancy.accounts.store import Store
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 
 _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.dashboard.cookies import FLASH
 from productrecs.entrypoints.http.dashboard.formats import Formats
 from productrecs.entrypoints.http.dashboard.product_pictures import ProductPictures
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
-from productrecs.entrypoints.http.pipeline.context import Context
+from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.services import Services
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role

@@ -30,12 +30,12 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     keys_of,
     requires_active_plan,
 )
-from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.http.pipeline.cors import (
     ANY_ORIGIN_HEADERS,
     REFUSED_ORIGIN_HEADERS,
     cors_headers,
 )
+from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.transport.header_cache import Header
 from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store import Store

@@ -36,11 +36,11 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     SecretKeyInUrlError,
     keys_of,
 )
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.entrypoints.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.entrypoints.http.pipeline.readiness_checks import Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
 from productrecs.entrypoints.http.routes.widget.config import CACHE_SECONDS, answer_config
 from productrecs.entrypoints.http.routes.widget.events import (

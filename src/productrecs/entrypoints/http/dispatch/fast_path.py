@@ -21,8 +21,8 @@ from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival, 
 from productrecs.entrypoints.http.dispatch.exchange import raw_error_response, raw_response
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, OverloadedError
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES
-from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
+from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.pipeline.urls import (
     base_url_by_headers,
     parse_plain_query,

@@ -73,7 +73,7 @@ from productrecs.tenancy.billing.subscription import BillingInactiveError
 from productrecs.training.visual.photo_search_client import PhotoWorkerError
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 # BodyError is not here: it is 422 in the shape of interface 2.12.
 ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyType(

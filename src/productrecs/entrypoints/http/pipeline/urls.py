@@ -10,7 +10,7 @@ from fastapi import Request
 from productrecs.core.errors import ProductRecsError
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
     from productrecs.settings import Settings
 
 _ITEM_PREFIX: Final = b"/v1/items/"

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import NewEvent
-from productrecs.records.orders.ingest import OrderReceipt, ingest_events, ingest_order
+from productrecs.records.orders.ingest_events_and_orders import (
+    OrderReceipt,
+    ingest_events,
+    ingest_order,
+)
 from productrecs.storage.store_log import StoreLog
 
 if TYPE_CHECKING:

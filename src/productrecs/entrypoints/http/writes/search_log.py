@@ -12,9 +12,9 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.records.searches.intents import count_by_intent
 from productrecs.records.searches.repository import SearchCountRepository
 from productrecs.records.searches.search_counter import ObservedSearch, SearchCounter
+from productrecs.records.searches.search_intents import count_by_intent
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store

@@ -12,7 +12,7 @@ from msgspec.msgpack import Decoder
 
 from productrecs.entrypoints.http.writes.batched_writes import Groups, WriteKind
 from productrecs.processes.messages import Ready, encode_frame
-from productrecs.records.orders.ingest import OrderReceipt
+from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order import NewOrder
 
 

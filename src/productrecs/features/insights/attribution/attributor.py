@@ -16,14 +16,7 @@ import numpy as np
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import NOBODY, merge, sketch
-from productrecs.features.insights.attribution.last_touch import (
-    AttributionQueries,
-    LastTouches,
-    attribute_last_touch,
-    last_search_clicks,
-    pair_codes,
-)
-from productrecs.features.insights.attribution.outcomes import (
+from productrecs.features.insights.attribution.attributed_outcomes import (
     CART,
     QUARTER_MS,
     SALE,
@@ -32,6 +25,13 @@ from productrecs.features.insights.attribution.outcomes import (
     LocalDays,
     SearchDay,
     sum_by_day,
+)
+from productrecs.features.insights.attribution.last_touch import (
+    AttributionQueries,
+    LastTouches,
+    attribute_last_touch,
+    last_search_clicks,
+    pair_codes,
 )
 from productrecs.features.insights.attribution.repository import (
     AttributionProgress,

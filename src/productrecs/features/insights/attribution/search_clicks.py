@@ -13,7 +13,10 @@ from productrecs.engines.hyperloglog import (
 )
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.features.insights.attribution.outcomes import LocalDays, SearchDay
+from productrecs.features.insights.attribution.attributed_outcomes import (
+    LocalDays,
+    SearchDay,
+)
 from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
     SearchColumns,

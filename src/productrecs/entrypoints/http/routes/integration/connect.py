@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.routes.integration.store_changes import (
+from productrecs.entrypoints.http.routes.integration.store_update import (
     body_if_any,
     change,
 )
@@ -27,7 +27,7 @@ from productrecs.tenancy.accounts.repository import AccountRepository, Connectio
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["integration"])
 

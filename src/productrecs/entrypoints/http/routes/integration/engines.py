@@ -17,8 +17,8 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.pipeline.context import RequestContext
-from productrecs.entrypoints.http.routes.integration.store_changes import (
+from productrecs.entrypoints.http.pipeline.route_context import RequestContext
+from productrecs.entrypoints.http.routes.integration.store_update import (
     body_if_any,
     change,
 )

@@ -12,7 +12,7 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.routes.integration.store_changes import body_of, change
+from productrecs.entrypoints.http.routes.integration.store_update import body_of, change
 from productrecs.entrypoints.http.schemas.integration import (
     RecommenderSettingsBody,
     parse_recommender_settings,
@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["integration"])
 

@@ -15,7 +15,7 @@ from productrecs.entrypoints.http.openapi.responses import (
 from productrecs.entrypoints.reports import REPORT_TYPES, make_report, report_to_dict
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["integration"])
 

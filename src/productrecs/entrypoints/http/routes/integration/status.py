@@ -26,7 +26,7 @@ from productrecs.training.engine_registry import TRAINED
 from productrecs.training.repository import TrainingRepository
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["integration"])
 

@@ -10,7 +10,7 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.routes.integration.store_changes import body_of, change
+from productrecs.entrypoints.http.routes.integration.store_update import body_of, change
 from productrecs.entrypoints.http.routes.widget.config import CONFIG_SCHEMA, config_body
 from productrecs.entrypoints.http.schemas.widget_config import (
     WidgetConfigBody,
@@ -22,7 +22,7 @@ from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
 from productrecs.storage.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["integration"])
 

@@ -45,7 +45,7 @@ from productrecs.entrypoints.http.transport.request_body import (
 )
 from productrecs.features.guides.guide_texts import BASE, Facts
 from productrecs.features.search.request import LONGEST_QUERY
-from productrecs.features.widgets.reserve import head_tags
+from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS

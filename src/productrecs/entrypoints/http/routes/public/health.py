@@ -13,9 +13,9 @@ from productrecs.entrypoints.http.openapi.responses import (
     object_schema,
     success_response,
 )
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.error_responses import error_response
 from productrecs.entrypoints.http.pipeline.readiness_checks import CHECKS, Readiness
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.transport.error_body import ErrorCode
 
 router = APIRouter(tags=["public"])

@@ -21,7 +21,7 @@ from productrecs.features.guides.guide_texts import llms_index as index_of_guide
 from productrecs.features.guides.markdown_html import PICTURES
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["public"])
 

@@ -12,7 +12,7 @@ from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.looks.repository import read_picture
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["public"])
 

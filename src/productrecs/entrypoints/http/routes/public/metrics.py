@@ -10,7 +10,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.public.page_response import text_response
 
 router = APIRouter(tags=["public"])

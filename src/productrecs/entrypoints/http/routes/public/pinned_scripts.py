@@ -40,7 +40,7 @@ from productrecs.entrypoints.http.routes.public.widget_scripts import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["public"])
 

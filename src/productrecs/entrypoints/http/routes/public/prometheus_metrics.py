@@ -22,13 +22,13 @@ from prometheus_client.core import (
 from productrecs import __version__
 from productrecs.core.clock import SECOND_MS, system_ms
 from productrecs.core.errors import StorageError
-from productrecs.entrypoints.http.pipeline.context import Context
 from productrecs.entrypoints.http.pipeline.request_metrics import (
     BUCKETS,
     CounterMetric,
     GaugeMetric,
     MetricTotals,
 )
+from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.routes.public.proc_reader import read_process_stats
 from productrecs.storage.backup.copy_database import estimate_copy_size
 from productrecs.storage.job_counts import Backlog, backlogs

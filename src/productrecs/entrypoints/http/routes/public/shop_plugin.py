@@ -20,7 +20,7 @@ from productrecs.entrypoints.http.routes.public.page_response import cacheable_r
 from productrecs.entrypoints.http.routes.public.plugin_translations import (
     compile_translations,
 )
-from productrecs.features.widgets.reserve import release_js, reserve_css
+from productrecs.features.widgets.reserved_height import release_js, reserve_css
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 router = APIRouter(tags=["public"])

@@ -31,7 +31,7 @@ from productrecs.entrypoints.http.routes.public.page_response import (
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
     from productrecs.tenancy.accounts.store import Store
 
 

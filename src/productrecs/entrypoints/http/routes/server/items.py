@@ -17,7 +17,6 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.pipeline.context import RequestContext
 from productrecs.entrypoints.http.pipeline.idempotency import (
     REPLAYED_HEADERS,
     IdempotencyKeyHeader,
@@ -25,6 +24,7 @@ from productrecs.entrypoints.http.pipeline.idempotency import (
     run_once,
 )
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
+from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 from productrecs.entrypoints.http.pipeline.urls import item_id_of_path
 from productrecs.entrypoints.http.schemas.items import (
     MAX_ITEMS,

@@ -57,7 +57,7 @@ from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.store_log import StoreLog
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["server"])
 

@@ -19,8 +19,8 @@ from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.entrypoints.http.writes.write_client import await_durable
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
-    from productrecs.records.orders.ingest import OrderReceipt
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
+    from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 
 router = APIRouter(tags=["server"])
 

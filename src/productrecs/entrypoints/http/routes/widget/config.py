@@ -16,7 +16,7 @@ from productrecs.entrypoints.http.openapi.responses import (
     success_response,
 )
 from productrecs.entrypoints.http.pipeline.conditional_response import conditional_reply
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.features.widgets.repository import read_config
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE

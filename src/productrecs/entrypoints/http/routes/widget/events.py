@@ -16,8 +16,8 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.schemas.event_fast_parser import parse_event_fast
 from productrecs.entrypoints.http.schemas.events import EventBody, parse_events
 from productrecs.entrypoints.http.transport.request_body import (

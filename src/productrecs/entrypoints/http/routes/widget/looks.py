@@ -20,7 +20,7 @@ from productrecs.records.merchandising.rule import ListKind
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["widget"])
 

@@ -11,9 +11,9 @@ from productrecs.entrypoints.http.openapi.responses import (
     error_responses,
     request_body,
 )
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.photo_search import PHOTO
-from productrecs.entrypoints.http.schemas.photo_bodies import (
+from productrecs.entrypoints.http.schemas.photos import (
     PHOTO_LIMIT,
     PhotoBody,
     parse_photo_only,

@@ -13,8 +13,8 @@ from productrecs.entrypoints.http.openapi.responses import (
     photo_search_response,
     request_body,
 )
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
-from productrecs.entrypoints.http.schemas.photo_bodies import (
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
+from productrecs.entrypoints.http.schemas.photos import (
     PHOTO_LIMIT,
     PhotoSearchBody,
     parse_photo,

@@ -21,7 +21,7 @@ from productrecs.entrypoints.http.openapi.responses import (
     recommendations_response,
     ref,
 )
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
     MAX_NUM,
     Excluded,

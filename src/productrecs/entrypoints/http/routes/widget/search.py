@@ -14,8 +14,8 @@ from productrecs.entrypoints.http.caches.search_cache import SearchState, are_sa
 from productrecs.entrypoints.http.caches.searchable_store import searchable_store
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.openapi.responses import error_responses, search_response
-from productrecs.entrypoints.http.pipeline.context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
     PARAMETER_NAMES,

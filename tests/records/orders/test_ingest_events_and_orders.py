@@ -6,7 +6,11 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import OrderReceipt, ingest_events, ingest_order
+from productrecs.records.orders.ingest_events_and_orders import (
+    OrderReceipt,
+    ingest_events,
+    ingest_order,
+)
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreLog

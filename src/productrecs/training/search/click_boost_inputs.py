@@ -18,7 +18,7 @@ from productrecs.engines.click_boosts import (
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.records.events.event import EventKind
-from productrecs.training.search_choices.repository import SearchEventRepository
+from productrecs.training.search.repository import SearchEventRepository
 
 Ints = npt.NDArray[np.int64]
 Columns = tuple[Ints, ...]

@@ -30,9 +30,9 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     register_store,
 )
-from productrecs.training.demand import forecast_store as running
+from productrecs.training.demand import forecast_run as running
 from productrecs.training.demand.demand_inputs import DemandInputs, read_inputs
-from productrecs.training.demand.forecast_store import forecast_store
+from productrecs.training.demand.forecast_run import forecast_store
 from productrecs.training.demand.repository import (
     DemandRepository,
     stores_due,

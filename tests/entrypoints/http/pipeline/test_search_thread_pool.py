@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from productrecs.core.errors import QueueFullError
-from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
+from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 
 
 def test_a_search_returns_what_it_found_from_another_thread() -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind
-from productrecs.training.search_choices.search_inputs import SearchInputs
+from productrecs.training.search.click_boost_inputs import SearchInputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.training.search_choices.repository import SearchEventRepository
+    from productrecs.training.search.repository import SearchEventRepository
 
 MINUTE_MS = 60_000
 NOW = 1_000 * DAY_MS

@@ -13,10 +13,10 @@ from productrecs.entrypoints.http.caches.store_cache import StoreCache
 from productrecs.entrypoints.http.limits.rate_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
 from productrecs.entrypoints.http.pipeline.authentication import Caller
-from productrecs.entrypoints.http.pipeline.photo_pool import PhotoPool
+from productrecs.entrypoints.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
-from productrecs.entrypoints.http.pipeline.search_pool import SearchPool
+from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.writes.event_watch import EventWatch
 from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.ingest import ingest_events
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training.search_choices.repository import SearchEventRepository
-from productrecs.training.search_choices.search_inputs import SearchInputs
+from productrecs.training.search.click_boost_inputs import SearchInputs
+from productrecs.training.search.repository import SearchEventRepository
 
 if TYPE_CHECKING:
     from productrecs.storage.database import Database

@@ -21,7 +21,11 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     ItemFileFormat,
     detect_format,
 )
-from productrecs.entrypoints.cli.imports.import_report import ItemImportReport
+from productrecs.entrypoints.cli.imports.import_report import (
+    KEPT_ROWS,
+    ItemImportReport,
+    rejected_rows,
+)
 from productrecs.entrypoints.cli.imports.import_source import (
     ImportSource,
     open_import_source,
@@ -30,7 +34,7 @@ from productrecs.entrypoints.cli.imports.item_import import (
     ItemImportOptions,
     import_items,
 )
-from productrecs.entrypoints.cli.imports.merchant_texts import (
+from productrecs.entrypoints.cli.imports.merchant_error_texts import (
     MERCHANT_TEXTS,
     merchant_notes,
     merchant_text,
@@ -42,7 +46,6 @@ from productrecs.entrypoints.cli.imports.order_file_reader import (
     open_orders,
 )
 from productrecs.entrypoints.cli.imports.order_import import OrderDryRun, OrderImport
-from productrecs.entrypoints.cli.imports.rejected_rows import KEPT_ROWS, rejected_rows
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShare
 from productrecs.records.catalog.item import FIELD_DEFAULTS

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar
 
 from fastapi import Request
 
-from productrecs.entrypoints.http.pipeline.context import RequestContext
+from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.entrypoints.http.writes.write_client import await_durable
 from productrecs.storage.group_commit import WriteTransaction

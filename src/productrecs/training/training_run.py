@@ -39,19 +39,19 @@ from productrecs.storage.model_files import publish_arrays, remove_other_models
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.engine_registry import OWN_MODELS
-from productrecs.training.fitters import (
+from productrecs.training.engine_fitters import (
     fit_cart_model,
     fit_complement_model,
     fit_copurchase_model,
     fit_session_index,
     is_in_order,
 )
-from productrecs.training.indicators import Interactions, fit_indicators
-from productrecs.training.ranking.due_stores import impressions_and_clicks
+from productrecs.training.engine_registry import OWN_MODELS
+from productrecs.training.interest_indicators import Interactions, fit_indicators
+from productrecs.training.ranking.ranking_due_stores import impressions_and_clicks
 from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
-from productrecs.training.search_choices.repository import SearchEventRepository
+from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.tuning.hyperparameters import Hyperparameters

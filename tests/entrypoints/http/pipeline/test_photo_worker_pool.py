@@ -10,8 +10,8 @@ import pytest
 
 from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.pipeline import photo_pool
-from productrecs.entrypoints.http.pipeline.photo_pool import FairQueue, PhotoPool
+from productrecs.entrypoints.http.pipeline import photo_worker_pool
+from productrecs.entrypoints.http.pipeline.photo_worker_pool import FairQueue, PhotoPool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -83,7 +83,7 @@ def test_control_without_turns_the_crowd_takes_all(monkeypatch: pytest.MonkeyPat
         async def take(self, _store: Any) -> None:
             await super().take("all alike")
 
-    monkeypatch.setattr(photo_pool, "FairQueue", FirstCome)
+    monkeypatch.setattr(photo_worker_pool, "FairQueue", FirstCome)
 
     _, quiet = asyncio.run(together())
 
