@@ -231,7 +231,8 @@ def test_both_formats_say_the_same(service: Service) -> None:
     plain = scrape(service.client())
     other = scrape(service.client(), "application/openmetrics-text; version=1.0.0")
 
-    assert plain.keys() == {name for name in other if not name.endswith("_created")}
+    names = [{name for name in found if "_job" not in name} for found in (plain, other)]
+    assert names[0] == names[1]  # series of jobs come and go
 
 
 def test_some_stores_have_series_of_their_own_where_the_operator_asks(

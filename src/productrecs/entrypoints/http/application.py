@@ -93,8 +93,8 @@ from productrecs.entrypoints.http.writes.write_client import (
     RemoteWriter,
     WriteClient,
 )
+from productrecs.entrypoints.process_slot import PeerConnections, ProcessSlot
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.shared_metrics import MetricsSlot
 from productrecs.features.guides.guide_texts import undescribed
 from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.storage.byte_budget import MIB, ByteBudget
@@ -117,22 +117,23 @@ _LOGIN_SECONDS: Final = 90.0  # after ten failures one login in so many seconds
 def create_application(
     services: Services,
     draining: object,
-    place: MetricsSlot | None = None,
+    slot: ProcessSlot | None = None,
     admission: ConnectionLimiter | None = None,
     office: Path | None = None,
 ) -> Dispatcher:
     """Return the ASGI application of one process.
 
-    `draining` becomes true when the process is about to stop; it counts in `place`, also
+    `draining` becomes true when the process is about to stop; it counts in `slot`, also
     whom `admission` lets in. Events and orders go to the process that listens at `office`,
     if there is one.
     """
     _check_engines()
-    place = place or MetricsSlot.alone("api")
-    rates = RateLimits.of(services.settings, place.board.common)
-    traffic = RequestMetrics(place)
     process = _Process(
-        services, draining, traffic, admission or ConnectionLimiter(), office, rates
+        services,
+        draining,
+        slot or ProcessSlot.alone("api"),
+        admission or ConnectionLimiter(),
+        office,
     )
     return process.gate
 
@@ -206,22 +207,22 @@ class _Process:
         self,
         services: Services,
         draining: object,
-        traffic: RequestMetrics,
+        slot: ProcessSlot,
         admission: ConnectionLimiter,
         office: Path | None,
-        rates: RateLimits | None,
     ) -> None:
         self._services = services
-        self._rates = rates
+        self._rates = RateLimits.of(services.settings, slot.memory.buckets)
         self._office = office
         self._draining = draining
-        self._traffic = traffic
+        self._traffic = RequestMetrics(slot)
         self._admission = admission
-        admission.meet(traffic)
+        self._peers = PeerConnections(slot)
+        admission.meet(self._peers)
         self._context: Context | None = None
         self._preloaded = False
         self.gate = Dispatcher(
-            declared_routes(self._life), self._fitness, draining, traffic
+            declared_routes(self._life), self._fitness, draining, self._traffic
         )
 
     @contextlib.asynccontextmanager
@@ -316,12 +317,13 @@ class _Process:
                 waiting += context.write_client.depth
             self._traffic.set(GaugeMetric.WRITES_WAITING, waiting)
             self._traffic.set(GaugeMetric.OPEN_STORES, context.shops.count)
-            self._traffic.tell(self._admission.count)
+            self._traffic.set(GaugeMetric.CONNECTIONS, self._admission.count)
             self._traffic.settle()
             refused = self._admission.take_refused()
             self._traffic.add(CounterMetric.CONNECTIONS_REFUSED, refused)
             reasons = self._fitness().reasons
             self._traffic.set(GaugeMetric.READY, not reasons)
+            self._peers.publish(self._admission.count, is_ready=not reasons)
             unfit = unfit + 1 if reasons else 0
             if unfit == _LONG_UNFIT:
                 _log.warning("readiness failing", extra={"reasons": reasons})

@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.limits.rate_limits import (
     address_of_client,
     network_of,
 )
-from productrecs.entrypoints.shared_metrics import SharedMetrics
+from productrecs.entrypoints.process_slot import SharedMemory
 from productrecs.settings import Settings
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def test_where_buckets_run_short_the_one_that_is_empty_first_is_forgotten() -> N
 
 
 def test_processes_count_together() -> None:
-    board, watch = SharedMetrics.make(["api 1", "api 2"]), Watch()
-    ours = RateLimit(b"key", 5, 1.0, board.common, watch)
-    theirs = RateLimit(b"key", 5, 1.0, SharedMetrics(board.number).common, watch)
+    memory, watch = SharedMemory.create(2), Watch()
+    ours = RateLimit(b"key", 5, 1.0, memory.buckets, watch)
+    theirs = RateLimit(b"key", 5, 1.0, SharedMemory(memory.file).buckets, watch)
 
     assert taken(ours, "a", 3) + taken(theirs, "a", 9) == 5
 

@@ -280,7 +280,7 @@ class Side:
     house: House
     number: int
 
-    def tell(self, connections: int) -> None:
+    def publish(self, connections: int) -> None:
         """Note how many this one has."""
         self.house.counts[self.number] = connections
 

@@ -15,9 +15,9 @@ from productrecs.entrypoints.cli.processes.listening_socket import (
     listening_options,
     settings_from_options,
 )
-from productrecs.entrypoints.cli.processes.serve import metrics_slot_option, supervise
+from productrecs.entrypoints.cli.processes.serve import slot_option, supervise
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.shared_metrics import MetricsSlot
+from productrecs.entrypoints.process_slot import ProcessSlot
 from productrecs.processes.messages import ParentConnection
 from productrecs.settings import Settings
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     hidden=True,
     help=("MODULE:NAME of an ASGI middleware around the service."),
 )
-@metrics_slot_option
+@slot_option
 def api(  # noqa: PLR0913, PLR0917 - one an option
     host: str | None,
     port: int | None,
@@ -49,7 +49,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     parent: int | None,
     office: Path | None,
     middleware: str | None,
-    place: MetricsSlot | None,
+    slot: ProcessSlot | None,
 ) -> None:
     """Answer requests only; run `productrecs worker` beside it, once or more.
 
@@ -61,7 +61,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     if fd is not None and parent is not None:
         listener = socket.socket(fileno=fd)
         supervisor = ParentConnection.inherited(parent)
-        _serve(settings, listener, supervisor, place, office, middleware)
+        _serve(settings, listener, supervisor, slot, office, middleware)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
@@ -72,7 +72,7 @@ def _serve(
     settings: Settings,
     listener: socket.socket,
     supervisor: ParentConnection | None,
-    place: MetricsSlot | None = None,
+    slot: ProcessSlot | None = None,
     office: Path | None = None,
     middleware: str | None = None,
 ) -> None:
@@ -95,7 +95,7 @@ def _serve(
 
     def create(services: "Services", state: "TransportState") -> "Application":
         service = create_application(
-            services, state.draining, place, state.admission, office
+            services, state.draining, slot, state.admission, office
         )
         state.at_once = service.express.answer
         state.line = service.line

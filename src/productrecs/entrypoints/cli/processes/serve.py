@@ -20,7 +20,11 @@ from productrecs.entrypoints.cli.processes.listening_socket import (
     settings_from_options,
 )
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.shared_metrics import MetricsSlot, SharedMetrics
+from productrecs.entrypoints.process_slot import (
+    ProcessSlot,
+    SharedMemory,
+    metrics_folder,
+)
 from productrecs.processes.supervisor import ProcessRole, Supervisor
 from productrecs.settings import Settings
 from productrecs.storage.temp_folders import temp_folder
@@ -72,7 +76,7 @@ def supervise(
         _preload_api()
     folder = ("--data", str(settings.data))
     around = () if middleware is None else ("--middleware", middleware)
-    with writer_socket() as (office, door):
+    with writer_socket() as (office, door), metrics_folder() as metrics:
         roles = [
             ProcessRole(
                 f"api {index + 1}",
@@ -89,7 +93,7 @@ def supervise(
         if middleware is not None:  # who made a store has used what no copy could
             roles = [replace(role, program=_PROGRAM) for role in roles]
         supervisor = Supervisor(
-            with_metrics_slots(roles),
+            with_slots(roles, metrics),
             on_ready=lambda: announce(address),
             on_stop=listener.close,
         )
@@ -146,30 +150,31 @@ def _preload_worker() -> None:
     import productrecs.entrypoints.cli.command_context  # noqa: F401, PLC0415
 
 
-def metrics_slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the hidden option that names a process's row in the shared metrics."""
+def slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the hidden option that says what a process shares with the others."""
 
     def opened(
         _context: click.Context, _option: click.Parameter, option: str | None
-    ) -> MetricsSlot | None:
-        if option is None:
-            return None
-        board, _, place = option.partition(":")
-        return MetricsSlot(SharedMetrics(int(board)), int(place))
+    ) -> ProcessSlot | None:
+        return None if option is None else ProcessSlot.parse(option)
 
-    return click.option("--place", callback=opened, hidden=True)(command)
+    return click.option("--slot", callback=opened, hidden=True)(command)
 
 
-def with_metrics_slots(roles: Sequence[ProcessRole]) -> list[ProcessRole]:
-    """Return the roles with a row each on one board, so that any process reports all."""
-    board = SharedMetrics.make([role.name for role in roles])
+def with_slots(roles: Sequence[ProcessRole], metrics: Path) -> list[ProcessRole]:
+    """Return the roles with a slot each, so that any process reports the metrics of all."""
+    memory = SharedMemory.create(len(roles))
     return [
         replace(
             role,
-            command=(*role.command, "--place", f"{board.number}:{place}"),
-            inherits=(*role.inherits, board.number),
+            command=(
+                *role.command,
+                "--slot",
+                str(ProcessSlot(role.name, number, memory, metrics)),
+            ),
+            inherits=(*role.inherits, memory.file),
         )
-        for place, role in enumerate(roles)
+        for number, role in enumerate(roles)
     ]
 
 

@@ -12,11 +12,11 @@ import click
 from productrecs.entrypoints.cli.command_context import data_option, open_services
 from productrecs.entrypoints.cli.processes.listening_socket import settings_from_options
 from productrecs.entrypoints.cli.processes.serve import (
-    metrics_slot_option,
+    slot_option,
     supervise_background,
 )
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.shared_metrics import NO_LAYOUT, MetricsSlot
+from productrecs.entrypoints.process_slot import ProcessSlot
 from productrecs.processes.child_process import stop_at_signals
 from productrecs.processes.messages import ParentConnection
 
@@ -44,13 +44,13 @@ wait for a core in the middle of a transaction keeps every event waiting."""
 )
 @click.option("--fd", type=int, hidden=True)
 @click.option("--parent", type=int, hidden=True)
-@metrics_slot_option
+@slot_option
 def worker(
     data: Path | None,
     lane: str | None,
     fd: int | None,
     parent: int | None,
-    place: MetricsSlot | None,
+    slot: ProcessSlot | None,
 ) -> None:
     """Run background jobs and their schedule; several may run side by side.
 
@@ -62,8 +62,8 @@ def worker(
         sys.exit(supervise_background(settings_from_options(data=data)))
     if lane not in _PROMPT:
         os.nice(NICENESS)
-    if place is not None:
-        place.board.take(place.number, NO_LAYOUT)
+    if slot is not None:
+        slot.join_metrics()
     with open_services(data) as services:
         configure_logging(services.settings.log_format)
         working = _build(lane, services, fd)

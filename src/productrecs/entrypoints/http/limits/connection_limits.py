@@ -28,7 +28,7 @@ class LimitedConnection(Protocol):
 class PeerProcesses(Protocol):
     """The other processes that listen on the same socket."""
 
-    def tell(self, connections: int) -> None:
+    def publish(self, connections: int) -> None:
         """Publish how many connections this process has."""
 
     def fewest(self) -> float:
@@ -108,7 +108,7 @@ class ConnectionLimiter:
     def _set_count(self, count: int) -> None:
         self.count = count
         if self._neighbours is not None:
-            self._neighbours.tell(count)
+            self._neighbours.publish(count)
 
     def _has_room_for(self, network: str | None) -> bool:
         return network is None or self._networks[network] <= self._limits.per_address

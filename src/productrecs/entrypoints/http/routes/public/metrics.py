@@ -1,17 +1,18 @@
 """Metrics endpoint: GET /metrics, for Prometheus.
 
-Any process answers for all processes of its supervisor, from the shared metrics, and for
-the installation, from the database. The library that writes the format is imported by the
-first call, to save memory in processes that are never asked.
+Any process answers for all processes of its supervisor, from the files of
+prometheus_client's multiprocess mode, and for the installation, from the database.
 """
 
 import asyncio
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
+from prometheus_client.exposition import choose_encoder
 
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.public.page_response import text_response
+from productrecs.entrypoints.http.routes.public.prometheus_metrics import MetricsCollector
 
 router = APIRouter(tags=["public"])
 
@@ -41,11 +42,5 @@ async def metrics(request: Request) -> Response:
 
 
 def _written(context: Context, accept: str) -> tuple[bytes, str]:
-    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - see above
-
-    from productrecs.entrypoints.http.routes.public import (  # noqa: PLC0415
-        prometheus_metrics,
-    )
-
     encode, kind = choose_encoder(accept)
-    return encode(prometheus_metrics.MetricsCollector(context)), kind
+    return encode(MetricsCollector(context)), kind

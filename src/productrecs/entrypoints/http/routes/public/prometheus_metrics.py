@@ -4,7 +4,6 @@ Base units, `_total` for counters, timestamps instead of ages. No label names a 
 product or a key; a store is named only where the operator asks for it.
 """
 
-import itertools
 import logging
 import shutil
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,6 @@ from typing import Final
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
-    HistogramMetricFamily,
     Metric,
     SummaryMetricFamily,
 )
@@ -22,14 +20,9 @@ from prometheus_client.core import (
 from productrecs import __version__
 from productrecs.core.clock import SECOND_MS, system_ms
 from productrecs.core.errors import StorageError
-from productrecs.entrypoints.http.pipeline.request_metrics import (
-    BUCKETS,
-    CounterMetric,
-    GaugeMetric,
-    MetricTotals,
-)
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.routes.public.proc_reader import read_process_stats
+from productrecs.entrypoints.process_slot import PROCESS_ID
 from productrecs.storage.backup.copy_database import estimate_copy_size
 from productrecs.storage.job_counts import Backlog, backlogs
 from productrecs.storage.job_outcome_totals import JobOutcome, JobTotals, all_totals
@@ -41,17 +34,6 @@ _log = logging.getLogger(__name__)
 Rows = Iterable[tuple[tuple[str, ...], float]]
 
 _PREFIX: Final = "productrecs_"
-_CHANGES: Final = {
-    "created": CounterMetric.ITEMS_CREATED,
-    "updated": CounterMetric.ITEMS_UPDATED,
-    "deleted": CounterMetric.ITEMS_DELETED,
-}
-_STANDING: Final = {
-    GaugeMetric.WRITES_WAITING: ("writes_waiting", "Writes that wait for their commit."),
-    GaugeMetric.CONNECTIONS: ("connections", "Open connections."),
-    GaugeMetric.OPEN_STORES: ("open_stores", "Stores that are loaded in memory."),
-    GaugeMetric.READY: ("ready", "1 while /health/ready answers 200."),
-}
 
 
 class MetricsCollector:
@@ -63,14 +45,13 @@ class MetricsCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family."""
-        services, board = self._context.services, self._context.request_metrics.board
-        totals = MetricTotals(board)
-        version = (__version__, services.database.dialect.name)
+        version = (__version__, self._context.services.database.dialect.name)
         yield _gauge("build_info", "Always 1.", [(version, 1)], "version", "database")
-        yield _requests(totals)
-        yield from _intake(totals)
-        yield from _standing(totals)
-        yield from _processes(board.processes())
+        for family in self._context.request_metrics.collect():
+            if family.name == PROCESS_ID:
+                yield from _processes(family)
+            else:
+                yield family
         yield from self._of_the_disk()
         yield from self._of_the_database()
 
@@ -106,59 +87,11 @@ class MetricsCollector:
         yield from _stores(fresh[: services.settings.metrics_stores])
 
 
-def _requests(totals: MetricTotals) -> Metric:
-    family = HistogramMetricFamily(
-        "http_request_duration_seconds",
-        "Requests, from reading the head to the reply.",
-        labels=("route", "method", "status"),
-    )
-    names = [*map(str, BUCKETS), "+Inf"]
-    for one in totals.timings():
-        upto = itertools.accumulate(one.buckets)
-        labels = (one.route, one.method, one.status)
-        family.add_metric(labels, list(zip(names, upto, strict=True)), one.seconds)
-    return family
-
-
-def _intake(totals: MetricTotals) -> Iterator[Metric]:
-    events = totals.count(CounterMetric.EVENTS)
-    yield _counter("events_received", "Events stored.", _one(events))
-    orders = [
-        (("new",), totals.count(CounterMetric.ORDERS)),
-        (("duplicate",), totals.count(CounterMetric.ORDERS_REPEATED)),
-    ]
-    yield _counter("orders_received", "Orders synced.", orders, "outcome")
-    items = [((change,), totals.count(count)) for change, count in _CHANGES.items()]
-    yield _counter("items_changed", "Items pushed or deleted.", items, "change")
-    words = "Searches computed (a cached reply counts once)"
-    searches, nothing = (
-        totals.count(CounterMetric.SEARCHES),
-        totals.count(CounterMetric.SEARCHES_EMPTY),
-    )
-    yield _counter("searches", f"{words}.", _one(searches))
-    yield _counter("searches_empty", f"{words} without results.", _one(nothing))
-    lists = list(totals.lists())
-    every = [((source,), count) for source, count, _ in lists]
-    empty = [((source,), count) for source, _, count in lists]
-    words = "Recommendation lists computed (a cached list counts once)"
-    yield _counter("recommendation_lists", f"{words}.", every, "source")
-    yield _counter("recommendation_lists_empty", f"{words}, empty.", empty, "source")
-
-
-def _standing(totals: MetricTotals) -> Iterator[Metric]:
-    for gauge, (name, words) in _STANDING.items():
-        rows = [((role,), value) for role, value in totals.gauges(gauge)]
-        yield _gauge(name, words, rows, "process")
-    refused = totals.count(CounterMetric.CONNECTIONS_REFUSED)
-    words = (
-        "Connections refused because there were too many, or idle ones closed for others."
-    )
-    yield _counter("connections_refused", words, _one(refused))
-
-
-def _processes(processes: Iterable[tuple[str, int]]) -> Iterator[Metric]:
+def _processes(pids: Metric) -> Iterator[Metric]:
     found = [
-        ((role,), held) for role, pid in processes if (held := read_process_stats(pid))
+        ((sample.labels["process"],), held)
+        for sample in pids.samples
+        if (held := read_process_stats(int(sample.value)))
     ]
     memory = [(role, float(held.resident_bytes)) for role, held in found]
     seconds = [(role, held.cpu_seconds) for role, held in found]
