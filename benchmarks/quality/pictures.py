@@ -30,8 +30,8 @@ from productrecs.engines.visual.fused_space import fit_feature_space, fused_vect
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
 from productrecs.engines.visual.photo_regions import describe_regions
 from productrecs.records.pictures.decode_picture import decode_to_pixels
-from productrecs.records.pictures.onnx_embedder import OnnxEmbedder
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_models import OnnxEmbedder
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 
 if TYPE_CHECKING:

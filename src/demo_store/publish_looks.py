@@ -13,7 +13,6 @@ from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange
-from productrecs.records.pictures.follow_catalog import follow_catalog
 from productrecs.records.pictures.picture import (
     DuePicture,
     FetchOutcome,
@@ -21,7 +20,7 @@ from productrecs.records.pictures.picture import (
     file_digest,
     pack_descriptor,
 )
-from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.repository import PictureRepository, follow_catalog
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,

@@ -14,7 +14,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import check_picture
 from productrecs.entrypoints.services import ENCODER_FOLDER, Services, build_services
 from productrecs.records.pictures.packaged_encoder import LITE0
 from productrecs.settings import Settings, from_environment
-from tests.records.pictures.test_onnx_embedder import mean_colour
+from tests.records.pictures.test_onnx_models import mean_colour
 from tests.records.pictures.test_packaged_encoder import installed
 from tests.support.torch_file import tiny_weights, torch_file
 

@@ -44,9 +44,9 @@ _LOADED: Final = (
             *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),
             *("entrypoints.http.application", "entrypoints.http.transport.server"),
             "entrypoints.http.writes.write_server",
-            *("entrypoints.worker.job_registry", "entrypoints.worker.upload_jobs"),
+            *("entrypoints.worker.store_jobs", "entrypoints.worker.upload_jobs"),
             *("entrypoints.worker.search_indexer", "entrypoints.worker.picture_jobs"),
-            *("entrypoints.worker.forecast_jobs", "training.tuning.tune_store"),
+            *("entrypoints.worker.command_jobs", "training.tuning.tune_store"),
             # With the library that compiles them: half a second for each API process.
             *("engines.browse.kernel", "engines.copurchase.kernel"),
             *("engines.fusion.kernel", "engines.ranking.kernel"),

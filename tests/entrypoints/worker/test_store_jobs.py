@@ -10,9 +10,8 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.entrypoints.services import build_services
-from productrecs.entrypoints.worker.job_registry import build_worker
 from productrecs.entrypoints.worker.job_worker import JobProgress
-from productrecs.entrypoints.worker.store_jobs import StoreJobs
+from productrecs.entrypoints.worker.store_jobs import StoreJobs, build_worker
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS

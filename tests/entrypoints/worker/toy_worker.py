@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.entrypoints.worker.job_worker import (
     JobInterruptedError,
     JobProgress,
+    JobSchedule,
     JobWorker,
+    PeriodicJob,
 )
 from productrecs.processes.child_process import stop_at_signals
 from productrecs.storage.database import Database

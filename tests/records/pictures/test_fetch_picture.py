@@ -12,10 +12,10 @@ import pytest
 
 from productrecs.records.pictures.fetch_picture import (
     CachedValidators,
+    HostRateLimiter,
     PictureUnavailableError,
     fetch_picture,
 )
-from productrecs.records.pictures.host_rate_limit import HostRateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,12 +11,12 @@ import numpy as np
 import onnx
 import pytest
 
-from productrecs.records.pictures.onnx_embedder import OnnxEmbedder, preprocess
 from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
     ModelFileError,
     read_model_file,
 )
+from productrecs.records.pictures.onnx_models import OnnxEmbedder, preprocess
 from productrecs.records.pictures.packaged_encoder import (
     LITE0,
     WeightsPackage,

@@ -11,9 +11,12 @@ from productrecs.core.clock import system_ms
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, upsert_items
-from productrecs.records.pictures.follow_catalog import follow_catalog
 from productrecs.records.pictures.picture import FetchOutcome, PictureState
-from productrecs.records.pictures.repository import PictureRepository, stores_with_work
+from productrecs.records.pictures.repository import (
+    PictureRepository,
+    follow_catalog,
+    stores_with_work,
+)
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual import build_visual

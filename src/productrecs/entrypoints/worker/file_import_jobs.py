@@ -15,13 +15,14 @@ from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.entrypoints.worker.job_worker import (
     JobHandler,
     JobInterruptedError,
     JobProgress,
     JobRefusedError,
+    JobSchedule,
     JobWorker,
+    PeriodicJob,
 )
 from productrecs.records.file_imports.file_import import (
     CHECK_JOB,

@@ -16,8 +16,13 @@ from urllib.parse import urlsplit
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
-from productrecs.entrypoints.worker.job_worker import JobHandler, JobProgress, JobWorker
+from productrecs.entrypoints.worker.job_worker import (
+    JobHandler,
+    JobProgress,
+    JobSchedule,
+    JobWorker,
+    PeriodicJob,
+)
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureTooLargeError,
@@ -25,11 +30,10 @@ from productrecs.records.pictures.decode_picture import (
 from productrecs.records.pictures.fetch_picture import (
     CachedValidators,
     FetchResult,
+    HostRateLimiter,
     PictureUnavailableError,
     fetch_picture,
 )
-from productrecs.records.pictures.follow_catalog import follow_catalog
-from productrecs.records.pictures.host_rate_limit import HostRateLimiter
 from productrecs.records.pictures.picture import (
     DuePicture,
     FetchOutcome,
@@ -39,6 +43,7 @@ from productrecs.records.pictures.picture import (
 )
 from productrecs.records.pictures.repository import (
     PictureRepository,
+    follow_catalog,
     stores_seen_by_others,
     stores_with_work,
 )

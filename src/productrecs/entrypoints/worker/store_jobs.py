@@ -1,4 +1,4 @@
-"""Store jobs: handlers of the jobs about one store, and the stores that are due."""
+"""Store jobs: the kinds of job about one store, their handlers, and the stores due."""
 
 import logging
 import time
@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from productrecs.core.clock import iso
+from productrecs.core.clock import iso, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services, build_eraser
-from productrecs.entrypoints.worker.job_worker import JobProgress, JobRefusedError
+from productrecs.entrypoints.worker.job_worker import (
+    JobHandler,
+    JobProgress,
+    JobRefusedError,
+    JobSchedule,
+    JobWorker,
+    PeriodicJob,
+)
 from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,
@@ -29,7 +36,8 @@ from productrecs.records.experiments.holdouts_and_explorations import (
 from productrecs.records.experiments.repository import ExplorationRepository
 from productrecs.records.idempotency.repository import IdempotencyRepository
 from productrecs.records.searches.repository import RETENTION_DAYS, SearchCountRepository
-from productrecs.storage.job_queue import Job, NewJob
+from productrecs.storage.job_queue import Job, JobQueue, NewJob
+from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team.repository import AuditRepository
@@ -193,3 +201,59 @@ class StoreJobs:
             message = "the store was deleted"
             raise JobRefusedError(message)
         return store
+
+
+def build_worker(services: Services) -> JobWorker:
+    """Return the worker of one process."""
+    queue = services.queue
+    stores = StoreJobs(services)
+    handlers: dict[str, JobHandler] = {
+        "attribute": stores.attribute,
+        "clean-jobs": lambda _job, _progress: _clean(queue),
+        "erase-shoppers": stores.erase_shoppers,
+        "forget-explorations": stores.purge_explorations,
+        "forget-receipts": stores.forget_receipts,
+        "forget-searches": stores.forget_searches,
+        "measure-tests": stores.measure_holdout_tests,
+        "work-out-customers": stores.segment_customers,
+        "sync-engines": stores.sync_engines,
+        "tell-of-plans": stores.warn_of_ending_plans,
+        "train": stores.train,
+    }
+    duties = (
+        PeriodicJob(
+            "attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute
+        ),
+        PeriodicJob("clean-jobs", every=timedelta(hours=1)),
+        PeriodicJob(
+            "erase-shoppers", every=timedelta(seconds=2), stores=stores.stores_with_erasures
+        ),
+        PeriodicJob(
+            "forget-explorations", every=timedelta(days=1), stores=stores.all_stores
+        ),
+        PeriodicJob("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
+        PeriodicJob("forget-searches", every=timedelta(days=1), stores=stores.all_stores),
+        PeriodicJob(
+            "tell-of-plans",
+            every=timedelta(days=1),
+            stores=stores.stores_with_ending_plans,
+        ),
+        PeriodicJob(
+            "measure-tests",
+            every=timedelta(hours=1),
+            stores=stores.stores_with_holdout_tests,
+        ),
+        PeriodicJob(
+            "work-out-customers",
+            every=timedelta(minutes=10),
+            stores=stores.stores_to_segment,
+        ),
+        # Everybody's lists follow within a minute: the wait, the rest and the training.
+        PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
+    )
+    turns = PeriodicTasks(services.database, queue, system_ms)
+    return JobWorker(queue, handlers, JobSchedule(turns, duties))
+
+
+def _clean(queue: JobQueue) -> None:
+    queue.clean()

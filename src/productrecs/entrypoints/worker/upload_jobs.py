@@ -13,13 +13,14 @@ from typing import Final
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.entrypoints.worker.job_worker import (
     JobHandler,
     JobInterruptedError,
     JobProgress,
     JobRefusedError,
+    JobSchedule,
     JobWorker,
+    PeriodicJob,
 )
 from productrecs.records.file_imports.repository import files_of_open_imports
 from productrecs.records.orders.uploads.import_upload import UploadImport

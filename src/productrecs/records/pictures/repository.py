@@ -1,4 +1,4 @@
-"""Picture repository: SQL of wanted and due pictures and their descriptors."""
+"""Picture repository: SQL of wanted and due pictures, as the catalog refers to them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -19,6 +19,8 @@ from productrecs.records.pictures.picture import (
     PictureStatus,
     unpack_descriptor,
 )
+from productrecs.records.pictures.safe_url import absolute_url
+from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
 from productrecs.storage.store_log import StoreDeletedError, next_counter_value
 from productrecs.storage.tables import items, pictures, store_heads, stores
@@ -372,3 +374,33 @@ _ORDER: Final = (PictureState.INDEXED, PictureState.PENDING, PictureState.FAILED
 def _gone() -> StoreDeletedError:
     message = "this store was deleted"
     return StoreDeletedError(message)
+
+
+_BATCH: Final = 1_000
+_BATCHES: Final = 10  # of one transaction, or more where one change has more items
+_AFTER_ALL: Final = 2**62
+
+
+def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
+    """Note the addresses of some changed items; return whether all are noted.
+
+    Raises:
+        StoreDeletedError: when the store was deleted.
+    """
+    with database.transaction(synced=False) as transaction:
+        repository = PictureRepository(transaction, store_id)
+        standing, domain = repository.standing(), repository.domain()
+        place, batches = (standing.pictured_seq, _AFTER_ALL), 0
+        while True:
+            changed = repository.changed_items(place, _BATCH)
+            wanted = [(n, absolute_url(url, domain)) for _, n, url in changed if url]
+            repository.add_wanted(wanted, now_ms)
+            repository.forget([number for _, number, url in changed if not url])
+            if len(changed) < _BATCH:
+                repository.mark_followed(standing.catalog_seq)
+                return True
+            place, batches = changed[-1][:2], batches + 1
+            before = place[0] - 1  # of the last change there may be more
+            if batches >= _BATCHES and before > standing.pictured_seq:
+                repository.mark_followed(before)
+                return False

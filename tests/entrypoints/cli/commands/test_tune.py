@@ -3,8 +3,8 @@
 import threading
 
 from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.command_jobs import TuningJobs
 from productrecs.entrypoints.worker.job_worker import JobProgress
-from productrecs.entrypoints.worker.tuning_jobs import TuningJobs
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.tuning.hyperparameters import Hyperparameters

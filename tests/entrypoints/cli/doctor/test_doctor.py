@@ -14,7 +14,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
 from productrecs.entrypoints.cli.doctor import installation_checks
 from productrecs.entrypoints.cli.doctor.repository import next_turn
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.job_registry import build_worker
+from productrecs.entrypoints.worker.store_jobs import build_worker
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine

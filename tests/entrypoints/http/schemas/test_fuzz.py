@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from productrecs.entrypoints.http.schemas.event_fast_parser import parse_event_fast
+from productrecs.entrypoints.http.routes.widget.events import parse_event_fast
 from productrecs.entrypoints.http.schemas.events import (
     EventBody,
     parse_events,

@@ -22,7 +22,7 @@ from productrecs.processes.messages import ParentConnection
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services
-    from productrecs.entrypoints.worker.forecast_jobs import BackgroundLoop
+    from productrecs.entrypoints.worker.command_jobs import BackgroundLoop
 
 NICENESS: Final = 5
 """On a busy machine the API's processes get three times the worker's share."""
@@ -91,7 +91,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
         return build_picture_worker(services)
     if lane == UPLOADS:
-        from productrecs.entrypoints.worker.forecast_jobs import (  # noqa: PLC0415
+        from productrecs.entrypoints.worker.command_jobs import (  # noqa: PLC0415
             ParallelLoops,
             build_forecaster,
         )
@@ -100,7 +100,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
         # Who starts forecasts does nothing but wait for them: no process for that alone.
         beside = ParallelLoops(_build_file_workers(services), build_forecaster(services))
         return ParallelLoops(build_importer(services), beside)
-    from productrecs.entrypoints.worker.job_registry import build_worker  # noqa: PLC0415
+    from productrecs.entrypoints.worker.store_jobs import build_worker  # noqa: PLC0415
     from productrecs.storage.integrity_check import IntegrityChecker  # noqa: PLC0415
 
     IntegrityChecker(services.database, services.settings.data).start()
@@ -111,11 +111,11 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.entrypoints.cli.imports.dashboard_file_import import (  # noqa: PLC0415
         DashboardFiles,
     )
+    from productrecs.entrypoints.worker.command_jobs import ParallelLoops  # noqa: PLC0415
     from productrecs.entrypoints.worker.file_import_jobs import (  # noqa: PLC0415
         build_file_checker,
         build_file_importer,
     )
-    from productrecs.entrypoints.worker.forecast_jobs import ParallelLoops  # noqa: PLC0415
 
     files = DashboardFiles(services)
     return ParallelLoops(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.entrypoints.worker.job_registry import build_worker
+from productrecs.entrypoints.worker.store_jobs import build_worker
 from productrecs.tenancy.accounts.store_management import delete_store, find_store
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from productrecs.entrypoints.http.schemas.event_fast_parser import parse_event_fast
+from productrecs.entrypoints.http.routes.widget.events import parse_event_fast
 from productrecs.entrypoints.http.schemas.events import parse_events
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import parse_json

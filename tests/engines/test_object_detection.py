@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from productrecs.engines.object_detection.yolox import decode_detections, letterbox
+from productrecs.engines.object_detection import decode_detections, letterbox
 
 
 def output(side: int = 64, labels: int = 3) -> Any:

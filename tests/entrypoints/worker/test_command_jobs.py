@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.worker.command_process import (
+from productrecs.entrypoints.worker.command_jobs import (
     CommandProcessError,
+    ParallelLoops,
     run_command_process,
 )
-from productrecs.entrypoints.worker.forecast_jobs import ParallelLoops
 from productrecs.entrypoints.worker.job_worker import JobInterruptedError, JobProgress
 
 if TYPE_CHECKING:

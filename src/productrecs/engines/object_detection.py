@@ -1,4 +1,4 @@
-"""YOLOX decoding: turns a detector's output grids into boxes, labels and scores."""
+"""Object detection: decodes YOLOX output grids into boxes, labels and scores."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple

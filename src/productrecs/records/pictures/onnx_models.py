@@ -1,12 +1,55 @@
-"""Object detector: the operator's YOLOX model, run by onnxruntime."""
+"""ONNX models: the operator's embedding model and object detector, run by onnxruntime."""
+
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnxruntime
 
-from productrecs.engines.object_detection.yolox import decode_detections, letterbox
+from productrecs.engines.object_detection import decode_detections, letterbox
 from productrecs.engines.visual.array_types import Pixels
 from productrecs.engines.visual.image_transforms import resized
 from productrecs.records.pictures.onnx_model_file import ModelFile
+
+_TOKENS = 3  # dimensions of an output with one row a part, the whole picture first
+
+
+class OnnxEmbedder:
+    """A model that turns a picture into numbers, loaded; for one thread."""
+
+    def __init__(self, model: ModelFile) -> None:
+        """Load the model's file."""
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._model = model
+        self._session = onnxruntime.InferenceSession(
+            str(model.path), options, providers=["CPUExecutionProvider"]
+        )
+        self._input = self._session.get_inputs()[0].name
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether our own descriptors go with its numbers."""
+        return self._model.is_fused
+
+    def embed(self, pixels: Pixels) -> npt.NDArray[np.float32]:
+        """Return the picture's numbers: its middle square, prepared as the file says."""
+        tensor = preprocess(pixels, self._model)
+        output = np.asarray(self._session.run(None, {self._input: tensor})[0], np.float32)
+        vectors: npt.NDArray[np.float32] = output[0]
+        return (vectors[0] if output.ndim == _TOKENS else vectors).ravel()
+
+
+def preprocess(pixels: Pixels, model: ModelFile) -> npt.NDArray[np.floating[Any]]:
+    """Return [1, 3, side, side], red, green and blue, less their mean, by their spread."""
+    height, width = pixels.shape[:2]
+    length = min(height, width)
+    top, left = (height - length) // 2, (width - length) // 2
+    square = pixels[top : top + length, left : left + length].astype(np.float32)
+    small = resized(square, model.side, model.side) / 255.0
+    normalised = (small - np.array(model.mean)) / np.array(model.std)
+    return np.ascontiguousarray(normalised.transpose(2, 0, 1)[None], dtype=np.float32)
+
 
 _MOST = 12
 

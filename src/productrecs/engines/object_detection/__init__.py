@@ -1,1 +1,0 @@
-"""Object detection: decodes the outputs of pretrained detectors into boxes and labels."""

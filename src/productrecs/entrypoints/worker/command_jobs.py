@@ -1,0 +1,253 @@
+"""Command jobs: forecasts, ranking and tuning, each in a process of its own.
+
+The worker starts our own command line, which reports its progress. Its memory and its
+libraries are gone once it exits.
+"""
+
+import logging
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, Protocol
+
+from productrecs.core.clock import system_ms
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.worker.job_worker import (
+    JobHandler,
+    JobProgress,
+    JobRefusedError,
+    JobSchedule,
+    JobWorker,
+    PeriodicJob,
+)
+from productrecs.processes.child_process import ChildProcess, start_program
+from productrecs.processes.messages import FROM_CHILD, Progress
+from productrecs.storage.job_queue import Job, NewJob
+from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+from productrecs.training.demand.repository import stores_due, track_stock_outs
+from productrecs.training.ranking.ranking_due_stores import stores_to_rank
+from productrecs.training.tuning.tune_store import stores_to_tune
+
+_LOOK_SECONDS: Final = 0.5
+_LAST_WORDS: Final = 4_000  # characters of the errors of a failed run
+
+
+class CommandProcessError(ProductRecsError):
+    """The process did not do what it was started for; what it said is the message."""
+
+
+def store_of_job(job: Job, accounts: AccountDirectory) -> Store:
+    """Return the store that a job is about, as it stands now.
+
+    Raises:
+        JobRefusedError: when it was deleted.
+    """
+    accounts.refresh()
+    store = accounts.by_id(job.store_id)
+    if store is None:
+        message = "the store was deleted"
+        raise JobRefusedError(message)
+    return store
+
+
+def run_store_command(verb: str, store: Store, data: Path, progress: JobProgress) -> None:
+    """Run a verb of ours on one store of a data folder, as `run_command_process` does."""
+    run_command_process((verb, store.domain, "--data", str(data)), progress)
+
+
+def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None:
+    """Run our own command and report its progress, until it has ended.
+
+    Raises:
+        JobInterruptedError: when the worker stops; the process is gone by then.
+        CommandProcessError: when it ended in failure.
+    """
+    program = (sys.executable, "-m", "productrecs", *arguments, "--parent")
+    with tempfile.TemporaryFile() as errors:
+        child = start_program(
+            lambda number: (*program, str(number)),
+            # Threads that wait for one another must not take the processors meanwhile.
+            environment=os.environ | {"OMP_WAIT_POLICY": "PASSIVE"},
+            errors=errors,
+        )
+        try:
+            _follow(child, progress)
+            status = child.process.wait()
+        finally:
+            child.close()
+        if status != 0:
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip()[-_LAST_WORDS:]
+            raise CommandProcessError(said or f"it exited with {status}")
+
+
+def _follow(child: ChildProcess, progress: JobProgress) -> None:
+    """Report the shares that the process sends, until it closes its connection."""
+    share = 0.0
+    while True:
+        if child.connection.poll(_LOOK_SECONDS):
+            try:
+                message, _ = child.connection.receive(FROM_CHILD, _LOOK_SECONDS)
+            except ConnectionError:
+                return
+            if isinstance(message, Progress):
+                share = max(share, min(1.0, message.share))
+        progress.report(share)
+
+
+class RankingJobs:
+    """The handler of the job that learns an order, and which stores need it."""
+
+    def __init__(self, services: Services) -> None:
+        """Learn for the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+
+    def stores_to_rank(self) -> Sequence[StoreId]:
+        """Return the stores whose clicks say enough and were not asked for a day."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_to_rank(
+            services.database, self._accounts.all(), services.clock(), services.models
+        )
+
+    def learn_order(self, job: Job, progress: JobProgress) -> None:
+        """Learn a store's order in a process of its own."""
+        store = store_of_job(job, self._accounts)
+        run_store_command("learn-order", store, self._services.settings.data, progress)
+
+
+class TuningJobs:
+    """The handler of the job that chooses constants, and which stores need it."""
+
+    def __init__(self, services: Services) -> None:
+        """Choose for the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+
+    def stores_to_tune(self) -> Sequence[StoreId]:
+        """Return the stores whose past should be asked again."""
+        return stores_to_tune(self._services.database, self._services.clock())
+
+    def choose(self, job: Job, progress: JobProgress) -> None:
+        """Choose in a process of its own, then let the store learn by it."""
+        store = store_of_job(job, self._accounts)
+        run_store_command("tune", store, self._services.settings.data, progress)
+        with self._services.database.transaction() as transaction:
+            self._services.queue.enqueue(transaction, NewJob(job.store_id, "train"))
+
+
+_log = logging.getLogger(__name__)
+
+
+class ForecastJobs:
+    """Handlers of the jobs about demand, and which stores need them."""
+
+    def __init__(self, services: Services) -> None:
+        """Forecast for the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+
+    def stores_to_forecast(self) -> Sequence[StoreId]:
+        """Return the stores whose night has come since their last forecast."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_due(services.database, self._accounts.all(), services.clock())
+
+    def stores_to_watch(self) -> Sequence[StoreId]:
+        """Return the stores whose stock is looked at."""
+        self._accounts.refresh()
+        return [
+            store.store_id
+            for store in self._accounts.all()
+            if store.settings.demand_forecast
+        ]
+
+    def watch(self, job: Job, _progress: JobProgress) -> None:
+        """Note what ran out of stock, and what came back."""
+        track_stock_outs(self._services.database, job.store_id, self._services.clock())
+
+    def forecast(self, job: Job, progress: JobProgress) -> None:
+        """Forecast a store in a process of its own."""
+        store = store_of_job(job, self._accounts)
+        track_stock_outs(self._services.database, job.store_id, self._services.clock())
+        run_store_command("forecast", store, self._services.settings.data, progress)
+
+
+def build_forecaster(services: Services) -> JobWorker:
+    """Return the worker that has children work: one store after the other."""
+    stores, constants = ForecastJobs(services), TuningJobs(services)
+    orders = RankingJobs(services)
+    handlers: dict[str, JobHandler] = {
+        "choose-constants": constants.choose,
+        "forecast": stores.forecast,
+        "learn-order": orders.learn_order,
+        "watch-stock": stores.watch,
+    }
+    duties = (
+        PeriodicJob(
+            "choose-constants",
+            every=timedelta(hours=1),
+            stores=constants.stores_to_tune,
+        ),
+        PeriodicJob(
+            "forecast", every=timedelta(minutes=30), stores=stores.stores_to_forecast
+        ),
+        PeriodicJob("learn-order", every=timedelta(hours=1), stores=orders.stores_to_rank),
+        PeriodicJob("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
+    )
+    turns = PeriodicTasks(services.database, services.queue, system_ms)
+    return JobWorker(services.queue, handlers, JobSchedule(turns, duties))
+
+
+class BackgroundLoop(Protocol):
+    """What works in the background until it is told to stop."""
+
+    def run(self) -> None:
+        """Work until `stop` is called."""
+
+    def stop(self) -> None:
+        """Let `run` return; safe from threads."""
+
+
+class ParallelLoops:
+    """Two that work side by side in one process: the second one mostly waits.
+
+    When either ends, so does the other: a supervisor then starts both again.
+    """
+
+    def __init__(self, first: BackgroundLoop, second: BackgroundLoop) -> None:
+        """Prepare; nothing runs yet."""
+        self._first = first
+        self._second = second
+
+    def run(self) -> None:
+        """Work until `stop` is called."""
+        beside = threading.Thread(target=self._beside, name="forecasts", daemon=True)
+        beside.start()
+        try:
+            self._first.run()
+        finally:
+            self._second.stop()
+            beside.join()
+
+    def _beside(self) -> None:
+        try:
+            self._second.run()
+        except Exception:
+            _log.exception("forecast scheduler crashed")
+        finally:
+            self._first.stop()
+
+    def stop(self) -> None:
+        """Let both end after what they have in hand."""
+        self._first.stop()
+        self._second.stop()
