@@ -65,8 +65,7 @@ from productrecs.entrypoints.http.routes.widget import (
     events,
     forecast,
     looks,
-    photo_analysis,
-    photo_search,
+    photo_search_and_analysis,
     recommendations,
     search,
 )
@@ -165,9 +164,8 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
     for router in (
         recommendations.router,
         search.router,
-        photo_search.router,
+        photo_search_and_analysis.router,
         looks.router,
-        photo_analysis.router,
         config.router,
         forecast.router,
         events.router,

@@ -1,0 +1,150 @@
+"""Photo search and analysis: POST /v1/search/image and POST /v1/shop-the-look/analyze.
+
+Both compare a photo with the store's pictures; the photo is not stored.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
+from productrecs.entrypoints.http.openapi.responses import (
+    analysis_response,
+    error_responses,
+    photo_search_response,
+    request_body,
+)
+from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
+from productrecs.entrypoints.http.schemas.photos import (
+    PHOTO_LIMIT,
+    PhotoBody,
+    PhotoSearchBody,
+    parse_photo,
+    parse_photo_only,
+    unreadable_photo,
+)
+from productrecs.entrypoints.http.schemas.product_cards import similar_body, similar_cards
+from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
+from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
+from productrecs.features.search.photo_search import find_by_photo
+from productrecs.features.search.request import Hit
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+
+router = APIRouter(tags=["widget"])
+
+PHOTO: Final = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAK0lEQVR42mP88OEdAymAiY"
+    "FEQHsNLMicIxYuWBXZnNgzmP0wHDQwDoO0BAB6Rwi9VrPyuAAAAABJRU5ErkJggg=="
+)
+_SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": True}}
+
+
+@router.post(
+    "/v1/search/image",
+    operation_id="search_by_photo",
+    summary="Find products similar to a photo",
+    responses=photo_search_response()
+    | error_responses(401, 413, "image_too_large", 415, 422, 503),
+    openapi_extra=request_body(PhotoSearchBody, _SEARCH_EXAMPLES, text=True),
+    response_class=Response,
+)
+async def declared_photo_search(request: Request) -> Response:
+    """Return the products whose pictures look like the photo, most similar first.
+
+    The photo is turned upright and compared as a whole and by its foreground. It is
+    neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
+    indexed pictures, `results` is empty.
+    """
+    return await _answer(request, _found)
+
+
+async def _answer(
+    request: Request,
+    compare: Callable[[Context, CachedStore, bytes, PhotoWorkerClient], bytes],
+) -> Response:
+    """Read the photo, and let a photo worker compare it with the store's pictures."""
+    exchange: RequestContext = request.scope["productrecs"]
+    context = exchange.context
+    headers, claim = request.scope["headers"], exchange.claim
+    store = exchange.known_caller.store
+    context.photo_pool.check_room(store.store_id)
+    data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
+    opened = await context.shops.open(store)
+    content = await context.photo_pool.run(
+        store.store_id, lambda lookout: compare(context, opened, data, lookout)
+    )
+    return Response(content, media_type="application/json")
+
+
+def _found(
+    context: Context, opened: CachedStore, data: bytes, lookout: PhotoWorkerClient
+) -> bytes:
+    photo = parse_photo(parse_json(data))
+    shop, book = opened.shop, opened.shop.book
+    try:
+        hits = find_by_photo(
+            photo.data,
+            lookout.over(opened.pictures),
+            shop.catalog,
+            None if book is None else book.of(ListKind.SEARCH),
+            context.clock(),
+            num=photo.num,
+            in_stock=photo.in_stock,
+        )
+    except NotAPictureError as error:
+        raise unreadable_photo(error) from error
+    return similar_body(hits, shop.catalog.cards)
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_ANALYSIS_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
+
+
+@router.post(
+    "/v1/shop-the-look/analyze",
+    operation_id="analyze_photo",
+    summary="Find the store's products in a photo",
+    responses=analysis_response()
+    | error_responses(401, 413, "image_too_large", 415, 422, 503),
+    openapi_extra=request_body(PhotoBody, _ANALYSIS_EXAMPLES, text=True),
+    response_class=Response,
+)
+async def declared_analysis(request: Request) -> Response:
+    """Return up to eight regions of the photo, most certain first, with their products.
+
+    A region has a label, a box (fractions of the upright photo, from its top left), its
+    confidence, and up to six similar products. The list is empty if nothing was
+    recognised. The photo is not stored.
+    """
+    return await _answer(request, _analysed)
+
+
+def _analysed(
+    context: Context, opened: CachedStore, data: bytes, lookout: PhotoWorkerClient
+) -> bytes:
+    photo = parse_photo_only(parse_json(data))
+    try:
+        shop = opened.shop
+        visible = shop.eligible(context.clock(), ListKind.PRODUCT).visible
+        spots = spots_in_picture(
+            photo, lookout.over(opened.pictures), shop.catalog, visible
+        )
+    except NotAPictureError as error:
+        raise unreadable_photo(error) from error
+    return _encode({"hotspots": [_spot(one, opened) for one in spots]})
+
+
+def _spot(spot: PhotoSpot, opened: CachedStore) -> dict[str, Any]:
+    hits = [Hit(*one) for one in zip(spot.items, spot.scores, strict=True)]
+    cards = similar_cards(hits, opened.shop.catalog.cards)
+    return {
+        "label": spot.label,
+        "bbox": [round(one, 4) for one in spot.box],
+        "confidence": round(spot.confidence, 4),
+        "products": [msgspec.Raw(card) for card in cards],
+    }
