@@ -7,10 +7,11 @@ only, and only where the kernel lets it come back.
 """
 
 import contextlib
-import functools
 import os
 import threading
 from collections.abc import Iterator
+
+from productrecs.core.caches import Cache, memoized
 
 
 @contextlib.contextmanager
@@ -43,7 +44,7 @@ def run_at_idle_priority(seconds: float) -> Iterator[None]:
         _set(thread, os.SCHED_OTHER)
 
 
-@functools.cache
+@memoized(Cache.CONSTANTS)
 def can_leave_idle_priority() -> bool:
     """Return whether a thread of this process may leave the idle class again."""
     if not hasattr(os, "SCHED_IDLE"):

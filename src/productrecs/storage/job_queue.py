@@ -8,7 +8,6 @@ One job of a key runs at a time. A second job of that key waits, and further one
 into the waiting one.
 """
 
-import functools
 import json
 import random
 import re
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.core.clock import DAY_MS, MINUTE_MS, SECOND_MS, Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text
@@ -331,7 +331,7 @@ class _DueSql:
     waiting: sa.Select[Any]
 
 
-@functools.lru_cache(maxsize=16)
+@memoized(Cache.STATEMENTS)
 def _due(kinds: tuple[str, ...]) -> _DueSql:
     now: sa.BindParameter[int] = sa.bindparam("now")
     beyond: sa.BindParameter[int] = sa.bindparam("beyond")

@@ -3,7 +3,6 @@
 The server keeps its durable defaults; every wait has a limit.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import psycopg
 import sqlalchemy as sa
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.core.errors import (
     DamagedDatabaseError,
     ReadOnlyStorageError,
@@ -206,7 +206,7 @@ class PostgresRawConnection:
                 copy.write_row(row)
 
 
-@functools.cache
+@memoized(Cache.STATEMENTS)
 def _postgres(sql: str) -> bytes:
     given = "json_array_elements(?::json) AS given(value)"
     # OFFSET keeps the planner from reading all of a store's rows once instead, which it
@@ -219,7 +219,7 @@ def _postgres(sql: str) -> bytes:
     )
 
 
-@functools.cache
+@memoized(Cache.STATEMENTS)
 def _postgres_map(table: str, key: str, value: str) -> bytes:
     return (
         f"SELECT {key}, {value} FROM {table} "  # noqa: S608 - own names

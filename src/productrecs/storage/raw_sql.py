@@ -6,7 +6,6 @@ both databases except for the placeholders that this module replaces. Everything
 inside a transaction that `Database.transaction` opened, beside SQLAlchemy's statements.
 """
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
@@ -15,6 +14,7 @@ import apsw
 import msgspec
 import sqlalchemy as sa
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.core.ids import StoreId
 from productrecs.storage import apsw_dbapi
 
@@ -129,20 +129,20 @@ def insert_columns(table: sa.Table) -> str:
     return ", ".join(f'"{column.name}"' for column in table.columns)
 
 
-@functools.cache
+@memoized(Cache.STATEMENTS)
 def _holds_bytes(table: sa.Table) -> bool:
     """Return whether a column keeps bytes, which JSON has no form for."""
     return any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
 
 
-@functools.cache
+@memoized(Cache.STATEMENTS)
 def _sqlite(sql: str) -> str:
     # Of CROSS JOIN the left table is the outer loop here.
     named = sql.replace(ROWS_PLACEHOLDER, "json_each(?) AS given")
     return named.replace(LOOKUP_PLACEHOLDER, "").replace(FIELD_PLACEHOLDER, "")
 
 
-@functools.cache
+@memoized(Cache.STATEMENTS)
 def _sqlite_map(table: str, key: str, value: str) -> str:
     return (
         f"SELECT json_group_object({key}, {value}) FROM {table} "  # noqa: S608 - own names
@@ -150,13 +150,13 @@ def _sqlite_map(table: str, key: str, value: str) -> str:
     )
 
 
-@functools.cache
+@memoized(Cache.STATEMENTS)
 def _sqlite_insert(table: sa.Table) -> str:
     marks = ", ".join("?" for _ in table.columns)
     return f'INSERT INTO "{table.name}" ({insert_columns(table)}) VALUES ({marks})'  # noqa: S608 - own names
 
 
-@functools.cache
+@memoized(Cache.STATEMENTS)
 def _sqlite_insert_together(table: sa.Table) -> str:
     values = ", ".join(f"value ->> {place}" for place in range(len(table.columns)))
     return (

@@ -4,6 +4,7 @@ import time
 from collections import OrderedDict
 from typing import Final
 
+from productrecs.core.caches import Cache
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
@@ -22,7 +23,6 @@ from productrecs.training.training_run import (
     train_store,
 )
 
-MAX_CACHED_FACTS: Final = 20_000_000
 _REST_FACTOR: Final = 4.0  # a fifth of a core at most, at a low priority
 _LONGEST_REST_SECONDS: Final = 30.0
 _CALM_FACTOR: Final = 5.0  # of what learning took of a processor last time
@@ -32,7 +32,9 @@ _LONGEST_CALM_SECONDS: Final = 5.0
 class Trainer:
     """Trains stores one after another; keeps the inputs of recently trained ones."""
 
-    def __init__(self, workshop: TrainingDeps, max_facts: int = MAX_CACHED_FACTS) -> None:
+    def __init__(
+        self, workshop: TrainingDeps, max_facts: int = Cache.TRAINING_INPUTS.limit
+    ) -> None:
         """Keep up to `max_facts` events and lines in memory (about 30 bytes each)."""
         self._workshop = workshop
         self._max_facts = max_facts

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.caches import Cache
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Items
 from productrecs.engines.copurchase import VariantGroups
@@ -158,6 +159,8 @@ class FitCache:
             found: Fitted = last[2]
             return found
         self._made.pop(name, None)  # not twice in memory
+        if len(self._made) >= Cache.FITS.limit:
+            self._made.clear()
         learned = learn()
         self._made[name] = (facts, by, learned)
         return learned

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.fusion import reference
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
     return Fused(*_evaluators[-1](items, shares, ends))
 
 
-@functools.lru_cache(4096)
+@memoized(Cache.FUSION_WEIGHTS)
 def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats, Ints]:
     """Return what each place of lists laid end to end is worth, and where each ends."""
     worth = [

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.bounded_cache import BoundedCache
+from productrecs.core.caches import BoundedCache, Cache
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,
@@ -13,7 +13,6 @@ from productrecs.engines.text.index_schema import (
     TITLE,
 )
 
-_CACHE_SIZE: Final = 10_000
 _HOLDING_BYTES: Final = 300
 _CODE_BYTES: Final = 120
 
@@ -33,11 +32,15 @@ class DocumentFrequencies:
     def __init__(self, searcher: tantivy.Searcher) -> None:
         """Count in `searcher`, which stays as it is."""
         self._count = searcher.doc_freq
-        self._words: BoundedCache[str, int] = BoundedCache(_CACHE_SIZE, _CODE_BYTES)
-        self._stems: BoundedCache[str, DocumentCounts] = BoundedCache(
-            _CACHE_SIZE, _HOLDING_BYTES
+        self._words: BoundedCache[str, int] = BoundedCache(
+            Cache.TERM_FREQUENCIES, _CODE_BYTES
         )
-        self._codes: BoundedCache[str, int] = BoundedCache(_CACHE_SIZE, _CODE_BYTES)
+        self._stems: BoundedCache[str, DocumentCounts] = BoundedCache(
+            Cache.TERM_FREQUENCIES, _HOLDING_BYTES
+        )
+        self._codes: BoundedCache[str, int] = BoundedCache(
+            Cache.TERM_FREQUENCIES, _CODE_BYTES
+        )
 
     def holding(self, stem: str) -> DocumentCounts:
         """Return in how many titles, categories, descriptions and heads a stem is."""

@@ -7,12 +7,13 @@ Languages (2006), for the method; the endings are those of school grammars.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.caches import Cache, memoized
+
 _LEAST_STEM: Final = 3
-_CACHE_SIZE: Final = 50_000
 
 # In folded letters, without accents.
 _ENDINGS: Final = {
@@ -48,7 +49,7 @@ def light_stemmer(code: str) -> Callable[[str], str] | None:
     if endings is None:
         return None
     by_length = tuple(sorted(endings.split(), key=len, reverse=True))
-    return lru_cache(_CACHE_SIZE)(partial(_without_ending, by_length))
+    return memoized(Cache.STEMS)(partial(_without_ending, by_length))
 
 
 def _without_ending(endings: tuple[str, ...], word: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.bounded_cache import BoundedCache
+from productrecs.core.caches import BoundedCache, Cache
 from productrecs.engines.text.index_schema import BACKWARDS, COUNT, WORD
 from productrecs.engines.text.tokenizer import is_code
 
@@ -20,7 +20,6 @@ SECOND_EDIT_FROM: Final = 6
 _SECOND: Final = 3  # beside 1 and 2 edits: a key of what is remembered
 _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
-_MOST_NEAR: Final = 4_000
 _NEAR_BYTES: Final = 600
 
 
@@ -65,7 +64,7 @@ class Vocabulary:
         self._searcher = searcher
         self._schema = schema
         self._near: BoundedCache[tuple[str, int], list[FuzzyMatch]] = BoundedCache(
-            _MOST_NEAR, _NEAR_BYTES
+            Cache.SPELLINGS, _NEAR_BYTES
         )
 
     def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import tantivy
 from tantivy import Occur
 
-from productrecs.engines.text.bounded_cache import BoundedCache
+from productrecs.core.caches import BoundedCache, Cache
 from productrecs.engines.text.compounds import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.compounds import (
     compounds_ending_with,
@@ -29,7 +29,6 @@ from productrecs.engines.text.vocabulary import FuzzyMatch, Vocabulary
 Related = Callable[[str], Sequence[str]]
 """The catalog's words that are kin to one that it lacks."""
 
-_CACHE_SIZE: Final = 8_000
 _CODE_PART: Final = re.compile(r"\d+|[^\W\d_]+")
 _LEAST_HALF: Final = 3  # letters of a word that is taken apart
 _MEANING_BYTES: Final = 1_200
@@ -77,13 +76,13 @@ class WordInterpreter:
         self.products: int = searcher.num_docs
         self._related = related
         self._meanings: BoundedCache[tuple[str, bool], WordMeaning] = BoundedCache(
-            _CACHE_SIZE, _MEANING_BYTES
+            Cache.WORD_MEANINGS, _MEANING_BYTES
         )
         self._compounds: BoundedCache[tuple[str, str], list[WordReading]] = BoundedCache(
-            _CACHE_SIZE, _COMPOUNDS_BYTES
+            Cache.WORD_MEANINGS, _COMPOUNDS_BYTES
         )
         self._kin: BoundedCache[str, tuple[WordReading, ...]] = BoundedCache(
-            _CACHE_SIZE, _KIN_BYTES
+            Cache.WORD_MEANINGS, _KIN_BYTES
         )
 
     def meaning(self, word: str, *, is_typing: bool) -> WordMeaning:

@@ -1,11 +1,11 @@
 """Colour histogram: the share of each colour in a picture, with soft bins."""
 
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.visual.array_types import Floats, Plane
 
 BINS: Final = (12, 13, 13)  # of lightness, of red against green, of yellow against blue
@@ -46,7 +46,7 @@ def colour_histogram(axes: Floats, weights: Plane) -> Floats:
     return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
 
 
-@lru_cache(maxsize=1)
+@memoized(Cache.CONSTANTS)
 def _corners() -> npt.NDArray[np.intp]:
     """Return the offset of each corner of a cell of bins from its first, [8]."""
     corners = [

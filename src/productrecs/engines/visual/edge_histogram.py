@@ -1,11 +1,11 @@
 """Edge histogram and texture: edge directions and local patterns, mirror-invariant."""
 
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.visual.array_types import Floats, Plane
 
 DIRECTIONS: Final = 9
@@ -71,7 +71,7 @@ _MIRRORED: Final = (2, 1, 0, 7, 6, 5, 4, 3)
 _SMOOTH: Final = 2  # changes around the ring, at most
 
 
-@lru_cache(maxsize=1)
+@memoized(Cache.CONSTANTS)
 def _kinds() -> npt.NDArray[np.intp]:
     """Return the kind of each of the 256 patterns."""
     names: dict[int, int] = {}

@@ -1,10 +1,10 @@
 """Image transforms: conversion to CIE Lab, and resizing by averaging."""
 
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.visual.array_types import Floats, Pixels
 
 _BITS: Final = 6  # of each channel in the table of colours
@@ -43,7 +43,7 @@ def resized(plane: Floats, height: int, width: int) -> Floats:
     return np.moveaxis((stacked @ columns.T).reshape(channels, height, width), 0, 2)
 
 
-@lru_cache(maxsize=1)
+@memoized(Cache.CONSTANTS)
 def _lab_table() -> Floats:
     levels = (np.arange(1 << _BITS) + 0.5) / (1 << _BITS)
     linear = np.where(levels <= _DARK, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
@@ -61,7 +61,7 @@ def _lab_table() -> Floats:
     return lab.reshape(-1, 3).astype(np.float32)
 
 
-@lru_cache(maxsize=512)
+@memoized(Cache.RESIZE_WEIGHTS)
 def _weights(old: int, new: int) -> Floats:
     """Return [new, old]: how much each old row counts in each new one; rows sum to 1."""
     step = old / new

@@ -1,9 +1,10 @@
 """Basket candidates: items bought with a product or a cart, and those that complete it."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.features.recommendations.recipes import Placement, Recipe
@@ -11,7 +12,6 @@ from productrecs.features.recommendations.request import Engine
 from productrecs.training.trained_models import TrainedModels
 
 _CANDIDATES: Final = 60
-_REMEMBERED: Final = 4_096  # baskets, most of one product: a kilobyte or so each
 
 Basket = tuple[int, ...]
 Weights = Mapping[Engine, float]
@@ -37,13 +37,12 @@ class BasketCandidates:
     def __init__(self, models: TrainedModels) -> None:
         """Start with nothing computed."""
         self.models = models
-        self.bought_with = lru_cache(_REMEMBERED)(partial(_together, models.copurchase))
+        cached = memoized(Cache.BASKET_CANDIDATES)
+        self.bought_with = cached(partial(_together, models.copurchase))
         self.goes_with = self.bought_with
         if models.lent is not None:
-            self.goes_with = lru_cache(_REMEMBERED)(partial(_together, models.lent))
-        self.completing = lru_cache(_REMEMBERED)(
-            partial(_completing, models, self.goes_with)
-        )
+            self.goes_with = cached(partial(_together, models.lent))
+        self.completing = cached(partial(_completing, models, self.goes_with))
 
 
 def _together(model: CopurchaseModel, basket: Basket) -> Ranked:

@@ -1,11 +1,11 @@
 """Interest signals: candidates from the categories and searches that a shopper viewed."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Final
 
 import numpy as np
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.engines.text.analysed_query import AnalysedQuery
@@ -54,6 +54,6 @@ def _told_by(look: InterestSignal, eligible: EligibleItems, language: str) -> li
     return list(dict.fromkeys([*learned, *of_category]))
 
 
-@cache
+@memoized(Cache.LANGUAGES)
 def _language(tag: str) -> LanguageAnalyzer:
     return LanguageAnalyzer(tag)

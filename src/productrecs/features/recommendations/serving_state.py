@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from productrecs.core.caches import BoundedCache, Cache
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -23,7 +24,7 @@ class _EligibleCache(NamedTuple):
     visible: Mask
     models: TrainedModels
     book: RuleBook | None
-    by_rules: dict[ListRules | None, EligibleItems]
+    by_rules: BoundedCache[ListRules | None, EligibleItems]
 
 
 @dataclass(slots=True)
@@ -69,7 +70,9 @@ class StoreState:
             or cache.models is not models
             or cache.book is not book
         ):
-            cache = self._eligible_cache = _EligibleCache(visible, models, book, {})
+            cache = self._eligible_cache = _EligibleCache(
+                visible, models, book, BoundedCache(Cache.ELIGIBLE_ITEMS)
+            )
         rules = None
         if book is not None:
             kind = None if source is None else _WORDS[source]
@@ -77,5 +80,5 @@ class StoreState:
         eligible = cache.by_rules.get(rules)
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)
-            cache.by_rules[rules] = eligible
+            cache.by_rules.put(rules, eligible)
         return eligible

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.arrays import Floats
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.analysed_query import AnalysedQuery
@@ -220,7 +220,7 @@ def paginate(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[
     return ranked[:until]
 
 
-@lru_cache(maxsize=64)
+@memoized(Cache.LANGUAGES)
 def _language(tag: str) -> LanguageAnalyzer:
     return LanguageAnalyzer(tag)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Final, NamedTuple, TypeVar
 
+from productrecs.core.caches import Cache
 from productrecs.core.clock import parse_timestamp, written_date_to_iso
 from productrecs.core.errors import ProductRecsError
 
@@ -14,7 +15,6 @@ MAX_NUMBER: Final = 1e12
 MAX_COUNT: Final = 2**53
 _COMPACT_DATE: Final = len("20260301")
 
-_REMEMBERED: Final = 50_000  # parsed texts that are cached: most repeat many times
 _Value = TypeVar("_Value")
 
 _NUMERAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -137,7 +137,7 @@ def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
         try:
             return known[text]
         except KeyError:
-            if len(known) >= _REMEMBERED:
+            if len(known) >= Cache.IMPORTED_TEXTS.limit:
                 known.clear()
             value = known[text] = read(text)
             return value

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from productrecs.core.caches import Cache
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.recent_impressions import RecentImpressions
@@ -27,7 +28,6 @@ from productrecs.records.orders.repository import (
 from productrecs.storage.dialects import RawReader
 
 MAX_RECENT: Final = 50
-MAX_PEOPLE: Final = 60_000
 PERSON_BYTES: Final = 1_600  # measured at 20 facts and 24 impressions each
 _NEWS_LIMIT: Final = 2_000
 _NAMES_PER_PERSON: Final = 4
@@ -134,7 +134,9 @@ class ShopperHistory:
 class ShopperHistories:
     """The histories of one store's shoppers; an LRU cache."""
 
-    def __init__(self, store_id: StoreId, limit: int = MAX_PEOPLE) -> None:
+    def __init__(
+        self, store_id: StoreId, limit: int = Cache.SHOPPER_HISTORIES.limit
+    ) -> None:
         """Keep up to `limit` people in memory."""
         self._store_id = store_id
         self._limit = limit

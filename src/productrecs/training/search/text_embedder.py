@@ -10,13 +10,13 @@ import importlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.engines.text.semantic_expansion import Vectors
 from productrecs.records.pictures.onnx_model_file import ModelFileError, read_sidecar
 
@@ -145,7 +145,7 @@ def _pooled(
     return mean
 
 
-@cache
+@memoized(Cache.TEXT_MODELS)
 def shared_embedder(path: Path) -> TextEmbedder:
     """Return what runs the model at `path`, one in a process.
 

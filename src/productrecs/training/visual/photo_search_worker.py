@@ -7,11 +7,11 @@ it has only the folder of models, no database and no key.
 import sys
 from collections import OrderedDict
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from msgspec.msgpack import Decoder
 
+from productrecs.core.caches import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools
 from productrecs.processes.child_process import lower_priority, set_idle_priority
@@ -39,9 +39,6 @@ from productrecs.training.visual.photo_search_client import (
 )
 from productrecs.training.visual.picture_embedding import choose_embedding
 from productrecs.training.visual.served_pictures import ServedPictures
-
-_MOST_STORES: Final = 64
-"""Whose pictures stay open; mapped files, which the machine takes back when it must."""
 
 
 class PhotoWorker:
@@ -89,7 +86,7 @@ class PhotoWorker:
             path = Path(folder)
             found = ServedPictures(path.parent, StoreId(path.name))
         self._served[folder] = found  # LRU: the most recent one is last
-        if len(self._served) > _MOST_STORES:
+        if len(self._served) > Cache.PHOTO_STORES.limit:
             self._served.popitem(last=False)
         return found
 

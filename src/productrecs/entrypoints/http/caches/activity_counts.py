@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from productrecs.core.caches import Cache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
@@ -15,7 +16,6 @@ from productrecs.records.orders.repository import PurchaseRepository
 WINDOW_MS: Final = 30 * DAY_MS
 _QUICK_SECONDS: Final = 0.1
 _CACHE_FACTOR: Final = 20.0
-_MAX_CACHE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ActivityCounter:
         with self._changing:
             self._cached = {one: it for one, it in self._cached.items() if ended < it[0]}
             if ended - began > _QUICK_SECONDS:
-                lifetime = min(_CACHE_FACTOR * (ended - began), _MAX_CACHE_SECONDS)
+                lifetime = min(_CACHE_FACTOR * (ended - began), Cache.ACTIVITY_COUNTS.limit)
                 self._cached[store_id] = (ended + lifetime, activity)
         return activity
 

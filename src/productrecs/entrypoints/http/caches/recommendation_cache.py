@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from productrecs.core.caches import Cache
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.training.engine_registry import FILLERS
 
-LIMIT_BYTES: Final = 96 << 20
 REFRESH_WITHIN_SECONDS: Final = 12.0
 MAX_STALE_SECONDS: Final = 45.0
 """A stale list that was last validated so long ago is refreshed at once. With the time that
@@ -190,7 +190,7 @@ class RecommendationCache:
     Eviction is by second chance (CLOCK): noting a use costs a tenth of keeping LRU order.
     """
 
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, limit_bytes: int = Cache.RECOMMENDATION_LISTS.limit) -> None:
         """Hold up to `limit_bytes`; what was not used lately is evicted first."""
         self._limit = limit_bytes // 2
         self._inputs: ListInputs | None = None

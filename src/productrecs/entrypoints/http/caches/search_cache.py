@@ -4,17 +4,18 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final
 
+from productrecs.core.caches import Cache
+
 SearchState = tuple[object, ...]
 """The inputs of a search; each is replaced as a whole when it changes."""
 
-LIMIT_BYTES: Final = 40 << 20
 _ENTRY_OVERHEAD_BYTES: Final = 400
 
 
 class SearchCache:
     """Replies of searches, valid while no input changes; LRU."""
 
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, limit_bytes: int = Cache.SEARCH_RESULTS.limit) -> None:
         """Hold up to `limit_bytes`; the least recently used is evicted first."""
         self.size = 0
         self._limit = limit_bytes

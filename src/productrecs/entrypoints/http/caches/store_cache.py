@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from productrecs.core.caches import Cache
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.caches.recommendation_cache import RecommendationCache
@@ -45,7 +46,6 @@ _log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.2
 STALE_AFTER_SECONDS: Final = 5.0
-MEMORY_BUDGET: Final = 1 << 30
 MAX_PRELOADED: Final = 20
 
 
@@ -104,7 +104,7 @@ class StoreCache:
         self,
         services: Services,
         accounts: AccountDirectory,
-        budget_bytes: int = MEMORY_BUDGET,
+        budget_bytes: int = Cache.OPEN_STORES.limit,
     ) -> None:
         """Start empty; `start` polls the database for changes.
 

@@ -1,11 +1,11 @@
 """Rendering: Jinja2 templates with escaping on, and what every page's layout is given."""
 
-from functools import lru_cache
 from importlib import resources
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.dashboard.page import Reply, Visit
 from productrecs.entrypoints.http.dashboard.registry import navigation
 from productrecs.entrypoints.http.pipeline.conditional_response import content_digest
@@ -50,7 +50,7 @@ def render_error(visit: Visit, status: int, message: str) -> Reply:
     return visit.render("error.html", status=status, title=title, message=shown)
 
 
-@lru_cache(1)
+@memoized(Cache.CONSTANTS)
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(_ROOM),
@@ -64,7 +64,7 @@ def _environment() -> Environment:
     return environment
 
 
-@lru_cache(64)
+@memoized(Cache.PACKAGE_FILES)
 def asset_address(name: str) -> str:
     """Return the address of a file of `static`, which changes with its content."""
     content = (resources.files(_ROOM) / "static" / name).read_bytes()

@@ -13,9 +13,9 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival, admit
 from productrecs.entrypoints.http.dispatch.exchange import raw_error_response, raw_response
@@ -60,8 +60,6 @@ _KEY: Final = re.compile(
 _KEY_SEARCH_BYTES: Final = 4_096
 """Bytes of a request that are searched for a key; most keys are in the first hundred."""
 _ID_PLACEHOLDER: Final = "of-the-request"
-_CACHED_QUERIES: Final = 8_192
-"""Parsed query strings to keep: shops repeat their requests."""
 
 
 class FastPath:
@@ -151,7 +149,7 @@ class FastPath:
         return raw_error_response(OVERLOADED, form, request_id, headers)
 
 
-@lru_cache(_CACHED_QUERIES)
+@memoized(Cache.QUERY_STRINGS)
 def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes, bytes]:
     """Return an error body before and after its request id, and its content type."""
     body, content_type = build_error_body(
@@ -163,12 +161,12 @@ def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes
     return start, end, content_type
 
 
-@lru_cache(_CACHED_QUERIES)
+@memoized(Cache.QUERY_STRINGS)
 def _parsed_query(query_string: bytes) -> Mapping[str, str] | None:
     return parse_plain_query(query_string)
 
 
-@lru_cache(_CACHED_QUERIES)
+@memoized(Cache.QUERY_STRINGS)
 def _parsed_request(query_string: bytes, default_num: int) -> RecommendationRequest | None:
     query = _parsed_query(query_string)
     return None if query is None else parse_list_request(query, default_num)

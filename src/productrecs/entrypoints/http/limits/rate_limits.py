@@ -10,10 +10,10 @@ import math
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.core.errors import ProductRecsError
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class RateLimits:
         return RateLimit(name, per_second * BURST_SECONDS, per_second, cells, self._seconds)
 
 
-@lru_cache(maxsize=4_096)
+@memoized(Cache.CLIENT_NETWORKS)
 def network_of(address: str) -> str | None:
     """Return the network that one client has; None where it is not limited.
 
@@ -220,7 +220,7 @@ def peer_of(scope: Mapping[str, Any]) -> str:
     return client[0] if client else ""
 
 
-@lru_cache(maxsize=4_096)
+@memoized(Cache.CLIENT_NETWORKS)
 def _is_private_peer(peer: str) -> bool:
     try:
         return ipaddress.ip_address(peer).is_private

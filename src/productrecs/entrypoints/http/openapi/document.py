@@ -1,6 +1,5 @@
 """OpenAPI document: what the routes declare, completed with shared schemas and headers."""
 
-import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import (
     REQUEST_ID,
     VALIDATION_FAILED,
@@ -278,7 +278,7 @@ def openapi_document(application: FastAPI, base_url: str) -> dict[str, Any]:
     return {**found, "info": {**found["info"], "contact": contact}, "servers": servers}
 
 
-@functools.lru_cache(maxsize=1)
+@memoized(Cache.CONSTANTS)
 def _description(application: FastAPI) -> dict[str, Any]:
     """Return all of it but the address; made once."""
     found = application.openapi()

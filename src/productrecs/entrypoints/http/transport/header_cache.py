@@ -9,11 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
+from productrecs.core.caches import Cache
+
 Header = tuple[bytes, bytes]
 
-_MAX_ENTRIES: Final = 2_048
 _MAX_BYTES: Final = 2_048
-"""Cached headers, and the bytes of each at most: some megabytes in all."""
+"""The bytes of cached headers at most."""
 _API_GET: Final = b"GET /v1/"
 _TARGET_AT: Final = len(b"GET ")
 _COMPLETE_HEADERS: Final = re.compile(rb" HTTP/1\.1\r\n(?:[^\r\n]+\r\n)*\r\n")
@@ -52,6 +53,7 @@ class HeaderCache:
     def __init__(self) -> None:
         """Start empty."""
         self._known: dict[bytes, RequestHead] = {}
+        self._limit = Cache.REQUEST_HEADERS.limit
 
     def find(self, data: bytes) -> tuple[bytes, RequestHead] | None:
         """Return target and headers of a request; None if it has to be parsed.
@@ -77,6 +79,6 @@ class HeaderCache:
             or not _COMPLETE_HEADERS.fullmatch(rest)
         ):
             return
-        if len(self._known) == _MAX_ENTRIES:
+        if len(self._known) == self._limit:
             del self._known[next(iter(self._known))]
         self._known[rest] = head

@@ -1,7 +1,6 @@
 """Request bodies: read within size limits, then parsed as strict JSON."""
 
 import codecs
-import functools
 import io
 import itertools
 import re
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.storage.byte_budget import Claim
@@ -164,7 +164,7 @@ def split_json(data: bytes, most: int) -> list[UndecodedMember] | None:
     return [UndecodedMember(one, _address_of(one) - begin) for one in given]
 
 
-@functools.cache
+@memoized(Cache.LIST_DECODERS)
 def _first_members(count: int) -> Callable[[msgspec.Raw], msgspec.Struct]:
     """Return what reads the first members of a list as raw text, and skips the others."""
     fields = [(f"member_{number}", msgspec.Raw, msgspec.Raw()) for number in range(count)]

@@ -7,9 +7,9 @@ switches protocols: `Upgrade` is a header like any other. Decision 0087 says why
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
@@ -27,9 +27,8 @@ _ABSOLUTE: Final = re.compile(rb"https?://([^/?]+)(.*)", re.IGNORECASE)
 _HOST: Final = re.compile(
     rb"(?:[A-Za-z0-9._~%!$&'()*+;=-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?"
 )
-_REMEMBERED: Final = 4_096
 _REMEMBERED_BYTES: Final = 256
-"""So many header lines up to this length are read once for all: about two megabytes."""
+"""Header lines up to this length are cached."""
 _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 _CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})(;[\t -~\x80-\xff]*+)?\r\n")
 _ONCE: Final = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
@@ -313,7 +312,7 @@ def _header(line: bytes) -> Header:
     return name, value
 
 
-_remember = lru_cache(_REMEMBERED)(_header)
+_remember = memoized(Cache.HEADER_LINES)(_header)
 
 
 def _remembered(line: bytes) -> Header:

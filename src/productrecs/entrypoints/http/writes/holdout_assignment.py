@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from productrecs.core.caches import Cache
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
@@ -32,7 +33,6 @@ _log = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 0.5
 BACKOFF_SECONDS: Final = 2.0  # pause after the database did not answer
-_MAX_REMEMBERED: Final = 100_000
 
 Read = Callable[[Callable[[RawReader], KnownIdentity]], Awaitable[KnownIdentity]]
 
@@ -101,7 +101,7 @@ class HoldoutAssigner:
     def _remember(self, who: tuple[StoreId, str], unit: str) -> None:
         self._units[who] = unit
         self._units.move_to_end(who)
-        if len(self._units) > _MAX_REMEMBERED:
+        if len(self._units) > Cache.HOLDOUT_UNITS.limit:
             self._units.popitem(last=False)
 
     def _store(self, batch: Sequence[Exposure]) -> None:

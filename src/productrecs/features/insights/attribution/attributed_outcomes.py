@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final, NamedTuple
 
+from productrecs.core.caches import BoundedCache, Cache
 from productrecs.core.clock import MINUTE_MS
 from productrecs.records.events.event import EventKind
 
@@ -197,8 +198,6 @@ def _outcome_day(place: tuple[str, str], found: _Sum) -> OutcomeDay:
 QUARTER_MS: Final = 15 * MINUTE_MS
 """Zones change their offset in quarters of an hour."""
 
-_DAYS_KEPT: Final = 100_000
-
 
 class LocalDays:
     """Which day is a moment, in one zone?"""
@@ -206,16 +205,14 @@ class LocalDays:
     def __init__(self, zone: tzinfo) -> None:
         """Tell days of `zone`."""
         self._zone = zone
-        self._known: dict[int, str] = {}
+        self._known: BoundedCache[int, str] = BoundedCache(Cache.LOCAL_DAYS)
 
     def of(self, moment_ms: int) -> str:
         """Return the day of a moment, such as 2026-03-01."""
         quarter = moment_ms // QUARTER_MS
         known = self._known.get(quarter)
         if known is None:
-            if len(self._known) >= _DAYS_KEPT:
-                self._known.clear()
-            self._known[quarter] = known = self._day(quarter)
+            known = self._known.put(quarter, self._day(quarter))
         return known
 
     def _day(self, quarter: int) -> str:

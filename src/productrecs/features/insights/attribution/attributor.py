@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from productrecs.core.caches import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import NOBODY, merge, sketch
 from productrecs.features.insights.attribution.attributed_outcomes import (
@@ -112,7 +113,6 @@ STEP: Final = 50_000
 
 _EMPTYING: Final = -1
 _EMPTIED_AT_ONCE: Final = 5_000
-_TOUCHES_KEPT: Final = 2_000_000  # in memory, 24 bytes each
 _LOOK: Final = "look"  # the widget
 
 InLooks = Mapping[tuple[str, int], tuple[int, int]]
@@ -222,7 +222,7 @@ class Attributor:
         if trail is None:
             trail = TouchpointIndex(self.folder / store_id, self._codes, self.stretch)
         self._touchpoint_indexes[store_id] = trail
-        while len(self._touchpoint_indexes) > 1 and self._size() > _TOUCHES_KEPT:
+        while len(self._touchpoint_indexes) > 1 and self._size() > Cache.TOUCHPOINTS.limit:
             self._touchpoint_indexes.popitem(last=False)
         return trail
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from productrecs.core.caches import Cache
 from productrecs.engines.hyperloglog import (
     NOBODY,
     cardinality,
@@ -27,7 +28,6 @@ from productrecs.records.events.event import EventKind
 from productrecs.records.searches.repository import OTHER_INTENTS, PHOTO_SEARCHES
 
 _IMAGE: Final = int(EventKind.IMAGE_SEARCH_CLICK)
-_KEPT: Final = 10_000
 
 
 class Intents(dict[str, str]):
@@ -40,7 +40,7 @@ class Intents(dict[str, str]):
 
     def __missing__(self, term: str) -> str:
         """Compute the intent of a query; texts with an address share one."""
-        if len(self) >= _KEPT:
+        if len(self) >= Cache.QUERY_INTENTS.limit:
             self.clear()
         touchpoint = (
             AnalysedQuery.of(term, self._language).intent

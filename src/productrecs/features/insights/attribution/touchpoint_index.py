@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from productrecs.core.caches import Cache
 from productrecs.core.ids import visitor_hash
 from productrecs.features.insights.attribution.last_touch import (
     NOTHING,
@@ -38,7 +39,6 @@ _PIECE: Final = 100_000  # of the log that is held as rows
 _ROWS: Final = 3  # pairs, seqs, times
 _HEADER: Final = 3  # columns before the touches
 _FORM: Final = -2  # of the files: in the form before, a time or a place stood there
-_CODES_KEPT: Final = 100_000
 _CLICK: Final = int(EventKind.REC_CLICK)
 
 
@@ -47,7 +47,7 @@ class ShopperCodes(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         """Work out a name's code, and remember it."""
-        if len(self) >= _CODES_KEPT:
+        if len(self) >= Cache.VISITOR_CODES.limit:
             self.clear()
         self[name] = code = visitor_hash(name)
         return code

@@ -1,11 +1,11 @@
 """Passwords and tokens: Argon2id as OWASP recommends, and hashed random secrets."""
 
 import hashlib
-from functools import lru_cache
 from typing import Final
 
 import argon2
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
 
@@ -49,7 +49,7 @@ def rehashed(password_hash: str, password: str) -> str | None:
     return _HASHER.hash(password) if _HASHER.check_needs_rehash(password_hash) else None
 
 
-@lru_cache(1)
+@memoized(Cache.CONSTANTS)
 def _hash_of_nobody() -> str:
     return _HASHER.hash(random_text(32))
 

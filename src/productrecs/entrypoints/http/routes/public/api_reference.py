@@ -1,7 +1,6 @@
 """API reference: GET /docs and GET /openapi.json, with no request to another host."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple
@@ -10,6 +9,7 @@ import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from starlette.exceptions import HTTPException
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.openapi.document import openapi_document
 from productrecs.entrypoints.http.openapi.responses import error_responses, success_response
 from productrecs.entrypoints.http.pipeline.conditional_response import content_digest
@@ -129,6 +129,6 @@ def address(asset: str) -> str:
     return f"/docs/{asset}?v={content_digest(_read(asset))}"
 
 
-@lru_cache(maxsize=len(ASSETS))
+@memoized(Cache.PACKAGE_FILES)
 def _read(asset: str) -> bytes:
     return ASSETS[asset].read(asset)

@@ -1,12 +1,12 @@
 """Guides: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md and /guides/..."""
 
 import asyncio
-from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses, error_responses
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.api_reference import address
@@ -287,7 +287,7 @@ def _missing(request: Request, slug: str) -> Response:
     return reply
 
 
-@lru_cache(maxsize=1)
+@memoized(Cache.CONSTANTS)
 def _search() -> GuideSearch:
     return GuideSearch(LIBRARY)
 
@@ -299,7 +299,7 @@ def _outline(entries: str) -> str:
     return f'<details class="outline">{summary}<ul>{entries}</ul></details>\n'
 
 
-@lru_cache(maxsize=len(GUIDES))
+@memoized(Cache.PACKAGE_FILES)
 def _rendered(slug: str) -> "RenderedGuide":
     # Imported here, in a thread: a process that shows no page needs no markdown.
     from productrecs.features.guides.markdown_html import render_markdown  # noqa: PLC0415

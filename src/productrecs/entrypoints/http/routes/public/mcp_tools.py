@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from mcp_types import (
 from starlette.types import Receive, Scope, Send
 
 from productrecs import __version__
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.routes.public.guides import LIBRARY
 from productrecs.features.guides.guide_search import GuideSearch, snippet
 from productrecs.features.guides.guide_texts import BASE, UnknownGuideError
@@ -238,6 +238,6 @@ def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResul
     return CallToolResult(content=[TextContent(text=text)], structured_content=result)
 
 
-@lru_cache(maxsize=1)
+@memoized(Cache.CONSTANTS)
 def _search() -> GuideSearch:
     return GuideSearch(LIBRARY)

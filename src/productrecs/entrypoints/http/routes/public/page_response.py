@@ -3,7 +3,6 @@
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from html import escape
 from importlib import resources
 from string import Template
@@ -13,6 +12,7 @@ from typing import Final, NamedTuple
 from fastapi import Request, Response
 
 from productrecs import __version__
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.conditional_response import (
     content_digest,
@@ -28,7 +28,7 @@ def accepts_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "").lower()
 
 
-@lru_cache(maxsize=32)
+@memoized(Cache.GZIP_BODIES)
 def gzip_body(body: bytes) -> bytes:
     """Return a body in gzip; recent ones are cached."""
     return zlib.compress(body, GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)

@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -21,6 +21,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi import Path as InPath
 
 from productrecs import __version__
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import error_responses
 from productrecs.entrypoints.http.pipeline.authentication import BUILD_PATH
 from productrecs.entrypoints.http.pipeline.urls import UnknownBuildError
@@ -83,7 +84,7 @@ class Build:
         )
 
 
-@lru_cache(maxsize=1)
+@memoized(Cache.CONSTANTS)
 def current_builds() -> dict[str, Build]:
     """Return the builds of this release by their kind."""
     return {kind: Build(kind, load_script(kind).plain(_TOLD)) for kind in KINDS}

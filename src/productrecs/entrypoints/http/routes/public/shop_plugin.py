@@ -6,13 +6,13 @@ service that it was downloaded from, and holds no key.
 
 import io
 import zipfile
-from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import PLUGIN_PATH
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
@@ -69,7 +69,7 @@ async def store_plugin(request: Request) -> Response:
     return reply
 
 
-@lru_cache(maxsize=8)
+@memoized(Cache.PLUGIN_ARCHIVES)
 def build_archive(base_url: str) -> bytes:
     """Return the archive for a service at this address: sorted, with fixed times."""
     files = dict(_walk(resources.files(__package__) / "assets" / "plugin"))

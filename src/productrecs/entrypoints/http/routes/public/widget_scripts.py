@@ -7,13 +7,13 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterator
-from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
 
+from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import (
     LOOK_SCRIPT_PATH,
@@ -86,7 +86,7 @@ class CompressedScript:
         return f'"{digest.hexdigest()[:20]}{coding}"'
 
 
-@lru_cache
+@memoized(Cache.PACKAGE_FILES)
 def load_script(name: str) -> CompressedScript:
     """Return one of the scripts in the package."""
     return CompressedScript(name)

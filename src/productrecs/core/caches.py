@@ -1,0 +1,203 @@
+"""Caches: all caches of the service, with their bounds and their invalidation rules.
+
+Every cache takes its limit from its entry here, as a `BoundedCache`, by `memoized`, or as
+a class of its own where entries are more than values. `tests/core/test_caches.py` finds
+caches that are not in the table.
+"""
+
+import functools
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final, Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+MIB: Final = 1 << 20
+
+
+class Unit(StrEnum):
+    """What a limit counts."""
+
+    ENTRIES = "entries"
+    BYTES = "bytes"
+    RECORDS = "events and order lines"
+    SECONDS = "seconds"
+
+
+class Invalidation(StrEnum):
+    """When a cached value stops being used, apart from eviction at the limit."""
+
+    NEVER = "never: the value follows from its key"
+    OWNER = "with its owner: an index, a model or a trained state that is replaced whole"
+    INPUTS = "when one of its inputs is replaced by another object"
+    FINGERPRINT = "when the fingerprint of its inputs differs, checked in under a minute"
+    VERSION = "when its version in the database differs, read every 200 ms"
+    LOG = "never: each use reads the store's log on from where the last one ended"
+    EXPIRY = "when its time is over"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSpec:
+    """One cache: what it holds, for what it exists once, its limit, its invalidation."""
+
+    holds: str
+    scope: str
+    limit: int
+    unit: Unit
+    invalidation: Invalidation
+
+
+_ENTRIES, _BYTES = Unit.ENTRIES, Unit.BYTES
+_NEVER, _OWNER = Invalidation.NEVER, Invalidation.OWNER
+
+
+class Cache(Enum):
+    """Every cache of the service."""
+
+    # What a request is answered from
+    OPEN_STORES = CacheSpec(
+        "open stores: catalog, rules, models and the caches below",
+        "process", 1_024 * MIB, _BYTES, Invalidation.VERSION,
+    )  # fmt: skip
+    RECOMMENDATION_LISTS = CacheSpec(
+        "lists and their bodies for requests without a shopper",
+        "store", 96 * MIB, _BYTES, Invalidation.FINGERPRINT,
+    )  # fmt: skip
+    SEARCH_RESULTS = CacheSpec(
+        "bodies of search replies", "store", 40 * MIB, _BYTES, Invalidation.INPUTS
+    )
+    SHOPPER_HISTORIES = CacheSpec(
+        "shoppers' histories", "store", 60_000, _ENTRIES, Invalidation.LOG
+    )
+    ELIGIBLE_ITEMS = CacheSpec(
+        "items that each set of rules lets into a list",
+        "store", 256, _ENTRIES, Invalidation.INPUTS,
+    )  # fmt: skip
+    BASKET_CANDIDATES = CacheSpec(
+        "candidates for a basket (a kilobyte each)", "model", 4_096, _ENTRIES, _OWNER
+    )
+    HOLDOUT_UNITS = CacheSpec(
+        "the unit of a shopper's ids, for when the database is away",
+        "process", 100_000, _ENTRIES, _NEVER,
+    )  # fmt: skip
+    ACTIVITY_COUNTS = CacheSpec(
+        "events and orders of 30 days, where counting is slow",
+        "store", 60, Unit.SECONDS, Invalidation.EXPIRY,
+    )  # fmt: skip
+    PHOTO_STORES = CacheSpec(
+        "stores' picture indexes, in mapped files",
+        "photo search process", 64, _ENTRIES, Invalidation.VERSION,
+    )  # fmt: skip
+
+    # Parsing
+    REQUEST_HEADERS = CacheSpec(
+        "parsed headers by their bytes, at most 2 kB", "process", 2_048, _ENTRIES, _NEVER
+    )
+    HEADER_LINES = CacheSpec(
+        "parsed header lines of at most 256 bytes", "process", 4_096, _ENTRIES, _NEVER
+    )
+    QUERY_STRINGS = CacheSpec(
+        "parsed queries, and the parts of error bodies",
+        "process", 8_192, _ENTRIES, _NEVER,
+    )  # fmt: skip
+    CLIENT_NETWORKS = CacheSpec(
+        "networks of client addresses", "process", 4_096, _ENTRIES, _NEVER
+    )
+    LIST_DECODERS = CacheSpec(
+        "decoders of a list's first members, by their number",
+        "process", 1_024, _ENTRIES, _NEVER,
+    )  # fmt: skip
+    IMPORTED_TEXTS = CacheSpec(
+        "parsed cells of a file of orders", "import", 50_000, _ENTRIES, _NEVER
+    )
+
+    # Search and ranking
+    TERM_FREQUENCIES = CacheSpec("frequencies of words", "index", 10_000, _ENTRIES, _OWNER)
+    SPELLINGS = CacheSpec("words near a word", "index", 4_000, _ENTRIES, _OWNER)
+    WORD_MEANINGS = CacheSpec("readings of words", "index", 8_000, _ENTRIES, _OWNER)
+    STEMS = CacheSpec("stems of words", "language", 50_000, _ENTRIES, _NEVER)
+    LANGUAGES = CacheSpec("analyzers of languages", "process", 64, _ENTRIES, _NEVER)
+    FUSION_WEIGHTS = CacheSpec(
+        "weights of places in fused lists", "process", 4_096, _ENTRIES, _NEVER
+    )
+    RESIZE_WEIGHTS = CacheSpec("weights to resize photos", "process", 512, _ENTRIES, _NEVER)
+    TEXT_MODELS = CacheSpec("text models by their path", "process", 4, _ENTRIES, _NEVER)
+
+    # Workers
+    TRAINING_INPUTS = CacheSpec(
+        "stores' records for training (30 bytes each)",
+        "worker", 20_000_000, Unit.RECORDS, Invalidation.LOG,
+    )  # fmt: skip
+    FITS = CacheSpec(
+        "each fitter's last result", "store in training", 64, _ENTRIES, Invalidation.INPUTS
+    )
+    TOUCHPOINTS = CacheSpec(
+        "touchpoints for attribution (24 bytes each)",
+        "worker", 2_000_000, Unit.RECORDS, Invalidation.LOG,
+    )  # fmt: skip
+    LOCAL_DAYS = CacheSpec(
+        "days of moments in a time zone", "attribution step", 100_000, _ENTRIES, _NEVER
+    )
+    QUERY_INTENTS = CacheSpec(
+        "intents of queries", "attribution step", 10_000, _ENTRIES, _NEVER
+    )
+    VISITOR_CODES = CacheSpec(
+        "hashes of shoppers' ids", "worker", 100_000, _ENTRIES, _NEVER
+    )
+
+    # Made once from the code and the package's files
+    STATEMENTS = CacheSpec(
+        "SQL texts in a dialect; the source has a few hundred",
+        "process", 4_096, _ENTRIES, _NEVER,
+    )  # fmt: skip
+    PACKAGE_FILES = CacheSpec(
+        "scripts, pages and texts of the package", "process", 128, _ENTRIES, _NEVER
+    )
+    GZIP_BODIES = CacheSpec("compressed pages", "process", 32, _ENTRIES, _NEVER)
+    PLUGIN_ARCHIVES = CacheSpec(
+        "plugin archives by the service's address", "process", 8, _ENTRIES, _NEVER
+    )
+    CONSTANTS = CacheSpec("values made at their first use", "process", 1, _ENTRIES, _NEVER)
+
+    @property
+    def limit(self) -> int:
+        """The most that it holds, in its unit."""
+        return self.value.limit
+
+
+def memoized(
+    cache: Cache,
+) -> "Callable[[Callable[..., Value]], functools._lru_cache_wrapper[Value]]":
+    """Cache what a function returns by its arguments; evict the least recently used."""
+    return functools.lru_cache(cache.limit)
+
+
+class BoundedCache(Generic[Key, Value]):
+    """Cache by key, cleared when it is full. Safe to use from any thread.
+
+    Beginning anew costs less than knowing which was asked longest ago: people type the
+    same words, so that those that matter are back at once.
+    """
+
+    def __init__(self, cache: Cache, bytes_each: int = 0) -> None:
+        """Hold as many entries as `cache` may, each of about so many bytes."""
+        self._most = cache.limit
+        self._bytes_each = bytes_each
+        self._entries: dict[Key, Value] = {}
+
+    def get(self, key: Key) -> Value | None:
+        """Return the cached value of `key`."""
+        return self._entries.get(key)
+
+    def put(self, key: Key, value: Value) -> Value:
+        """Store a value, and return it."""
+        if len(self._entries) >= self._most:
+            self._entries = {}
+        self._entries[key] = value
+        return value
+
+    def memory_bytes(self) -> int:
+        """Return about how much memory it holds."""
+        return len(self._entries) * self._bytes_each
