@@ -13,11 +13,11 @@ from productrecs.engines.item_stats import ItemStats
 from productrecs.engines.ranking import TreeEnsemble, kernel
 from productrecs.entrypoints.http.schemas.product_cards import make_card
 from productrecs.features.recommendations.explain import explain_recommendations
+from productrecs.features.recommendations.learned_ranking import FEATURES
 from productrecs.features.recommendations.ranker_training import (
     RankerTrainingData,
     train_ranker,
 )
-from productrecs.features.recommendations.ranking_features import FEATURES
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.records.catalog.catalog_view import CatalogView

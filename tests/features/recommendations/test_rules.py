@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.features.recommendations import pinned_products, recommend, trending
+from productrecs.features.recommendations import pins_and_exploration, recommend, trending
 from productrecs.features.recommendations.request import (
     Engine,
     Pick,
@@ -255,7 +255,7 @@ CONTROLS: dict[str, tuple[object, str, Any]] = {
         "with_pins",
         lambda picks, pinned, num: [*(pick for _, pick in pinned), *picks][:num],
     ),
-    "scores rise": (pinned_products, "_score_before", lambda *_: 1e9),
+    "scores rise": (pins_and_exploration, "_score_before", lambda *_: 1e9),
 }
 
 

@@ -1,6 +1,6 @@
-"""Candidate generation: what each engine proposes for one call, by the engine's name."""
+"""Candidate generation: what each engine proposes for one call, and the backfill."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -9,21 +9,107 @@ import numpy as np
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.engine_spec import CandidateRequest, OwnModel
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.backfill import FILLERS
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.interest_signals import with_interest_signals
 from productrecs.features.recommendations.recipes import Recipe
-from productrecs.features.recommendations.request import Engine
+from productrecs.features.recommendations.request import (
+    Engine,
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.request_context import CANDIDATES as MOST
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
     context_basket,
     context_visit,
+    with_interest_signals,
 )
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.recommendations.visual_similarity import visually_similar
 from productrecs.training.engine_registry import ENGINES, OWN_MODELS
 from productrecs.training.trained_models import TrainedModels
+
+_ENOUGH: Final = 20
+"""Of the neighbours known beforehand so many must be shown, else all are looked at."""
+
+_ANCHORS: Final = 5
+
+
+def effective_source(shop: StoreState, request: RecommendationRequest) -> Source:
+    """Return how a call is answered: `similar` as `mix` when its item has no picture."""
+    if request.source is not Source.SIMILAR:
+        return request.source
+    number = shop.catalog.number(request.item_id or "")
+    has_picture = number is not None and shop.models.visual.row_of(number) is not None
+    return Source.SIMILAR if has_picture else Source.MIX
+
+
+def visually_similar(eligible: EligibleItems, anchors: Sequence[int]) -> Ranked:
+    """Return visible items that look like the first anchor, best first."""
+    if not anchors:
+        return NO_RANKED
+    visual = eligible.models.visual
+    known = visual.similar_to_item(anchors[0])
+    shown = sum(eligible.shows(item) for item in known.items.tolist())
+    if shown >= min(_ENOUGH, len(known.items)) and shown:
+        return known
+    return visual.similar_to_item_exhaustive(anchors[0], _ENOUGH, eligible.visible)
+
+
+def visually_similar_to_each(
+    eligible: EligibleItems, anchors: Sequence[int]
+) -> Iterator[int]:
+    """Give what looks like the anchors, what several look like first."""
+    visual = eligible.models.visual
+    if not len(visual):
+        return
+    found = [visual.similar_to_item(anchor) for anchor in anchors[:_ANCHORS]]
+    if not any(len(one.items) for one in found):
+        return
+    items = np.concatenate([one.items for one in found])
+    scores = np.concatenate([one.scores for one in found])
+    distinct, places = np.unique(items, return_inverse=True)
+    totals = np.bincount(places, scores)
+    for place in np.lexsort((distinct, -totals)).tolist():
+        item = int(distinct[place])
+        if eligible.shows(item):
+            yield item
+
+
+_CATEGORIES: Final = 6
+
+Filler = Callable[[EligibleItems, Sequence[int]], Iterator[int]]
+
+
+def from_categories(eligible: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
+    """Yield the top items of the anchors' categories, the narrowest category first."""
+    for name in narrowest_categories(eligible, anchors):
+        yield from eligible.best_of_category(name)
+
+
+def narrowest_categories(eligible: EligibleItems, anchors: Sequence[int]) -> list[str]:
+    """Return up to six categories of the anchors, those with the fewest items first."""
+    catalog = eligible.catalog
+    sizes = {
+        name: len(catalog.members.get(name, ()))
+        for anchor in anchors
+        if anchor < len(catalog)
+        for name in catalog.categories[anchor]
+    }
+    return sorted(sizes, key=lambda name: (sizes[name], name))[:_CATEGORIES]
+
+
+def trending(eligible: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[int]:
+    """Yield trending items, then the rest of the catalog, the newest first."""
+    return eligible.trending()
+
+
+FILLERS: Final[Mapping[Engine, Filler]] = MappingProxyType(
+    {
+        Engine.SIMILAR: visually_similar_to_each,
+        Engine.CATEGORY: from_categories,
+        Engine.TRENDING: trending,
+    }
+)
+
 
 _REMEMBERED: Final = 0.6  # weight of purchases beside the visit (algorithms.md 4.2)
 _COMPANIONS: Final = 0.3  # weight beside what is bought again

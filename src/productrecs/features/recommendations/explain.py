@@ -10,8 +10,8 @@ from enum import StrEnum
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.features.recommendations.backfill import narrowest_categories
-from productrecs.features.recommendations.purchase_cooldown import (
+from productrecs.features.recommendations.candidates import narrowest_categories
+from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
 )

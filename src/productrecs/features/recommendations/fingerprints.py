@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
-from productrecs.features.recommendations.backfill import FILLERS
+from productrecs.features.recommendations.candidates import FILLERS, effective_source
+from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.purchase_cooldown import cooldown_in_cart
 from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, RecommendationRequest
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.sold_out import sold_out_anchor
-from productrecs.features.recommendations.visual_similarity import effective_source
 
 Fingerprint = int | None
 """Equal values mean equal inputs, except with probability 2^-61; None means unknown."""

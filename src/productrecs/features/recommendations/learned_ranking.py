@@ -1,17 +1,92 @@
-"""Learned ranking: reorders the engines' candidates by the store's trained ranker."""
+"""Learned ranking: reorders candidates by the store's trained ranker and its features."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import Floats, Ints, Items
+from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.ranking_features import (
-    RankingInput,
-    ranking_features,
-)
 from productrecs.features.recommendations.request import Engine
+
+FEATURES: Final = (
+    "its share of the blend's highest score",
+    "its rank among what similar visits continued with",
+    "its rank among products bought together",
+    "its rank in trending",
+    "its click rate relative to all products",
+    "whether it is in the category of the page's or newest product",
+    "its price relative to that of the page's or newest product",
+    "whether the shopper saw it before",
+    "how often the shopper was shown it and ignored it",
+    "how new it is",
+)
+_VOICES: Final = (Engine.BROWSE, Engine.BUY)
+_NOT_PROPOSED: Final = 0.0
+_PLACES: Final = tuple(RANK_OFFSET / (RANK_OFFSET + place) for place in range(1_000))
+_NEW_DAYS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RankingInput:
+    """Input of the ranking features; items are numbers."""
+
+    proposals: Mapping[Engine, Items]  # best first
+    blend: Mapping[int, float]  # the blend's scores
+    about: int | None  # the page's product, else the newest that the shopper saw
+    recent: Sequence[int] = ()
+    ignored: Mapping[int, float] = field(default_factory=dict)  # Showings.ignored
+
+
+def ranking_features(
+    eligible: EligibleItems, items: Ints, rates: Floats, scene: RankingInput, now_ms: int
+) -> Floats:
+    """Return features of `items` [n, len(FEATURES)]; `rates` [n] as `ItemStats.rates`."""
+    numbers: list[int] = items.tolist()
+    catalog, ranks = eligible.catalog, eligible.models.ranks
+    rows = np.empty((len(numbers), len(FEATURES)))
+    best = max(scene.blend.values(), default=1.0)
+    rows[:, 0] = [scene.blend.get(item, 0.0) / best for item in numbers]
+    for column, engine in enumerate(_VOICES, 1):
+        proposed: list[int] = scene.proposals.get(engine, _NOBODY).tolist()
+        places = dict(zip(proposed, _PLACES, strict=False))
+        rows[:, column] = [places.get(item, _NOT_PROPOSED) for item in numbers]
+    trending = max(len(eligible.models.trending), 1)
+    rows[:, 3] = 1.0
+    known = items < len(ranks)
+    rows[known, 3] = np.log1p(ranks[items[known]]) / np.log1p(trending)
+    rows[:, 4] = rates
+    about = scene.about
+    if about is None or about >= len(catalog):
+        rows[:, 5:7] = 0.0
+    else:
+        category, price = eligible.narrowest[about], float(catalog.prices[about])
+        rows[:, 5] = [
+            bool(category) and eligible.narrowest[item] == category for item in numbers
+        ]
+        rows[:, 6] = _beside(catalog.prices[items], price)
+    seen, ignored = scene.recent, scene.ignored
+    rows[:, 7] = [item in seen for item in numbers]
+    rows[:, 8] = [ignored.get(item, 0.0) for item in numbers] if ignored else 0.0
+    ages = (now_ms - catalog.created[items]) / DAY_MS
+    rows[:, 9] = _NEW_DAYS / (_NEW_DAYS + np.maximum(ages, 0.0))
+    return rows
+
+
+def _beside(prices: Floats, price: float) -> Floats:
+    """Return the log ratios of prices to one price, 0 where either is unknown."""
+    found = np.zeros(len(prices))
+    if price > 0:
+        has_price = prices > 0  # unknown prices are nan
+        found[has_price] = np.log(prices[has_price] / price).clip(-3.0, 3.0)
+    return found
+
+
+_NOBODY: Final = np.zeros(0, np.int32)
+
 
 FEWEST: Final = 8  # of the blend's best are put in order; the others stay where they are
 LISTS: Final = 2  # as many as fill so many lists: what was never shown taught nothing

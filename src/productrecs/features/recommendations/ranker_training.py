@@ -26,7 +26,7 @@ from productrecs.features.recommendations.complements import (
     with_complements,
 )
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.ranking_features import (
+from productrecs.features.recommendations.learned_ranking import (
     FEATURES,
     RankingInput,
     ranking_features,

@@ -10,31 +10,34 @@ import numpy.typing as npt
 
 from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.backfill import FILLERS
-from productrecs.features.recommendations.candidates import CANDIDATES, CandidateCall
-from productrecs.features.recommendations.complements import with_complements
-from productrecs.features.recommendations.diversity import DiversityFilter, diverse_backfill
-from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.exploration import (
-    ExploredItem,
-    exploration_day,
-    exploration_draw,
-    pick_exploration,
+from productrecs.features.recommendations.candidates import (
+    CANDIDATES,
+    FILLERS,
+    CandidateCall,
+    effective_source,
 )
-from productrecs.features.recommendations.impression_fatigue import (
+from productrecs.features.recommendations.complements import with_complements
+from productrecs.features.recommendations.cooldown_and_fatigue import (
+    backfill_anchors,
+    cooldown_categories,
+    discount_factor,
     discounted_order,
     fatigue_factors,
     ignored_impressions,
 )
+from productrecs.features.recommendations.diversity import DiversityFilter, diverse_backfill
+from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
     learned_order,
 )
-from productrecs.features.recommendations.pinned_products import FILL_SCORE, with_pins
-from productrecs.features.recommendations.purchase_cooldown import (
-    backfill_anchors,
-    cooldown_categories,
-    discount_factor,
+from productrecs.features.recommendations.pins_and_exploration import (
+    FILL_SCORE,
+    ExploredItem,
+    exploration_day,
+    exploration_draw,
+    pick_exploration,
+    with_pins,
 )
 from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
@@ -50,7 +53,6 @@ from productrecs.features.recommendations.sold_out import (
     rank_replacements,
     sold_out_anchor,
 )
-from productrecs.features.recommendations.visual_similarity import effective_source
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.records.orders.shopper_history import ShopperHistory
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from productrecs.engines.arrays import Items, Ranked
 from productrecs.engines.fusion import Fused, fuse
-from productrecs.features.recommendations.backfill import narrowest_categories
+from productrecs.features.recommendations.candidates import narrowest_categories
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import (
     Engine,

@@ -15,7 +15,7 @@ from productrecs.records.experiments.write_behind import WriteBehindBuffer
 from productrecs.storage.tables import explorations
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.features.recommendations.small_shop import NOW
-from tests.features.recommendations.test_exploration import asked
+from tests.features.recommendations.test_pins_and_exploration import asked
 
 if TYPE_CHECKING:
     from typing import NoReturn

@@ -34,8 +34,8 @@ from productrecs.entrypoints.http.schemas.product_cards import (
     with_sold_out,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
-from productrecs.features.recommendations.exploration import exploration_day
 from productrecs.features.recommendations.fingerprints import ListFingerprint
+from productrecs.features.recommendations.pins_and_exploration import exploration_day
 from productrecs.features.recommendations.recipes import Placement
 from productrecs.features.recommendations.recommend import Decision, recommend
 from productrecs.features.recommendations.request import (

@@ -12,7 +12,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.item_stats import ItemStats
 from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.exploration import exploration_day
+from productrecs.features.recommendations.pins_and_exploration import exploration_day
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import (
     Engine,
