@@ -1,8 +1,8 @@
 """Cooldown and fatigue: holds back what a shopper just bought, or saw often and ignored.
 
-A cooldown starts when the visit of the purchase ends, lasts two weeks and holds for this shopper
-alone, unless they viewed more of the category since. During the visit itself people go on
-looking for minutes (docs/measured/quality.md), so that nothing is held back yet. In a
+A cooldown starts when the visit of the purchase ends, lasts two weeks and holds for this
+shopper alone, unless they viewed more of the category since. During the visit itself people
+go on looking for minutes (docs/measured/quality.md), so that nothing is held back yet. In a
 cart's list the categories in the cart are held back. A category of which people buy several
 is never held back. What is held back is still shown where nothing else is left.
 """

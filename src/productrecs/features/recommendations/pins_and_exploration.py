@@ -1,7 +1,8 @@
 """Pins and exploration: rules and new products that get a place in a finished list.
 
-The draw of an exploration depends on the store, the shopper, the day and the list's subject, so that a list
-stays the same for a day. The probability of each explored item is known.
+The draw of an exploration depends on the store, the shopper, the day and the list's
+subject, so that a list stays the same for a day. The probability of each explored item is
+known.
 """
 
 import hashlib
@@ -64,15 +65,14 @@ def pick_exploration(
     draw: Draw,
     percent: float,
     anchors: tuple[int, ...],
-    open_list: tuple[list[Pick], AbstractSet[int]],
+    picks: list[Pick],
+    refused: AbstractSet[int],
 ) -> ExploredItem | None:
     """Return the list's explored item; None except for a share of the lists.
 
     It is of the narrowest category of the first of `anchors` that has new items;
-    without anchors any of the store's newest. `open_list` is the list and the refused
-    items.
+    without anchors any of the store's newest. It is none of `picks`, nor `refused`.
     """
-    picks, refused = open_list
     if draw.list_ * 100.0 >= percent or len(picks) < FEWEST:
         return None
     names = (

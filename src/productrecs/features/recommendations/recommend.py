@@ -117,9 +117,11 @@ def decide(
     blended = _blended(weights, proposals)
     ordered = None
     if recipe.learns and shop.settings.learned_order:
-        ordered = _learned(blended, proposals, context, eligible, (request.num, now_ms))
+        ordered = _learned(blended, proposals, context, eligible, request.num, now_ms)
     ranking = _weighted(ordered or blended, eligible.rules, context.fatigue)
-    picks = _shown(ranking, context, eligible, refused, (request.num, recipe.is_varied))
+    picks = _shown(
+        ranking, context, eligible, refused, request.num, is_varied=recipe.is_varied
+    )
     leads: list[Pick] = []
     if (sold_out := sold_out_anchor(shop, request, now_ms)) is not None:
         visit = dict(zip(weights, proposals, strict=True)).get(Engine.BROWSE, NO_RANKED)
@@ -130,14 +132,16 @@ def decide(
         leads = _leading(found, picks, refused, leading_places(request.num))
         picks = _merged(leads, picks, request.num)
     if len(picks) < request.num and recipe.fill:
-        picks += _filled(recipe, context, eligible, (refused, picks, request.num))
+        picks += _filled(recipe, context, eligible, refused, picks, request.num)
     if eligible.rules is not None and eligible.rules.pins:
-        picks = _pinned(eligible, ranking, refused, (picks, request.num, bool(recipe.fill)))
+        picks = _pinned(
+            eligible, ranking, refused, picks, request.num, may_add=bool(recipe.fill)
+        )
     tried = None
     if recipe.explores and context.placement is not Placement.CART:
         shown = min(request.shown or request.num, request.num)
         barred = refused.union(pick.item for pick in picks[shown:])
-        tried = _tried(shop, context, eligible, (picks[:shown], shown, barred), now_ms)
+        tried = _tried(shop, context, eligible, picks[:shown], shown, barred, now_ms)
     if tried is not None:
         picks[tried.place] = tried.pick
     return Decision(
@@ -215,12 +219,13 @@ def _learned(
     proposals: Sequence[Ranked],
     context: ShopperContext,
     eligible: EligibleItems,
-    wanted: tuple[int, int],
+    num: int,
+    now_ms: int,
 ) -> FusedCandidates | None:
     """Return the order of the store's ranker; None where none serves.
 
     The scores stay where they were: each product gets that of its new place, so that rules
-    weigh it as ever. `wanted` is how many products, and the moment.
+    weigh it as before.
     """
     if not len(eligible.models.trees) or context.placement is Placement.CART:
         return None
@@ -230,7 +235,8 @@ def _learned(
         next(iter(context.anchors or context.recent[::-1]), None),
         context.recent,
         context.ignored,
-        *wanted,
+        num,
+        now_ms,
     )
     order = learned_order(eligible, items, np.asarray(scores, np.float64), ranking_context)
     if order is None:
@@ -262,10 +268,11 @@ def _shown(
     context: ShopperContext,
     eligible: EligibleItems,
     refused: Container[int],
-    wanted: tuple[int, bool],
+    num: int,
+    *,
+    is_varied: bool,
 ) -> list[Pick]:
-    """Return the first eligible items; `wanted`: how many, and whether to diversify."""
-    num, is_varied = wanted
+    """Return the first `num` eligible items, diversified if `is_varied`."""
     items: list[int] = ranking.items.tolist()
     if is_varied:
         variety = DiversityFilter(eligible, num, context.anchors, context.placement)
@@ -314,10 +321,11 @@ def _filled(
     recipe: Recipe,
     context: ShopperContext,
     eligible: EligibleItems,
-    open_list: tuple[frozenset[int], list[Pick], int],
+    refused: frozenset[int],
+    picks: list[Pick],
+    num: int,
 ) -> list[Pick]:
-    """Return a list's backfill; `open_list` is what is refused, picked, and wanted."""
-    refused, picks, wanted = open_list
+    """Return the backfill of `picks`, up to `num` items together."""
     anchors, sinking = (
         backfill_anchors(context, eligible),
         discount_factor(context, eligible),
@@ -325,12 +333,12 @@ def _filled(
     taken = set(refused)
     taken.update([pick.item for pick in picks])
     score = min([FILL_SCORE] + [pick.score for pick in picks])
-    variety = DiversityFilter(eligible, wanted, context.anchors, context.placement)
+    variety = DiversityFilter(eligible, num, context.anchors, context.placement)
     variety.hold([pick.item for pick in picks])
     added: list[Pick] = []
     left_out = context.cooldown if context.placement is Placement.CART else ()
     for engine in recipe.fill:
-        head = wanted + len(taken) + len(context.fatigue)
+        head = num + len(taken) + len(context.fatigue)
         proposed = discounted_order(FILLERS[engine](eligible, anchors), sinking, head)
         filler: Iterator[int] = (item for item in proposed if item not in taken)
         if left_out and engine is not Engine.TRENDING:
@@ -339,7 +347,7 @@ def _filled(
             of_any = engine is not Engine.TRENDING
             filler = diverse_backfill(filler, variety, of_any=of_any)
         for item in filler:
-            if len(picks) + len(added) == wanted:
+            if len(picks) + len(added) == num:
                 return added
             if item not in taken:
                 taken.add(item)
@@ -352,17 +360,18 @@ def _tried(
     shop: StoreState,
     context: ShopperContext,
     eligible: EligibleItems,
-    full_list: tuple[list[Pick], int, frozenset[int]],
+    picks: list[Pick],
+    num: int,
+    refused: frozenset[int],
     now_ms: int,
 ) -> ExploredItem | None:
     """Return the explored item of a full list's last place, unless that is pinned."""
-    picks, num, refused = full_list
     percent = shop.settings.explore_percent
     if len(picks) < num or not exploration_day(shop, now_ms):
         return None
     anchors, catalog = backfill_anchors(context, eligible), shop.catalog
     draw = exploration_draw(catalog.store_id, context.person, context.anchors, now_ms)
-    tried = pick_exploration(eligible, draw, percent, anchors, (picks, refused))
+    tried = pick_exploration(eligible, draw, percent, anchors, picks, refused)
     pins = eligible.rules.pins if eligible.rules is not None else ()
     if tried is None or any(item == picks[-1].item for _, item in pins):
         return None
@@ -373,14 +382,15 @@ def _pinned(
     eligible: EligibleItems,
     ranking: FusedCandidates,
     refused: Container[int],
-    open_list: tuple[list[Pick], int, bool],
+    picks: list[Pick],
+    num: int,
+    *,
+    may_add: bool,
 ) -> list[Pick]:
-    """Return the list with pins at their positions.
+    """Return `picks` with pins at their positions, up to `num`.
 
-    `open_list` is the list so far, its length, and whether pins may add items: `buy` is
-    never padded, so there a pin only moves items.
+    `buy` is never padded, so there a pin only moves items (`may_add` is False).
     """
-    picks, wanted, may_add = open_list
     engines = {pick.item: pick.engine for pick in picks}
     proposed = dict(zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True))
     pinned: list[tuple[int, Pick]] = []
@@ -394,4 +404,4 @@ def _pinned(
         else:
             continue
         pinned.append((place, Pick(item, engine, FILL_SCORE)))
-    return with_pins(picks, pinned, wanted)
+    return with_pins(picks, pinned, num)

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.clock import DAY_MS
 from productrecs.core.caches import Cache, memoized
+from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType
 from productrecs.engines.buy_again import buy_again, is_habitual_buyer
