@@ -53,9 +53,9 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "writes unconfirmed": "A write was not confirmed in time; see `error`.",
         "writes confirmed again": "The process that writes answers in time again.",
         "disk sync failed": "The disk could not make a write durable; the process stops.",
+        "live view lookup failed": "Which live views are open could not be read.",
         "write-behind flush failed": "Buffered records could not be stored; they wait.",
         "write-behind records lost": "A full buffer dropped records.",
-        "search count failed": "Searches could not be counted; they wait or are dropped.",
         "usage write failed": "Metered calls could not be stored; they are kept.",
         "widget build write failed": "The widgets' scripts could not be stored.",
         # storage

@@ -80,24 +80,15 @@ from productrecs.entrypoints.http.transport.error_body import (
     ErrorCode,
 )
 from productrecs.entrypoints.http.writes.batched_writes import write_handlers
-from productrecs.entrypoints.http.writes.disk_failure import exit_after_disk_failure
 from productrecs.entrypoints.http.writes.event_watch import EventWatch
-from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
-from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
-from productrecs.entrypoints.http.writes.key_use_log import KeyUseLog
 from productrecs.entrypoints.http.writes.search_log import SearchLog
-from productrecs.entrypoints.http.writes.write_client import (
-    LocalWriter,
-    RemoteWriter,
-    WriteClient,
-)
+from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.process_slot import PeerConnections, ProcessSlot
 from productrecs.entrypoints.services import Services
 from productrecs.features.guides.guide_texts import undescribed
 from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.storage.byte_budget import MIB, ByteBudget
-from productrecs.storage.group_commit import GroupCommit
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
 from productrecs.training.engine_registry import ENGINES
@@ -228,7 +219,8 @@ class _Process:
         # The loop must not wait Python's usual 5 ms for the writer's thread to give way.
         sys.setswitchinterval(_SWITCH_SECONDS)
         services, database = self._services, self._services.database
-        writer = GroupCommit(database, exit_after_disk_failure)
+        write_client = WriteClient(database, write_handlers(services), self._office)
+        background = write_client.background
         on_loop = database.dialect.can_read_on_event_loop
         accounts = await asyncio.to_thread(
             AccountDirectory, database, services.system_clock
@@ -238,29 +230,23 @@ class _Process:
             accounts=accounts,
             shops=StoreCache(services, accounts),
             metering=UsageMetering(services),
-            write_client=self._desk(writer),
-            writer=writer,
-            write_catalog=items.CatalogWriteHandler(services),
-            write_uploads=order_uploads.UploadWriteHandler(services),
+            write_client=write_client,
             activity=ActivityCounter(services),
-            holdout_assigner=HoldoutAssigner(database, services.clock),
-            exploration_log=ExplorationLog(database),
+            holdout_assigner=HoldoutAssigner(background.add, services.clock),
             request_metrics=self._traffic,
             reader=database.raw_reader(),
             parser_pool=ThreadPoolExecutor(1, "parsing"),
             budget=ByteBudget(services.settings.request_memory * MIB),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             search_pool=SearchPool(),
-            searches=SearchLog(database, accounts, services.clock),
+            searches=SearchLog(background, accounts, services.clock),
             photo_pool=PhotoPool(
                 services.settings.image_detector, services.picture_model()
             ),
             dependencies=Dependencies(database, services.settings.data),
-            key_misuse_log=KeyMisuseLog(database, services.clock),
-            key_use_log=KeyUseLog(database, services.system_clock),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
             login_limits=AttemptLimits(_LOGIN_BURST, _LOGIN_SECONDS, time.monotonic),
-            event_watch=EventWatch(database, services.clock),
+            event_watch=EventWatch(database, background, services.clock),
             rates=self._rates,
         )
         context.shops.start()
@@ -276,14 +262,13 @@ class _Process:
         )
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
-            async with _storing(context):
+            async with context.event_watch.run():
                 yield
         finally:
             preloading.cancel()
             warming.cancel()
             await _end(looking)
             await context.write_client.close()
-            await asyncio.to_thread(context.writer.close)
             await asyncio.to_thread(context.metering.close)
             await asyncio.to_thread(context.shops.close)
             if context.reading is not None:
@@ -291,12 +276,6 @@ class _Process:
             await asyncio.to_thread(_close, context)
             context.reader.close()
             services.close()
-
-    def _desk(self, writer: GroupCommit) -> WriteClient:
-        if self._office is not None:
-            return RemoteWriter(self._office, self._services.database.outcomes)
-        self._services.database.checkpoint_in_background()
-        return LocalWriter(writer, write_handlers(self._services))
 
     async def _preload(self, context: Context) -> None:
         await asyncio.to_thread(pinned_scripts.archive_builds, context.services.builds)
@@ -310,10 +289,7 @@ class _Process:
         """Note what stands, for whichever process is asked for the figures of all."""
         unfit = 0
         while True:
-            waiting = context.writer.depth
-            if self._office is not None:
-                waiting += context.write_client.depth
-            self._traffic.set(GaugeMetric.WRITES_WAITING, waiting)
+            self._traffic.set(GaugeMetric.WRITES_WAITING, context.write_client.depth)
             self._traffic.set(GaugeMetric.OPEN_STORES, context.shops.count)
             self._traffic.set(GaugeMetric.CONNECTIONS, self._admission.count)
             self._traffic.settle()
@@ -333,20 +309,6 @@ class _Process:
         return health.readiness_of(
             self._context, draining=bool(self._draining), preloaded=self._preloaded
         )
-
-
-@contextlib.asynccontextmanager
-async def _storing(context: Context) -> AsyncIterator[None]:
-    """Store in the background what replies leave behind."""
-    async with (
-        context.holdout_assigner.write_behind.flush_periodically(),
-        context.exploration_log.write_behind.flush_periodically(),
-        context.key_misuse_log.write_behind.flush_periodically(),
-        context.key_use_log.write_behind.flush_periodically(),
-        context.searches.flush_periodically(),
-        context.event_watch.run(),
-    ):
-        yield
 
 
 async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:

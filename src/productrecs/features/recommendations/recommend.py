@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.candidates import (
@@ -53,6 +55,7 @@ from productrecs.features.recommendations.sold_out import (
     rank_replacements,
     sold_out_anchor,
 )
+from productrecs.records.experiments.holdouts_and_explorations import Exploration
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.records.orders.shopper_history import ShopperHistory
 
@@ -81,23 +84,44 @@ class Decision(NamedTuple):
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they lead the list
 
 
+def exploration_of(
+    store_id: StoreId, decision: Decision, now_ms: int
+) -> Exploration | None:
+    """Return the record of a list's explored item, if it has one."""
+    tried, context = decision.tried, decision.context
+    if tried is None:
+        return None
+    return Exploration(
+        store_id=store_id,
+        day=datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat(),
+        shopper=context.person,
+        about=context.anchors[0] if context.anchors else -1,
+        item=tried.pick.item,
+        place=tried.place + 1,
+        chance=tried.chance,
+        first_at=now_ms,
+    )
+
+
 def recommend(
     shop: StoreState,
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-    note: Callable[[Decision], None] | None = None,
+    note: Callable[[Exploration], None] | None = None,
 ) -> list[Pick]:
     """Return up to `request.num` picks, best first, by falling score.
 
     Anchors are never among them, nor what the call excludes, nor (unless repeats are
     allowed) what the shopper bought; all are visible at `now_ms` and none is excluded by a
     rule. `buy` may return fewer, down to none; the other sources return fewer only when the
-    catalog has no more to show. `note` is told all that led to them.
+    catalog has no more to show. `note` gets the record of the explored item,
+    if the list has one.
     """
     decision = decide(shop, request, histories, now_ms)
-    if note is not None:
-        note(decision)
+    explored = exploration_of(shop.catalog.store_id, decision, now_ms)
+    if note is not None and explored is not None:
+        note(explored)
     return decision.picks
 
 

@@ -1,11 +1,12 @@
 """Account repository: SQL of stores, their keys, key misuse and shop connections."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import groupby
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 import sqlalchemy as sa
 
@@ -307,6 +308,9 @@ def accounts_version(reader: RawReader) -> int:
     return int(rows[0][0]) if rows else 0
 
 
+_ORIGIN: Final = re.compile(r"https?://[^\s/?#@\x00-\x20]{1,240}", re.ASCII)
+
+
 class MisuseKind(StrEnum):
     """The kinds of key misuse."""
 
@@ -322,6 +326,14 @@ class KeyMisuse:
     sign: MisuseKind
     value: str
     seen_at: int
+
+    @classmethod
+    def of(
+        cls, store_id: StoreId, sign: MisuseKind, origin: bytes | None, now_ms: int
+    ) -> Self:
+        """Return a misuse with the origin of its page, which is left out if invalid."""
+        text = "" if origin is None else origin.decode("latin-1")
+        return cls(store_id, sign, text if _ORIGIN.fullmatch(text) else "", now_ms)
 
     @property
     def key(self) -> tuple[StoreId, str, str, int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
 from productrecs.entrypoints.http.writes.event_watch import EventWatch
 from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
 from productrecs.features.insights.live_events.repository import (
@@ -170,7 +171,7 @@ def test_nothing_is_noted_while_nobody_looks(office: Office, store: Store) -> No
 
 def test_a_watch_ends_and_every_process_follows(office: Office, store: Store) -> None:
     database = office.services.database
-    watch = EventWatch(database, lambda: office.now_ms)
+    watch = EventWatch(database, BackgroundWriter(database), lambda: office.now_ms)
     watch.open(store.store_id)
     reader = database.raw_reader()
     assert store.store_id in watched_stores(reader, office.now_ms)

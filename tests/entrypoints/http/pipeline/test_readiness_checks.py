@@ -51,7 +51,6 @@ class FakeContext:
     def __init__(self, **parts: object) -> None:
         self.dependencies: Any = self
         self.write_client: Any = parts.get("desk", FakeDesk())
-        self.writer: Any = FakeDesk()
         self.shops: Any = parts.get("shops", FakeShops())
 
     def seen(self) -> Readiness:

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
+from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
 from productrecs.entrypoints.http.writes.holdout_assignment import (
     BACKOFF_SECONDS,
     HoldoutAssigner,
@@ -18,6 +19,7 @@ from productrecs.entrypoints.http.writes.holdout_assignment import (
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.holdouts_and_explorations import (
     Arm,
+    Exposure,
     HoldoutTest,
     arm_of,
 )
@@ -59,7 +61,10 @@ class Process:
         self.now = 0.0
         self.reads = 0
         self.reader = reader
-        self.holdout_assigner = HoldoutAssigner(database, lambda: NOON, lambda: self.now)
+        self.background = BackgroundWriter(database)
+        self.holdout_assigner = HoldoutAssigner(
+            self.background.add, lambda: NOON, lambda: self.now
+        )
 
     def holds_out(self, *identities: str) -> bool:
         """Return whether a call of these identities gets an empty list."""
@@ -117,7 +122,7 @@ def test_a_shopper_stays_in_the_arm_of_the_name_they_were_first_met_by(
     one, other = processes(), processes()
     arm = one.holds_out(session)
     if flushed:
-        one.holdout_assigner.write_behind.flush()
+        one.background.flush()
 
     sign_in(database, store_id, session, customer)
 
@@ -134,7 +139,7 @@ def test_a_customer_met_before_their_session_keeps_their_own_arm(
     session, customer = two_apart(store_id)
     process = processes()
     assert process.holds_out(customer) is False
-    process.holdout_assigner.write_behind.flush()
+    process.background.flush()
 
     assert process.holds_out(customer, session) is False
     sign_in(database, store_id, session, customer)
@@ -150,7 +155,7 @@ def test_whoever_is_met_by_two_names_at_once_is_one_from_then_on(
     assert process.holds_out(customer, session) is True
 
     assert process.holds_out(customer) is True  # in memory at once, and stored:
-    process.holdout_assigner.write_behind.flush()
+    process.background.flush()
     assert processes().holds_out(customer) is True
 
 
@@ -161,7 +166,7 @@ def test_every_name_is_stored_once_with_its_arm_and_unit(
     for process in (processes(), processes()):
         for _ in range(3):
             process.holds_out(customer, session)
-        process.holdout_assigner.write_behind.flush()
+        process.background.flush()
 
     query = sa.select(exposures).order_by(exposures.c.identity)
     with database.reading() as connection:
@@ -203,7 +208,7 @@ def test_no_reply_waits_while_storing_hangs(
         locking = "SELECT * FROM stores FOR UPDATE"
         if not database.has_one_writer:
             transaction.exec_driver_sql(locking)
-        storing = threading.Thread(target=process.holdout_assigner.write_behind.flush)
+        storing = threading.Thread(target=process.background.flush)
         storing.start()
         began = time.monotonic()
         for number in range(200):
@@ -211,7 +216,7 @@ def test_no_reply_waits_while_storing_hangs(
         took = time.monotonic() - began
         assert storing.is_alive()  # the control: it does wait
     storing.join(30)
-    process.holdout_assigner.write_behind.flush()
+    process.background.flush()
 
     assert took < 8
     with database.reading() as connection:
@@ -226,13 +231,13 @@ def test_what_cannot_be_stored_waits_and_is_stored_later(
     process.holds_out("s_0")
     with monkeypatch.context() as broken:
         broken.setattr(type(database), "transaction", _refuse)
-        process.holdout_assigner.write_behind.flush()
-        assert process.holdout_assigner.write_behind.noted.depth == 1
+        process.background.flush()
+        assert process.background.buffer(Exposure).depth == 1
 
-    process.holdout_assigner.write_behind.flush()
+    process.background.flush()
 
-    assert process.holdout_assigner.write_behind.noted.depth == 0
-    assert process.holdout_assigner.write_behind.noted.lost == 0
+    assert process.background.buffer(Exposure).depth == 0
+    assert process.background.buffer(Exposure).lost == 0
 
 
 def _refuse(*_: object, **__: object) -> None:

@@ -74,7 +74,8 @@ from productrecs.entrypoints.http.transport.request_body import (
 from productrecs.entrypoints.http.writes.event_watch import Sender
 from productrecs.entrypoints.http.writes.search_log import searcher_of_scope
 from productrecs.storage.byte_budget import Claim
-from productrecs.tenancy.accounts.repository import MisuseKind
+from productrecs.tenancy.accounts.api_keys import KeyUse
+from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:
@@ -199,7 +200,9 @@ class Dispatcher:
         _record_misuse(exchange, context)
         caller = admission.caller
         if caller is not None and caller.key_id:
-            context.key_use_log.note(caller.store.store_id, caller.key_id)
+            used_at = context.services.system_clock()
+            use = KeyUse(caller.store.store_id, caller.key_id, used_at)
+            context.write_client.write_later(use)
         if caller is None or not route.empty or admission.refusal is not None:
             return admission
         if admission.meter is None and not admission.is_cut_off:
@@ -271,7 +274,8 @@ def _record_misuse(exchange: HttpExchange, context: Context) -> None:
         _record_leaked_key(exchange, context)
     elif admission.misuse is not None and admission.caller is not None:
         store_id = admission.caller.store.store_id
-        context.key_misuse_log.note(store_id, admission.misuse, origin)
+        misuse = KeyMisuse.of(store_id, admission.misuse, origin, context.clock())
+        context.write_client.write_later(misuse)
 
 
 async def _watched_events(
@@ -312,7 +316,9 @@ def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
     store = context.accounts.by_secret_key(secret or "")
     if store is not None:
         origin = exchange.headers.get(b"origin")
-        context.key_misuse_log.note(store.store_id, MisuseKind.LEAKED_SECRET, origin)
+        kind, now_ms = MisuseKind.LEAKED_SECRET, context.clock()
+        misuse = KeyMisuse.of(store.store_id, kind, origin, now_ms)
+        context.write_client.write_later(misuse)
         _log.warning("secret key leaked", extra={"store": store.store_id})
 
 

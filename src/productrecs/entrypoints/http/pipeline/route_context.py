@@ -18,16 +18,12 @@ from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies,
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.writes.event_watch import EventWatch
-from productrecs.entrypoints.http.writes.exploration_log import ExplorationLog
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
-from productrecs.entrypoints.http.writes.key_misuse_log import KeyMisuseLog
-from productrecs.entrypoints.http.writes.key_use_log import KeyUseLog
 from productrecs.entrypoints.http.writes.search_log import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.services import Services
 from productrecs.storage.byte_budget import ByteBudget, Claim
 from productrecs.storage.dialects import RawReader
-from productrecs.storage.group_commit import BatchHandler, GroupCommit
 from productrecs.storage.storage_health import StorageHealth
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
@@ -44,13 +40,9 @@ class Context:
     accounts: AccountDirectory
     shops: StoreCache
     metering: UsageMetering
-    write_client: WriteClient  # of events and orders
-    writer: GroupCommit  # of everything else
-    write_catalog: BatchHandler
-    write_uploads: BatchHandler
+    write_client: WriteClient
     activity: ActivityCounter
     holdout_assigner: HoldoutAssigner
-    exploration_log: ExplorationLog
     request_metrics: RequestMetrics
     reader: RawReader  # of the event loop, or of the one thread of `reading`
     reading: ThreadPoolExecutor | None
@@ -60,8 +52,6 @@ class Context:
     searches: SearchLog
     photo_pool: PhotoPool
     dependencies: Dependencies
-    key_misuse_log: KeyMisuseLog
-    key_use_log: KeyUseLog
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_limits: AttemptLimits
     event_watch: EventWatch  # the live view of events

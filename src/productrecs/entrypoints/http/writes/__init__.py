@@ -1,1 +1,1 @@
-"""Writes: the client and server of the writer process, and write-behind buffers."""
+"""Writes: the one client of API processes, the writer process, background writes."""

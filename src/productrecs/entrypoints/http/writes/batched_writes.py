@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import NewEvent
@@ -12,6 +13,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
     ingest_events,
     ingest_order,
 )
+from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.store_log import StoreLog
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from productrecs.entrypoints.services import Services
     from productrecs.records.orders.order import NewOrder
-    from productrecs.storage.group_commit import BatchHandler, WriteTransaction
+    from productrecs.storage.group_commit import BatchHandler
 
 Groups = list[list[NewEvent]]
 
@@ -50,54 +52,45 @@ def _text_length(event: NewEvent) -> int:
 
 
 class WriteKind(IntEnum):
-    """The kind of a payload: `Groups`, or a `NewOrder`."""
+    """The kind of a write, by its payload."""
 
-    EVENTS = 1
-    ORDER = 2
-
-
-class EventWriteHandler:
-    """Writes the events of several requests of one store together."""
-
-    def __init__(self, services: Services) -> None:
-        """Write with this process's clock and its cache of product numbers."""
-        self._services = services
-
-    def __call__(
-        self, work: WriteTransaction, key: Hashable, payloads: Sequence[Groups]
-    ) -> Sequence[None]:
-        """Write all payloads of the store whose id is `key`."""
-        log = StoreLog(
-            work.database, work.connection, StoreId(str(key)), self._services.numbers
-        )
-        groups = [group for payload in payloads for group in payload]
-        ingest_events(log, groups, self._services.clock())
-        work.after_commit.append(log.committed)
-        return [None] * len(payloads)
+    EVENTS = 1  # `Groups`
+    ORDER = 2  # a `NewOrder`
+    CHANGE = 3  # a function that changes the store in a transaction of its own
 
 
-class OrderWriteHandler:
-    """Writes the orders of several requests of one store, each as a whole."""
-
-    def __init__(self, services: Services) -> None:
-        """Write with this process's clock and its cache of product numbers."""
-        self._services = services
-
-    def __call__(
-        self, work: WriteTransaction, key: Hashable, payloads: Sequence[NewOrder]
-    ) -> Sequence[OrderReceipt]:
-        """Write the orders of the store whose id is `key`; return their receipts."""
-        log = StoreLog(
-            work.database, work.connection, StoreId(str(key)), self._services.numbers
-        )
-        now_ms = self._services.clock()
-        work.after_commit.append(log.committed)
-        return [ingest_order(log, order, now_ms) for order in payloads]
+Change = Callable[[WriteTransaction], Any]
 
 
 def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
-    """Return the handler of each kind of write."""
+    """Return the handler of each kind of write, with this process's clock and numbers."""
+
+    def log_of(work: WriteTransaction, key: Hashable) -> StoreLog:
+        store_id = StoreId(str(key))
+        log = StoreLog(work.database, work.connection, store_id, services.numbers)
+        work.after_commit.append(log.committed)
+        return log
+
+    def write_events(
+        work: WriteTransaction, key: Hashable, payloads: Sequence[Groups]
+    ) -> Sequence[None]:
+        groups = [group for payload in payloads for group in payload]
+        ingest_events(log_of(work, key), groups, services.clock())
+        return [None] * len(payloads)
+
+    def write_orders(
+        work: WriteTransaction, key: Hashable, payloads: Sequence[NewOrder]
+    ) -> Sequence[OrderReceipt]:
+        log, now_ms = log_of(work, key), services.clock()
+        return [ingest_order(log, order, now_ms) for order in payloads]
+
+    def write_changes(
+        work: WriteTransaction, _key: Hashable, payloads: Sequence[Change]
+    ) -> Sequence[Any]:
+        return [change(work) for change in payloads]
+
     return {
-        WriteKind.EVENTS: EventWriteHandler(services),
-        WriteKind.ORDER: OrderWriteHandler(services),
+        WriteKind.EVENTS: write_events,
+        WriteKind.ORDER: write_orders,
+        WriteKind.CHANGE: write_changes,
     }

@@ -1,12 +1,11 @@
 """Event watch: notes the requests with events of stores whose live view is open.
 
-The event loop only appends; parsing, verdicts and storing happen in a thread, each second.
+The event loop only appends; parsing, verdicts and storing are a background write.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -17,6 +16,10 @@ from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.limits.rate_limits import address_of_client
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
+from productrecs.entrypoints.http.writes.background_writes import (
+    BackgroundWriter,
+    RecordKind,
+)
 from productrecs.features.insights.live_events.live_event import (
     Arrived,
     LiveEvent,
@@ -40,7 +43,7 @@ WATCH_MS: Final = 2 * MINUTE_MS
 _RENEW_MS: Final = MINUTE_MS // 2
 _SECONDS: Final = 1.0
 _MOST_BYTES: Final = 4 << 20  # of requests that wait in one process
-_MOST_REQUESTS: Final = 2_000
+_LEAST_WEIGHT: Final = 2 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +61,17 @@ class Sender:
 class EventWatch:
     """The requests of watched stores. `stores` is empty while nobody looks."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, background: BackgroundWriter, clock: Clock
+    ) -> None:
         """Watch nobody yet."""
         self.stores: frozenset[StoreId] = frozenset()
         self._database = database
         self._clock = clock
-        self._waiting = 0
         self._opened: dict[StoreId, int] = {}  # when this process last said so
         self._reader = database.raw_reader()
-        self._noted: deque[Arrived] = deque()
+        self._background = background
+        background.register(Arrived, _LIVE_EVENTS)
 
     def open(self, store_id: StoreId) -> None:
         """Watch a store for two minutes, in every process within a second."""
@@ -83,9 +88,6 @@ class EventWatch:
         self, sender: Sender, data: bytes, error: ProductRecsError | None = None
     ) -> None:
         """Note a request with `data`; `error` is why nothing of it was stored."""
-        if self._waiting + len(data) > _MOST_BYTES or len(self._noted) >= _MOST_REQUESTS:
-            return  # the view shows less; no request waits for it
-        self._waiting += len(data)
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
         problems = _problems(error) if isinstance(error, BodyError) else {}
@@ -99,11 +101,11 @@ class EventWatch:
             refusal="" if error is None or problems else str(error),
             is_key_refused=not sender.has_key,
         )
-        self._noted.append(arrived)
+        self._background.add(arrived)
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Follow which stores are watched, and store what was noted."""
+        """Follow which stores are watched."""
         following = asyncio.create_task(self._follow())
         try:
             yield
@@ -117,38 +119,43 @@ class EventWatch:
         while True:
             await asyncio.sleep(_SECONDS)
             try:
-                await asyncio.to_thread(self._turn)
+                await asyncio.to_thread(self._look)
             except Exception as error:
                 expected = isinstance(error, StorageError)
                 _log.log(
                     logging.WARNING if expected else logging.ERROR,
-                    "write-behind flush failed",
-                    extra={"what": "live events"},
+                    "live view lookup failed",
                     exc_info=not expected,
                 )
 
-    def _turn(self) -> None:
-        """Store what was noted, and learn which stores are watched."""
-        batch = [self._noted.popleft() for _ in range(len(self._noted))]
-        self._waiting = 0
-        if batch:
-            self._store(batch)
+    def _look(self) -> None:
         self.stores = watched_stores(self._reader, self._clock())
 
-    def _store(self, batch: Sequence[Arrived]) -> None:
-        ordered = sorted(batch, key=lambda one: one.store_id)
-        for store_id, group in groupby(ordered, key=lambda one: one.store_id):
-            events = [event for one in group for event in read_arrival(one)]
-            with self._database.transaction(synced=False) as transaction:
-                repository = LiveEventRepository(transaction, store_id)
-                known = CatalogRepository(transaction, store_id).find(
-                    {item for event in events for item in event.items}
-                )
-                present = {item for item, one in known.items() if one.present}
-                received = repository.receipts(
-                    [event.event_id for event in events if event.event_id]
-                )
-                repository.add([_final(one, present, received) for one in events])
+
+def _store(database: Database, batch: Sequence[Arrived]) -> None:
+    ordered = sorted(batch, key=lambda one: one.store_id)
+    for store_id, group in groupby(ordered, key=lambda one: one.store_id):
+        events = [event for one in group for event in read_arrival(one)]
+        with database.transaction(synced=False) as transaction:
+            repository = LiveEventRepository(transaction, store_id)
+            known = CatalogRepository(transaction, store_id).find(
+                {item for event in events for item in event.items}
+            )
+            present = {item for item, one in known.items() if one.present}
+            received = repository.receipts(
+                [event.event_id for event in events if event.event_id]
+            )
+            repository.add([_final(one, present, received) for one in events])
+
+
+_LIVE_EVENTS: Final = RecordKind(
+    "live events",
+    _store,
+    turns=2,
+    limit=_MOST_BYTES,
+    weight=lambda one: max(_LEAST_WEIGHT, len(one.data)),
+    is_loss_logged=False,  # the view shows less
+)
 
 
 def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> LiveEvent:

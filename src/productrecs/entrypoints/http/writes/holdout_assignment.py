@@ -14,7 +14,6 @@ from productrecs.core.caches import Cache
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.writes.write_behind import WriteBehind
 from productrecs.records.experiments.holdouts_and_explorations import (
     Arm,
     Exposure,
@@ -24,14 +23,11 @@ from productrecs.records.experiments.holdouts_and_explorations import (
 from productrecs.records.experiments.repository import (
     KnownIdentity,
     read_known_identity,
-    store_exposures,
 )
-from productrecs.storage.database import Database
 from productrecs.storage.dialects import RawReader
 
 _log = logging.getLogger(__name__)
 
-FLUSH_SECONDS: Final = 0.5
 BACKOFF_SECONDS: Final = 2.0  # pause after the database did not answer
 
 Read = Callable[[Callable[[RawReader], KnownIdentity]], Awaitable[KnownIdentity]]
@@ -42,7 +38,7 @@ class HoldoutAssigner:
 
     def __init__(
         self,
-        database: Database,
+        write_later: Callable[[Exposure], None],
         clock: Clock,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -51,10 +47,7 @@ class HoldoutAssigner:
         self._seconds = seconds
         self._units: OrderedDict[tuple[StoreId, str], str] = OrderedDict()
         self._retry_at = 0.0
-        self._database = database
-        self.write_behind = WriteBehind(
-            self._store, what="exposures of a holdout test", seconds=FLUSH_SECONDS
-        )
+        self._write_later = write_later
 
     async def is_held_out(
         self, store_id: StoreId, test: HoldoutTest, identities: Sequence[str], read: Read
@@ -69,7 +62,7 @@ class HoldoutAssigner:
         now_ms = self._clock()
         for name in dict.fromkeys((*identities, *met.names)):
             exposure = Exposure(store_id, name, test.name, arm, unit, now_ms)
-            self.write_behind.noted.note(exposure)
+            self._write_later(exposure)
             self._remember((store_id, name), unit)
         return arm is Arm.HELD_OUT
 
@@ -103,7 +96,3 @@ class HoldoutAssigner:
         self._units.move_to_end(who)
         if len(self._units) > Cache.HOLDOUT_UNITS.limit:
             self._units.popitem(last=False)
-
-    def _store(self, batch: Sequence[Exposure]) -> None:
-        with self._database.transaction(synced=False) as transaction:
-            store_exposures(transaction, batch)

@@ -1,8 +1,9 @@
-"""Write client: hands events and orders to the writer, and awaits the commit.
+"""Write client: the one way for an API process to write.
 
-The writer is a thread of this process (`LocalWriter`), or the writer process of the service
-(`RemoteWriter`). With a writer process, this interpreter serves readers only, and all
-processes share one transaction instead of waiting for each other.
+Events and orders go to the writer process of the service, if there is one: this interpreter
+serves readers only, and all processes share one transaction instead of waiting for each
+other. Changes of the catalog, of settings and of uploads are functions, which a thread of
+this process carries out.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from productrecs.core.errors import (
     DamagedDatabaseError,
@@ -25,16 +28,19 @@ from productrecs.core.errors import (
     UnsafeStorageError,
 )
 from productrecs.entrypoints.http.writes import write_protocol
+from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
+from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.processes.messages import FrameDecoder
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
 from productrecs.storage.store_log import StoreDeletedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
-    from productrecs.entrypoints.http.writes.batched_writes import WriteKind
+    from productrecs.entrypoints.http.writes.background_writes import Record
     from productrecs.storage.byte_budget import Claim
+    from productrecs.storage.database import Database
     from productrecs.storage.group_commit import BatchHandler
     from productrecs.storage.storage_health import StorageHealth
 
@@ -52,7 +58,8 @@ _RETRY_ADVICE: Final = (
     "a setting may be sent any number of times"
 )
 _RETRY_SECONDS: Final = 0.05
-_Result = TypeVar("_Result")
+_EXIT_DELAY_SECONDS: Final = 0.3
+_EX_SOFTWARE: Final = 70
 _ERRORS: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
     kind.__name__: kind
     for kind in (
@@ -70,88 +77,110 @@ _ERRORS: Final[Mapping[str, Callable[[str], ProductRecsError]]] = {
 }
 
 
-async def await_durable(write: asyncio.Future[_Result], outcomes: StorageHealth) -> _Result:
-    """Return the result of a write, once it is durable; `outcomes` records if it was.
-
-    Raises:
-        UnconfirmedWriteError: when that takes too long; it may be stored all the same.
-    """
-    try:
-        async with asyncio.timeout(CONFIRM_SECONDS):
-            result = await write
-    except TimeoutError:
-        late = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
-        error = UnconfirmedWriteError(f"{late}: {_RETRY_ADVICE}")
-        outcomes.write_failed(error)
-        raise error from None
-    outcomes.confirmed()
-    return result
-
-
 class WriterProcessError(Exception):
     """The writer process failed unexpectedly; its log has the details."""
 
 
-class WriteClient(Protocol):
-    """Submits writes to the writer."""
+class WriteClient:
+    """The one way for an API process to write.
+
+    `write` is acknowledged: its result comes once the write is durable. `write_later` is
+    not: a bounded buffer in memory, stored soon.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[WriteKind, BatchHandler],
+        address: Path | None = None,
+    ) -> None:
+        """Send events and orders to the writer process at `address`, if there is one."""
+        self._outcomes = database.outcomes
+        self._handlers = handlers
+        self._local = GroupCommit(database, exit_after_disk_failure)
+        self._remote: RemoteWriter | None = None
+        self.background = BackgroundWriter(database)
+        if address is not None:
+            self._remote = RemoteWriter(address, database.outcomes)
+        else:
+            database.checkpoint_in_background()
 
     @property
     def depth(self) -> int:
         """How many writes are pending."""
+        return self._local.depth + (self._remote.depth if self._remote else 0)
 
     @property
     def is_writer_available(self) -> bool:
         """Whether the writer is up."""
+        return self._remote is None or self._remote.is_writer_available
 
-    def submit(
-        self, fact: WriteKind, store_id: str, payload: object, claim: Claim | None = None
-    ) -> asyncio.Future[Any]:
-        """Return a future of the result, done once the write is durable.
+    def write(
+        self,
+        kind: WriteKind,
+        store_id: str,
+        payload: object,
+        claim: Claim | None = None,
+    ) -> Coroutine[Any, Any, Any]:
+        """Submit a write at once, and return what awaits its result.
 
-        The memory of `claim` is held until then, even if nobody awaits the future.
+        The memory of `claim` is held until the write is durable, even if nobody awaits it.
+        Awaiting raises `UnconfirmedWriteError` when that takes too long; it may be stored
+        all the same.
 
         Raises:
             QueueFullError: when too many writes wait; nothing was taken.
         """
+        future: asyncio.Future[Any]
+        if self._remote is None or kind is WriteKind.CHANGE:
+            future = self._local.submit(
+                self._handlers[kind],
+                store_id,
+                payload,
+                alone=kind is WriteKind.CHANGE,
+                claim=claim,
+            )
+        else:
+            future = self._remote.submit(kind, store_id, payload, claim)
+        return self._durable(future)
+
+    def write_later(self, record: Record) -> None:
+        """Store a record in the background, soon; never waits and never fails."""
+        self.background.add(record)
 
     async def start(self) -> None:
-        """Start."""
+        """Start to connect and to store in the background."""
+        self.background.start()
+        if self._remote is not None:
+            await self._remote.start()
 
     async def close(self) -> None:
-        """Close, once every submitted write is answered."""
+        """Close, once every submitted write is answered and every record is stored."""
+        await self.background.close()
+        if self._remote is not None:
+            await self._remote.close()
+        await asyncio.to_thread(self._local.close)
+
+    async def _durable(self, write: asyncio.Future[Any]) -> Any:
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                result = await write
+        except TimeoutError:
+            late = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
+            error = UnconfirmedWriteError(f"{late}: {_RETRY_ADVICE}")
+            self._outcomes.write_failed(error)
+            raise error from None
+        self._outcomes.confirmed()
+        return result
 
 
-class LocalWriter:
-    """Writes in a thread of this process."""
+def exit_after_disk_failure() -> None:
+    """Exit this process, from any thread: nothing more may be acknowledged.
 
-    def __init__(
-        self, writer: GroupCommit, writings: Mapping[WriteKind, BatchHandler]
-    ) -> None:
-        """Submit to `writer`, which the caller closes."""
-        self._writer = writer
-        self._writings = writings
-
-    @property
-    def depth(self) -> int:
-        """How many writes are pending."""
-        return self._writer.depth
-
-    @property
-    def is_writer_available(self) -> bool:
-        """Always true: it is this process."""
-        return True
-
-    def submit(
-        self, fact: WriteKind, store_id: str, payload: object, claim: Claim | None = None
-    ) -> asyncio.Future[Any]:
-        """Return a future of the result, done once the write is durable."""
-        return self._writer.submit(self._writings[fact], store_id, payload, claim=claim)
-
-    async def start(self) -> None:
-        """Do nothing."""
-
-    async def close(self) -> None:
-        """Do nothing."""
+    The supervisor restarts it. The delay lets pending requests get their 503.
+    """
+    _log.critical("disk sync failed")
+    threading.Timer(_EXIT_DELAY_SECONDS, os._exit, (_EX_SOFTWARE,)).start()
 
 
 class _PendingWrite(NamedTuple):

@@ -1,13 +1,13 @@
 """Store changes: reads a body, and changes the store in one transaction."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from fastapi import Request
 
 from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
-from productrecs.entrypoints.http.writes.write_client import await_durable
+from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.storage.group_commit import WriteTransaction
 
 BODY_LIMIT: Final = 512 << 10
@@ -36,10 +36,8 @@ async def change(
         QueueFullError: when too much waits to be written; nothing is changed.
     """
     store_id = exchange.known_caller.store.store_id
-    writer, claim = exchange.context.writer, exchange.claim
-    done: Changed = await await_durable(
-        writer.submit(_carry_out, store_id, what, alone=True, claim=claim),
-        exchange.context.outcomes,
+    done: Changed = await exchange.context.write_client.write(
+        WriteKind.CHANGE, store_id, what, exchange.claim
     )
     return done
 
@@ -48,11 +46,3 @@ async def _read(request: Request) -> bytes:
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
     return await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
-
-
-def _carry_out(
-    work: WriteTransaction,
-    _key: Hashable,
-    changes: Sequence[Callable[[WriteTransaction], Any]],
-) -> list[Any]:
-    return [what(work) for what in changes]

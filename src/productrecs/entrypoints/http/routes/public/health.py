@@ -69,7 +69,7 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
         reasons["models"] = "still loading the stores and their models"
     if not context.shops.is_current:
         reasons["database"] = "the database cannot be read"
-    if max(context.writer.depth, context.write_client.depth) > _DEEP:
+    if context.write_client.depth > _DEEP:
         reasons["writes"] = "too many writes are waiting"
     if count := context.shops.refused_models:
         message = f"damaged models of {count} stores were rejected; the previous ones serve"

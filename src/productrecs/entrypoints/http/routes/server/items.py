@@ -1,7 +1,7 @@
 """Items: POST /v1/items and DELETE /v1/items/{item_id} change the catalog."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -9,7 +9,6 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from productrecs.core.errors import UnknownItemError
-from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.openapi.responses import (
     OK_REPLY,
     error_responses,
@@ -37,8 +36,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     read_body,
     split_json,
 )
-from productrecs.entrypoints.http.writes.write_client import await_durable
-from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
 from productrecs.records.idempotency.repository import IdempotentCall
@@ -229,35 +227,18 @@ async def _read(request: Request, exchange: RequestContext, key: str | None) -> 
 
 async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult | None:
     context, store = exchange.context, exchange.known_caller.store
-    done: PushResult | None = await await_durable(
-        context.writer.submit(
-            context.write_catalog,
-            store.store_id,
-            change,
-            alone=True,
-            claim=exchange.claim,
-        ),
-        context.outcomes,
-    )
-    await context.shops.refresh(store)
-    return done
+    services, store_id = context.services, store.store_id
 
-
-class CatalogWriteHandler:
-    """Changes the catalog: each change a transaction of its own."""
-
-    def __init__(self, services: Services) -> None:
-        """Write with this process's clock and what it knows of product numbers."""
-        self._services = services
-
-    def __call__(
-        self, work: WriteTransaction, key: Hashable, payloads: Sequence[CatalogChange]
-    ) -> Sequence[PushResult | None]:
-        """Carry out the changes of the store whose id is `key`."""
-        store_id = StoreId(str(key))
-        log = StoreLog(work.database, work.connection, store_id, self._services.numbers)
+    def carry_out(work: WriteTransaction) -> PushResult | None:
+        log = StoreLog(work.database, work.connection, store_id, services.numbers)
         work.after_commit.append(log.committed)
         # Read in the transaction that stores the push: what the plan allows right then.
         accounts = AccountRepository(work.connection)
-        limit = catalog_limit(accounts, store_id, self._services.settings.plans)
-        return [change(log, self._services.clock(), limit) for change in payloads]
+        limit = catalog_limit(accounts, store_id, services.settings.plans)
+        return change(log, services.clock(), limit)
+
+    done: PushResult | None = await context.write_client.write(
+        WriteKind.CHANGE, store_id, carry_out, exchange.claim
+    )
+    await context.shops.refresh(store)
+    return done

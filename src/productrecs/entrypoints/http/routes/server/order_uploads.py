@@ -4,7 +4,7 @@ GET /orders/upload/{upload_id} returns the progress.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -30,7 +30,7 @@ from productrecs.entrypoints.http.transport.multipart_file_stream import (
     body_chunks,
 )
 from productrecs.entrypoints.http.transport.request_body import check_headers
-from productrecs.entrypoints.http.writes.write_client import await_durable
+from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.entrypoints.services import Services
 from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.records.orders.csv_format import HISTORY_LAYOUT, CsvFormat
@@ -181,9 +181,10 @@ async def upload_orders(
         call = None
         if idempotency_key is not None:
             call = IdempotentCall("uploads", idempotency_key, written.digest)
-        queued: str = await await_durable(
-            context.writer.submit(context.write_uploads, store_id, (new, call), alone=True),
-            context.outcomes,
+        queued: str = await context.write_client.write(
+            WriteKind.CHANGE,
+            store_id,
+            lambda work: _submit_once(context.services, work, store_id, new, call),
         )
         if queued != upload_id:
             await aside(file.discard)  # it came before
@@ -230,33 +231,24 @@ async def get_upload(
     return Response(_encode(content), media_type="application/json")
 
 
-class UploadWriteHandler:
-    """Writes uploads whose files are safe, each with the job that imports it."""
+def _submit_once(
+    services: Services,
+    work: WriteTransaction,
+    store_id: StoreId,
+    new: NewUpload,
+    call: IdempotentCall | None,
+) -> str:
+    """Write an upload whose file is safe, with the job that imports it; return its id.
 
-    def __init__(self, services: Services) -> None:
-        """Queue the work where this process's workers look for it."""
-        self._services = services
+    A call that came before, by its key, is not written, and has the first one's id.
+    """
+    log = StoreLog(work.database, work.connection, store_id)
 
-    def __call__(
-        self,
-        work: WriteTransaction,
-        key: Hashable,
-        payloads: Sequence[tuple[NewUpload, IdempotentCall | None]],
-    ) -> Sequence[str]:
-        """Write the uploads of the store whose id is `key`; return their ids.
+    def write() -> str:
+        submit_upload(log, services.queue, new)
+        return new.upload_id
 
-        One that came before, by its name, is not written, and has the first one's id.
-        """
-        log = StoreLog(work.database, work.connection, StoreId(str(key)))
-        return [self._write(log, new, call) for new, call in payloads]
-
-    def _write(self, log: StoreLog, new: NewUpload, call: IdempotentCall | None) -> str:
-        def write() -> str:
-            submit_upload(log, self._services.queue, new)
-            return new.upload_id
-
-        upload_id, _ = run_once(log, call, self._services.clock(), write, str)
-        return upload_id
+    return run_once(log, call, services.clock(), write, str)[0]
 
 
 class _Aside:

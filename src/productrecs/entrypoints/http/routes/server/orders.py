@@ -16,7 +16,6 @@ from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.entrypoints.http.writes.batched_writes import WriteKind
-from productrecs.entrypoints.http.writes.write_client import await_durable
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext
@@ -67,9 +66,8 @@ async def sync_order(request: Request) -> Response:
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
     order = parse_order(parse_json(data))
     context, store = exchange.context, exchange.known_caller.store
-    receipt: OrderReceipt = await await_durable(
-        context.write_client.submit(WriteKind.ORDER, store.store_id, order, claim),
-        context.outcomes,
+    receipt: OrderReceipt = await context.write_client.write(
+        WriteKind.ORDER, store.store_id, order, claim
     )
     counted = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
     context.request_metrics.add(counted)

@@ -43,7 +43,6 @@ from productrecs.entrypoints.http.writes.batched_writes import (
     WriteKind,
     memory_weight,
 )
-from productrecs.entrypoints.http.writes.write_client import await_durable
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.event_log import is_about_product
 
@@ -202,11 +201,9 @@ async def receive_event_body(
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
     count, warnings = sum(map(len, groups)), _warnings(opened, groups)
     with claim.another().grow(memory_weight(groups)) as queued:
-        write = context.write_client.submit(
-            WriteKind.EVENTS, store.store_id, groups, queued
-        )
+        write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)
     del groups  # an array may tell a hundred times what it weighs
-    await await_durable(write, context.outcomes)
+    await write
     context.request_metrics.add(CounterMetric.EVENTS, count)
     return OK if not warnings else _encode({"ok": True, "warnings": warnings})
 

@@ -37,7 +37,9 @@ from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Pr
 from productrecs.features.recommendations.fingerprints import ListFingerprint
 from productrecs.features.recommendations.pins_and_exploration import exploration_day
 from productrecs.features.recommendations.recipes import Placement
-from productrecs.features.recommendations.recommend import Decision, recommend
+from productrecs.features.recommendations.recommend import (
+    recommend,
+)
 from productrecs.features.recommendations.request import (
     Pick,
     RecommendationRequest,
@@ -396,12 +398,8 @@ def _picked(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> list[Pick]:
-    shop = opened.shop
-
-    def note(decision: Decision) -> None:
-        context.exploration_log.note(shop.catalog.store_id, decision, now_ms)
-
-    picks = recommend(shop, wanted, histories, now_ms, note)
+    note = context.write_client.write_later
+    picks = recommend(opened.shop, wanted, histories, now_ms, note)
     context.request_metrics.listed(wanted.source, is_empty=not picks)
     return picks
 

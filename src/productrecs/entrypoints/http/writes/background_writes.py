@@ -1,0 +1,231 @@
+"""Background writes: records that no reply waits for, stored in batches by one loop.
+
+Nothing here can fail a reply. What cannot be stored now waits, up to a limit; beyond it
+the rest is lost, and logged as lost.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from productrecs.core.errors import StorageError
+from productrecs.records.experiments.holdouts_and_explorations import Exploration, Exposure
+from productrecs.records.experiments.repository import store_explorations, store_exposures
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.api_keys import KeyUse
+from productrecs.tenancy.accounts.repository import (
+    KeyMisuse,
+    store_key_misuse,
+    store_key_uses,
+)
+
+_log = logging.getLogger(__name__)
+
+TURN_SECONDS: Final = 0.5
+LAST_FLUSH_SECONDS: Final = 3.0  # how long a stop waits for the last flush
+_BATCH: Final = 1_000
+
+
+class Record(Protocol):
+    """A record that is stored in the background."""
+
+    @property
+    def key(self) -> Hashable:
+        """Of which there is one row: the first counts. None: every record counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """How records of one class are stored."""
+
+    name: str
+    store: Callable[[Database, Sequence[Any]], None]
+    turns: int = 1  # of the loop between two flushes
+    limit: int = 20_000  # the most that may wait, by weight
+    weight: Callable[[Any], int] = lambda _: 1
+    is_loss_logged: bool = True
+
+
+class RecordBuffer:
+    """Records of one class that this process still has to store; adding never waits.
+
+    One of each key is noted once, as long as it is remembered; a repeat does no harm.
+    """
+
+    def __init__(
+        self,
+        limit: int = 20_000,
+        remembered: int = 100_000,
+        weight: Callable[[Any], int] = lambda _: 1,
+    ) -> None:
+        """Let records of a total weight of `limit` wait; remember about `remembered`."""
+        self._limit = limit
+        self._weight = weight
+        self._generation = max(remembered // 2, 1)
+        self._recent: set[Hashable] = set()
+        self._older: set[Hashable] = set()
+        self._waiting: list[Record] = []
+        self._held = 0
+        self._changing = threading.Lock()  # held to append or to swap, no longer
+        self.lost = 0  # how many were dropped because the buffer was full
+
+    @property
+    def depth(self) -> int:
+        """How many wait right now."""
+        return len(self._waiting)
+
+    def note(self, one: Record) -> None:
+        """Keep one to be stored; what finds no room is noted when it repeats."""
+        key = one.key
+        if key is not None and (key in self._recent or key in self._older):
+            return
+        with self._changing:
+            if not self._append(one):
+                return
+        if len(self._recent) >= self._generation:
+            self._older, self._recent = self._recent, set()
+        if key is not None:
+            self._recent.add(key)
+
+    def take(self, most: int) -> list[Record]:
+        """Return up to `most` that wait, the oldest first; they wait no longer."""
+        with self._changing:
+            taken, self._waiting = self._waiting[:most], self._waiting[most:]
+            self._held -= sum(map(self._weight, taken))
+        return taken
+
+    def put_back(self, taken: Iterable[Record]) -> None:
+        """Let what could not be stored wait again, as far as there is room."""
+        with self._changing:
+            together, self._waiting, self._held = [*taken, *self._waiting], [], 0
+            for one in together:
+                if not self._append(one):
+                    self._recent.discard(one.key)
+                    self._older.discard(one.key)
+
+    def _append(self, one: Record) -> bool:
+        """Keep one, and return whether there was room."""
+        weight = self._weight(one)
+        if self._held + weight > self._limit:
+            self.lost += 1
+            return False
+        self._held += weight
+        self._waiting.append(one)
+        return True
+
+
+@dataclass(slots=True)
+class _Queue:
+    kind: RecordKind
+    buffer: RecordBuffer
+    logged_lost: int = 0
+
+
+class BackgroundWriter:
+    """The buffers of one process, a class of record each, and the loop that stores them."""
+
+    def __init__(self, database: Database) -> None:
+        """Start empty."""
+        self._database = database
+        self._queues: dict[type[Record], _Queue] = {}
+        self._sources: list[Callable[[bool], None]] = []
+        self._loop: asyncio.Task[None] | None = None
+        for record, kind in _KINDS.items():
+            self.register(record, kind)
+
+    def register(
+        self,
+        record: type[Record],
+        kind: RecordKind,
+        source: Callable[[bool], None] | None = None,
+    ) -> None:
+        """Store records of a class as `kind` says.
+
+        `source` is called on the event loop before each flush, to add what it has counted;
+        its argument says whether it is the last time.
+        """
+        buffer = RecordBuffer(kind.limit, weight=kind.weight)
+        self._queues[record] = _Queue(kind, buffer)
+        if source is not None:
+            self._sources.append(source)
+
+    def add(self, record: Record) -> None:
+        """Store a record soon; never waits and never fails."""
+        self._queues[type(record)].buffer.note(record)
+
+    def buffer(self, record: type[Record]) -> RecordBuffer:
+        """Return the buffer of a class of records."""
+        return self._queues[record].buffer
+
+    def start(self) -> None:
+        """Start the loop."""
+        self._loop = asyncio.create_task(self._flush_forever())
+
+    async def close(self) -> None:
+        """End the loop, and store what waits."""
+        if self._loop is not None:
+            self._loop.cancel()
+        for source in self._sources:
+            source(True)  # noqa: FBT003 - the last time
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.to_thread(self.flush), LAST_FLUSH_SECONDS)
+
+    def flush(self, turn: int = 0) -> None:
+        """Store what waits and is due in a turn; what fails waits, or counts as lost."""
+        for queue in self._queues.values():
+            if queue.buffer.depth and turn % queue.kind.turns == 0:
+                self._store(queue)
+            lost = queue.buffer.lost
+            if lost > queue.logged_lost and queue.kind.is_loss_logged:
+                facts = {"what": queue.kind.name, "lost": lost}
+                _log.error("write-behind records lost", extra=facts)
+            queue.logged_lost = lost
+
+    def _store(self, queue: _Queue) -> None:
+        while batch := queue.buffer.take(_BATCH):
+            try:
+                queue.kind.store(self._database, batch)
+            except Exception as error:
+                queue.buffer.put_back(batch)
+                expected = isinstance(error, StorageError)
+                _log.log(
+                    logging.WARNING if expected else logging.ERROR,
+                    "write-behind flush failed",
+                    extra={"what": queue.kind.name},
+                    exc_info=not expected,
+                )
+                return
+
+    async def _flush_forever(self) -> None:
+        turn = 0
+        while True:
+            await asyncio.sleep(TURN_SECONDS)
+            turn += 1
+            for source in self._sources:
+                source(False)  # noqa: FBT003 - not the last time
+            if any(queue.buffer.depth for queue in self._queues.values()):
+                await asyncio.to_thread(self.flush, turn)
+
+
+def _in_one_transaction(
+    store: Callable[[Any, Sequence[Any]], None],
+) -> Callable[[Database, Sequence[Any]], None]:
+    def stored(database: Database, batch: Sequence[Any]) -> None:
+        with database.transaction(synced=False) as transaction:
+            store(transaction, batch)
+
+    return stored
+
+
+_KINDS: Final[dict[type[Record], RecordKind]] = {
+    Exposure: RecordKind(
+        "exposures of a holdout test", _in_one_transaction(store_exposures)
+    ),
+    Exploration: RecordKind("explored items", _in_one_transaction(store_explorations), 2),
+    KeyMisuse: RecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
+    KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
+}

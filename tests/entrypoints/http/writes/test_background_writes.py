@@ -1,0 +1,250 @@
+"""Background writes: stored once, bounded, and never lost silently."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.errors import StorageBusyError
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.writes import background_writes as module
+from productrecs.entrypoints.http.writes.background_writes import (
+    BackgroundWriter,
+    RecordBuffer,
+    RecordKind,
+    _in_one_transaction,
+)
+from productrecs.features.recommendations.recommend import Decision, exploration_of
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Arm,
+    Exploration,
+    Exposure,
+)
+from productrecs.records.experiments.repository import (
+    ExplorationRepository,
+    store_explorations,
+)
+from productrecs.storage.tables import explorations
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.features.recommendations.small_shop import NOW
+from tests.features.recommendations.test_pins_and_exploration import asked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.storage.database import Database
+
+SHOP = StoreId("st_1")
+
+
+def met(name: str, arm: Arm = Arm.SHOWN, test: str = "holdout", at: int = 1) -> Exposure:
+    return Exposure(SHOP, name, test, arm, name, at)
+
+
+def taken(exposures: RecordBuffer, most: int = 1_000) -> list[Exposure]:
+    return [one for one in exposures.take(most) if isinstance(one, Exposure)]
+
+
+def names(exposures: RecordBuffer) -> list[str]:
+    return [one.identity for one in taken(exposures)]
+
+
+def test_a_shopper_is_noted_once_in_one_arm() -> None:
+    exposures = RecordBuffer()
+    for at in range(3):
+        exposures.note(met("s_1", at=at))
+    exposures.note(met("s_1", Arm.HELD_OUT))
+    exposures.note(met("s_1", test="spring"))
+
+    assert [(one.arm, one.test, one.first_at) for one in taken(exposures, 9)] == [
+        (Arm.SHOWN, "holdout", 0),
+        (Arm.HELD_OUT, "holdout", 1),
+        (Arm.SHOWN, "spring", 1),
+    ]
+    exposures.note(met("s_1"))
+    assert exposures.depth == 0
+
+
+def test_some_are_taken_and_the_others_wait() -> None:
+    exposures = RecordBuffer()
+    for name in "abc":
+        exposures.note(met(name))
+
+    assert [one.identity for one in taken(exposures, 2)] == ["a", "b"]
+    assert exposures.depth == 1
+
+
+def test_what_finds_no_room_is_counted_and_noted_when_it_repeats() -> None:
+    exposures = RecordBuffer(limit=2)
+    for name in "abc":
+        exposures.note(met(name))
+
+    assert (exposures.depth, exposures.lost) == (2, 1)
+    assert names(exposures) == ["a", "b"]
+    exposures.note(met("c"))
+    assert names(exposures) == ["c"]
+
+
+def test_what_could_not_be_stored_waits_on_before_the_rest() -> None:
+    exposures = RecordBuffer(limit=3)
+    exposures.note(met("a"))
+    exposures.note(met("b"))
+    unstored = exposures.take(9)
+    for name in "cd":
+        exposures.note(met(name))
+
+    exposures.put_back(unstored)
+
+    assert exposures.lost == 1
+    assert names(exposures) == ["a", "b", "c"]
+    exposures.note(met("d"))  # it was lost, so it may come again
+    exposures.note(met("a"))
+    assert names(exposures) == ["d"]
+
+
+def test_what_is_remembered_is_bounded_and_a_repeat_is_harmless() -> None:
+    exposures = RecordBuffer(remembered=10)
+    for number in range(100):
+        exposures.note(met(f"s_{number}"))
+    exposures.take(1_000)
+
+    exposures.note(met("s_99"))
+    exposures.note(met("s_0"))
+
+    assert names(exposures) == ["s_0"]
+
+
+TRIED = [(who, one) for who in range(60) if (one := asked(who)).tried is not None]
+
+
+def test_a_try_is_stored_once_with_its_chance_and_forgotten_in_time(
+    database: Database,
+) -> None:
+    store_id = register_store(database, Registration("shop.example"), lambda: NOW)[
+        0
+    ].store_id
+    for _process in range(2):
+        exploring = BackgroundWriter(database)
+        for who in range(60):
+            note(exploring, store_id, asked(who), NOW)
+        for _, decision in TRIED:
+            note(exploring, store_id, decision, NOW + 5)
+        assert exploring.buffer(Exploration).depth == len(TRIED) > 5
+        exploring.flush()
+        exploring.flush()
+
+    with database.transaction() as transaction:
+        rows = transaction.execute(sa.select(explorations)).mappings().all()
+        repository = ExplorationRepository(transaction, store_id)
+        kept = repository.forget(rows[0]["day"])
+        gone = repository.forget("9999-01-01")
+
+    assert {row["shopper"] for row in rows} == {f"u{who}" for who, _ in TRIED}
+    assert len(rows) == gone == len(TRIED)
+    assert kept == 0
+    assert {(row["about"], row["place"], row["first_at"]) for row in rows} == {(0, 4, NOW)}
+    for row in rows:
+        decision = dict(TRIED)[int(row["shopper"][1:])]
+        assert decision.tried is not None
+        assert row["chance"] == pytest.approx(decision.tried.chance)
+        assert row["item"] == decision.tried.pick.item
+
+
+def test_what_cannot_be_stored_waits_and_too_much_is_lost(
+    monkeypatch: pytest.MonkeyPatch, sqlite_database: Database
+) -> None:
+    store_id = register_store(sqlite_database, Registration("a.example"), lambda: NOW)[
+        0
+    ].store_id
+    exploring = BackgroundWriter(sqlite_database)
+    storing = _in_one_transaction(store_explorations)
+    exploring.register(Exploration, RecordKind("explored items", storing, limit=3))
+
+    def busy(*, synced: bool) -> NoReturn:
+        message = f"busy {synced}"
+        raise StorageBusyError(message)
+
+    for day, (_, decision) in enumerate(TRIED[:5]):
+        note(exploring, store_id, decision, NOW + day * DAY_MS)
+    with monkeypatch.context() as broken:
+        broken.setattr(sqlite_database, "transaction", busy)
+        exploring.flush()
+    waiting = exploring.buffer(Exploration).depth
+    exploring.flush()
+
+    assert (
+        waiting,
+        exploring.buffer(Exploration).lost,
+        exploring.buffer(Exploration).depth,
+    ) == (
+        3,
+        2,
+        0,
+    )
+
+
+def note(
+    background: BackgroundWriter, store_id: StoreId, decision: Decision, now_ms: int
+) -> None:
+    explored = exploration_of(store_id, decision, now_ms)
+    if explored is not None:
+        background.add(explored)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A record that counts each time, and takes room."""
+
+    size: int
+    key: None = None
+
+
+def test_a_buffer_is_bounded_by_what_its_records_weigh() -> None:
+    heavy = RecordBuffer(limit=10, weight=lambda one: one.size)
+    for size in (4, 4, 4, 2):
+        heavy.note(Weighed(size))
+
+    unstored = heavy.take(2)
+    heavy.note(Weighed(5))
+    heavy.put_back(unstored)
+
+    assert [one for one in heavy.take(9) if isinstance(one, Weighed)] == [
+        Weighed(4),
+        Weighed(4),
+        Weighed(2),
+    ]
+    assert (heavy.lost, heavy.depth) == (2, 0)
+
+
+def test_one_loop_stores_each_kind_and_a_stop_stores_the_rest(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TURN_SECONDS", 0.001)
+    stored, last = Counter[int](), list[bool]()
+
+    def store(_database: Database, batch: Sequence[Weighed]) -> None:
+        if len(stored) == 0:
+            stored[0] += 1
+            raise RuntimeError("the first time fails")
+        stored.update(one.size for one in batch)
+
+    async def work() -> None:
+        background = BackgroundWriter(sqlite_database)
+        background.register(Weighed, RecordKind("weights", store), last.append)
+        background.start()
+        background.add(Weighed(1))
+        while not stored[1]:
+            await asyncio.sleep(0.001)
+        background.add(Weighed(2))
+        await background.close()
+
+    asyncio.run(work())
+
+    assert stored == {0: 1, 1: 1, 2: 1}
+    assert (last[0], last[-1], last.count(True)) == (False, True, 1)
