@@ -25,8 +25,8 @@ from productrecs.features.search.search_insights import QueryFilter
 from productrecs.features.search.search_report import search_report
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
 from productrecs.storage.database import Database
+from productrecs.storage.dialects import raw_connection
 from productrecs.storage.migrations import migrate
-from productrecs.storage.raw_sql import raw_connection
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -19,8 +19,8 @@ from alembic.config import Config
 
 from productrecs.processes.child_process import ForkedProcess
 from productrecs.storage.database import Database
-from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.migrations import KNOWN, is_current, migrate
+from productrecs.storage.sqlite import SqliteDialect
 from productrecs.storage.tables import metadata
 from tests.architecture.test_tables import differences
 

@@ -18,7 +18,7 @@ from productrecs.core.errors import StorageError
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
-from productrecs.storage.dialects import SqliteDialect
+from productrecs.storage.sqlite import SqliteDialect
 from productrecs.storage.store_log import StoreLog
 from tests.records.orders.import_support import new_store
 from tests.trust.history import History, Operation, Outcome

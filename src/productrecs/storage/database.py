@@ -13,9 +13,9 @@ from productrecs.storage.dialects import (
     DatabaseProblem,
     Dialect,
     RawReader,
-    SqliteDialect,
+    raw_connection,
 )
-from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.sqlite import SqliteDialect
 from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 from productrecs.storage.storage_health import StorageHealth
 

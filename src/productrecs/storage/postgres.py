@@ -19,12 +19,13 @@ from productrecs.core.errors import (
     StorageFullError,
 )
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import DatabaseProblem, RawReader
-from productrecs.storage.raw_sql import (
+from productrecs.storage.dialects import (
     FIELD_PLACEHOLDER,
     LOOKUP_PLACEHOLDER,
     RAW_CONNECTION_KEY,
     ROWS_PLACEHOLDER,
+    DatabaseProblem,
+    RawReader,
     Row,
     encode_parameters,
     insert_columns,
@@ -154,8 +155,9 @@ class _PostgresHotReader:
                 connect_timeout=5,
                 options="-c default_transaction_read_only=on -c statement_timeout=5000",
             )
-        query = sql.replace("?", "%s").encode()
-        return self._connection.execute(query, parameters).fetchall()
+        return self._connection.execute(
+            _postgres(sql), encode_parameters(parameters)
+        ).fetchall()
 
     def close(self) -> None:
         if self._connection is not None:

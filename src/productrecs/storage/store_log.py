@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
-from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.dialects import raw_connection
 from productrecs.storage.tables import items, store_heads
 
 _TAKE: Final = (

@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.dialects import RawReader, raw_connection
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import events, models, purchase_lines, store_heads
 from productrecs.tenancy.accounts.repository import AccountRepository

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.dialects import raw_connection
 from productrecs.storage.tables import forecast_runs, item_forecasts, items
 
 Floats = npt.NDArray[np.float64]

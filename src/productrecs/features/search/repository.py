@@ -10,8 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import NOBODY
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.records.catalog.item import strip_attributes
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.dialects import RawReader, raw_connection
 from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import (
     attribution_marks,

@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import upsert
-from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.dialects import raw_connection, upsert
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import erased_names
 

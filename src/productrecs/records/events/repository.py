@@ -7,8 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import upsert
-from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
+from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
 from productrecs.storage.tables import event_receipts, events, imports
 
 RETRY_WINDOW_MS: Final = 7 * DAY_MS

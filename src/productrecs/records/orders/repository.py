@@ -11,13 +11,14 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.recent_impressions import DONE_LIMIT, SHOWN_LIMIT
 from productrecs.storage.database import Database
-from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.raw_sql import (
+from productrecs.storage.dialects import (
     FIELD_PLACEHOLDER,
     LOOKUP_PLACEHOLDER,
     ROWS_PLACEHOLDER,
+    RawReader,
     Row,
     raw_connection,
+    upsert,
 )
 from productrecs.storage.tables import imports, order_receipts, purchase_lines
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import NOBODY, merge, sketch
-from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
+from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import search_counts
 
 MAX_INTENTS_PER_DAY: Final = 5_000

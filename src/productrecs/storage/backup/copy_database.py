@@ -21,8 +21,8 @@ from productrecs.storage import apsw_dbapi
 from productrecs.storage.backup.archive import Advance, pause_after_io
 from productrecs.storage.backup.manifest import BackupError, damaged_backup
 from productrecs.storage.database import Database
-from productrecs.storage.dialects import SqliteDialect
 from productrecs.storage.migrations import is_current, migrate
+from productrecs.storage.sqlite import SqliteDialect
 from productrecs.storage.sqlite_connection import storage_error
 from productrecs.storage.tables import metadata
 

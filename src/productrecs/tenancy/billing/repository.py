@@ -6,8 +6,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
+from productrecs.storage.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
 from productrecs.storage.tables import metered_calls
 from productrecs.tenancy.billing.call_meter import CallsByStoreMonth
 

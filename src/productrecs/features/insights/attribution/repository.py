@@ -13,8 +13,7 @@ from productrecs.features.insights.attribution.attributed_outcomes import (
 )
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
-from productrecs.storage.dialects import upsert
-from productrecs.storage.raw_sql import ROWS_PLACEHOLDER, raw_connection
+from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
 from productrecs.storage.tables import (
     attribution_marks,
     credit_days,

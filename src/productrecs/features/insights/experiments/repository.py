@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import upsert
-from productrecs.storage.raw_sql import raw_connection
+from productrecs.storage.dialects import raw_connection, upsert
 from productrecs.storage.tables import experiment_days, exposures
 
 _PAGE: Final = 50_000

@@ -1,0 +1,334 @@
+"""SQLite: connections, transactions, raw SQL and errors.
+
+It is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power cut
+loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted content
+overwritten.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+import msgspec
+import sqlalchemy as sa
+
+from productrecs.core.caches import Cache, memoized
+from productrecs.core.errors import (
+    DamagedDatabaseError,
+    StorageError,
+    UnsafeStorageError,
+)
+from productrecs.core.ids import StoreId
+from productrecs.storage import apsw_dbapi
+from productrecs.storage.dialects import (
+    FIELD_PLACEHOLDER,
+    LOOKUP_PLACEHOLDER,
+    RAW_CONNECTION_KEY,
+    ROWS_PLACEHOLDER,
+    DatabaseProblem,
+    RawReader,
+    Row,
+    encode_parameters,
+    insert_columns,
+    rows_to_json,
+)
+from productrecs.storage.sqlite_connection import (
+    LOCK_WAIT_MS,
+    WAL_LIMIT_BYTES,
+    WAL_PAGES,
+    SqliteBusyHandler,
+    configure_connection,
+    storage_error,
+)
+from productrecs.storage.wal_checkpointer import INLINE_PAGES, WalCheckpointer, WalFile
+
+MIN_SQLITE_VERSION: Final = (3, 51, 3)
+_BRIEFLY_MS: Final = 500
+_TOGETHER: Final = 1_000
+_decode: Final = msgspec.json.Decoder().decode
+
+
+def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()) -> None:
+    """Refuse a SQLite that can corrupt a database with two writers, or has no locks.
+
+    Raises:
+        UnsafeStorageError: for a version before 3.51.3, or a build without threads.
+    """
+    if version < MIN_SQLITE_VERSION:
+        found = ".".join(map(str, version))
+        message = (
+            f"SQLite {found} can corrupt a database that two processes write (fixed in "
+            "3.51.3). Install the apsw wheel (pip install --only-binary apsw apsw), which "
+            "brings a safe one, or set DATABASE_URL to a PostgreSQL database"
+        )
+        raise UnsafeStorageError(message)
+    if "THREADSAFE=0" in options:
+        message = "this SQLite was built without threads; install the apsw wheel from PyPI"
+        raise UnsafeStorageError(message)
+
+
+@dataclass(eq=False)
+class SqliteDialect:
+    """One file, one writer at a time, readers never blocked."""
+
+    path: Path
+    name: str = "sqlite"
+    can_read_on_event_loop: bool = True
+    syncs_after_commit: bool = True
+    driver_error: type[Exception] = apsw_dbapi.Error
+    _log_file: WalFile = field(init=False, repr=False)
+    _checkpointing: WalCheckpointer | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find the write-ahead log beside the database."""
+        self._log_file = WalFile(self.path.with_name(self.path.name + "-wal"))
+
+    def engine(self) -> sa.Engine:
+        """Return an engine whose every connection is opened safely."""
+        check_sqlite(
+            apsw_dbapi.sqlite_version_info, frozenset(apsw_dbapi.compile_options())
+        )
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        engine = sa.create_engine(
+            f"sqlite:///{self.path.resolve()}",
+            module=apsw_dbapi,
+            pool_size=4,
+            max_overflow=16,
+            pool_timeout=LOCK_WAIT_MS / 1000,
+        )
+        sa.event.listen(engine, "connect", self._prepare)
+        return engine
+
+    def _prepare(
+        self, connection: apsw_dbapi.ApswConnection, record: sa.pool.ConnectionPoolEntry
+    ) -> None:
+        configure_connection(connection, INLINE_PAGES if self._checkpointing else WAL_PAGES)
+        record.info[RAW_CONNECTION_KEY] = SqliteRawConnection(connection)
+
+    def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
+        """Take the write lock at once: upgrading a read lock fails without waiting."""
+        # Said each time: connections are shared, and only outside a transaction it counts.
+        level = "FULL" if synced else "NORMAL"
+        connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def flush(self) -> None:
+        """Sync the write-ahead log, which is what a synced commit does, after the fact.
+
+        What is no longer in the log has been copied to the database, which was synced.
+
+        Raises:
+            StorageBrokenError: when the disk failed.
+        """
+        self._log_file.sync()
+
+    def checkpoint_in_background(self) -> None:
+        """From now on copy the write-ahead log in a thread of its own, not in commits."""
+        self._checkpointing = WalCheckpointer(self.path.resolve())
+
+    def overwrite_deleted(self) -> bool:
+        """Copy the write-ahead log, which has deleted rows yet, and cut it to nothing."""
+        with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as own:
+            configure_connection(own)
+            own.apsw.set_busy_handler(SqliteBusyHandler(_BRIEFLY_MS))
+            try:
+                own.apsw.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:
+                return False
+            except apsw.Error as error:
+                raise apsw_dbapi.to_dbapi_error(error) from error
+        return True
+
+    def close(self) -> None:
+        """Close the write-ahead log."""
+        if self._checkpointing is not None:
+            self._checkpointing.close()
+        self._log_file.close()
+
+    def begin_read(self, connection: sa.Connection) -> None:
+        """See one state of the database for the whole transaction."""
+        connection.exec_driver_sql("BEGIN")
+
+    def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
+        """Open a connection that cannot write."""
+        connection = apsw_dbapi.connect(str(self.path.resolve()))
+        configure_connection(connection)
+        connection.apsw.execute("PRAGMA query_only = ON")
+        return SqliteRawConnection(connection, failed)
+
+    def lock_migrations(self, connection: sa.Connection) -> None:
+        """The write transaction is the lock."""
+
+    def after_migration(self, connection: sa.Connection) -> None:
+        """Set the query planner's index statistics."""
+        _set_planner_statistics(connection)
+
+    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
+        """Read every page of the file and of its write-ahead log."""
+        try:
+            verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        except sa.exc.DBAPIError as error:  # it gives up where too little is left to read
+            if not isinstance(self.translate(error.orig), DamagedDatabaseError):
+                raise
+            verdict = str(error.orig)
+        if verdict == "ok":
+            return None
+        message = f"{self.path} is damaged: {verdict}"
+        return DatabaseProblem(message, "stop the service and restore a backup")
+
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
+        """Look whether the write-ahead log is cut back as it should."""
+        found = []
+        log = self.path.with_name(self.path.name + "-wal")
+        size = log.stat().st_size if log.exists() else 0
+        if size > 4 * WAL_LIMIT_BYTES:
+            message = (
+                f"the write-ahead log has {size / 1000000.0:.0f} MB: a read transaction "
+                "does not end"
+            )
+            found.append(DatabaseProblem(message, "restart the service"))
+        return found
+
+    def translate(self, error: BaseException | None) -> StorageError | None:
+        """Return our error for one of SQLite's result codes."""
+        if not isinstance(error, apsw_dbapi.Error):
+            return None
+        return storage_error(error)
+
+
+class SqliteRawConnection:
+    """Raw SQL on SQLite: under a transaction, or of a reader; see `RawConnection`."""
+
+    def __init__(
+        self,
+        driver: apsw_dbapi.ApswConnection,
+        failed: Callable[[StorageError], None] | None = None,
+    ) -> None:
+        """Speak to an open connection; one outside a transaction reports what `failed`."""
+        self._connection = driver
+        self._driver = driver.apsw.cursor()
+        self._failed = failed
+
+    def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
+        """Run one statement and return every row it gives."""
+        try:
+            return self._driver.execute(
+                _sqlite(sql), encode_parameters(parameters)
+            ).fetchall()
+        except apsw.Error as error:
+            raise self._translated(error) from error
+
+    def run(self, sql: str, parameters: Sequence[object]) -> None:
+        """Run one statement that gives no rows."""
+        self.all(sql, parameters)
+
+    def mapped(
+        self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
+    ) -> dict[str, Any]:
+        """Return one column by another where that is wanted: a table's key and value."""
+        rows = self.all(_sqlite_map(*columns), (store_id, list(wanted)))
+        found: dict[str, Any] = _decode(rows[0][0])
+        return found
+
+    def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
+        """Insert few rows with one statement, many with one that is run for each."""
+        try:
+            if len(rows) <= _TOGETHER and not _holds_bytes(table):
+                self._driver.execute(_sqlite_insert_together(table), (rows_to_json(rows),))
+            else:
+                self._driver.executemany(_sqlite_insert(table), rows)
+        except apsw.Error as error:
+            raise self._translated(error) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _translated(self, error: apsw.Error) -> Exception:
+        """Return the error of the driver, which `Database` translates, or of a reader."""
+        theirs = apsw_dbapi.to_dbapi_error(error)
+        if self._failed is None:
+            return theirs
+        ours = storage_error(theirs)
+        self._failed(ours)
+        return ours
+
+
+@memoized(Cache.STATEMENTS)
+def _holds_bytes(table: sa.Table) -> bool:
+    """Return whether a column keeps bytes, which JSON has no form for."""
+    return any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
+
+
+@memoized(Cache.STATEMENTS)
+def _sqlite(sql: str) -> str:
+    # Of CROSS JOIN the left table is the outer loop here.
+    named = sql.replace(ROWS_PLACEHOLDER, "json_each(?) AS given")
+    return named.replace(LOOKUP_PLACEHOLDER, "").replace(FIELD_PLACEHOLDER, "")
+
+
+@memoized(Cache.STATEMENTS)
+def _sqlite_map(table: str, key: str, value: str) -> str:
+    return (
+        f"SELECT json_group_object({key}, {value}) FROM {table} "  # noqa: S608 - own names
+        f"WHERE store_id = ? AND {key} IN (SELECT value FROM json_each(?))"
+    )
+
+
+@memoized(Cache.STATEMENTS)
+def _sqlite_insert(table: sa.Table) -> str:
+    marks = ", ".join("?" for _ in table.columns)
+    return f'INSERT INTO "{table.name}" ({insert_columns(table)}) VALUES ({marks})'  # noqa: S608 - own names
+
+
+@memoized(Cache.STATEMENTS)
+def _sqlite_insert_together(table: sa.Table) -> str:
+    values = ", ".join(f"value ->> {place}" for place in range(len(table.columns)))
+    return (
+        f'INSERT INTO "{table.name}" ({insert_columns(table)}) '  # noqa: S608 - own names
+        f"SELECT {values} FROM json_each(?)"
+    )
+
+
+# Planner statistics are set in advance to those of a large store. Without them SQLite
+# assumes that `store_id` finds ten rows, and then reads a whole store to find one order or
+# one shopper. ANALYZE learns nothing while tables are empty.
+_ROWS: Final = 1_000_000
+_ROWS_OF_A_STORE: Final = 100_000
+_ROWS_OF_A_KEY: Final = 20  # of one order, one shopper
+
+_INDEXES_SQL: Final = """
+    SELECT t.name, t.wr, i.name, i."unique", i.origin,
+        (SELECT count(*) FROM pragma_index_info(i.name)),
+        (SELECT name FROM pragma_index_info(i.name) WHERE seqno = 0)
+    FROM pragma_table_list AS t, pragma_index_list(t.name) AS i
+    WHERE t.schema = 'main' AND t.type = 'table'
+"""
+
+
+def _set_planner_statistics(connection: sa.Connection) -> None:
+    """Store, for every index that begins with the store, how many rows its columns find."""
+    connection.exec_driver_sql("ANALYZE")  # makes the table of statistics
+    connection.exec_driver_sql("DELETE FROM sqlite_stat1")
+    indexes = connection.exec_driver_sql(_INDEXES_SQL).all()
+    rows = [
+        (
+            table,
+            table if without_rowid and origin == "pk" else index,
+            _statistics(width, unique),
+        )
+        for table, without_rowid, index, unique, origin, width, first in indexes
+        if first == "store_id"
+    ]
+    connection.exec_driver_sql("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", rows)
+    connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads it
+
+
+def _statistics(width: int, unique: int) -> str:
+    found = [_ROWS_OF_A_STORE, *[_ROWS_OF_A_KEY] * (width - 1)]
+    if unique:
+        found[-1] = 1
+    return " ".join(map(str, (_ROWS, *found)))
