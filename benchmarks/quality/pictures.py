@@ -3,6 +3,8 @@
 `images_clothing`: each test photo asked of the train photos as a catalog whose categories
 are known; precision@10 is the share of its neighbours that are of its class.
 `catalog_luma`: each product's first photo is the catalog, every other one asks for it.
+Both compare whole pictures by our own descriptor, without the route: they guard the
+descriptor. What shoppers get, with the encoder, is measured by `served_photos`.
 Near-duplicates: train photos cropped, saved again, lit otherwise and mirrored must find
 themselves. Contact sheets (the asked photo, then its ten neighbours; green: same class or
 product) are written below `benchmarks/sheets`, to be looked at.
@@ -12,11 +14,8 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
 import time
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,16 +25,13 @@ from benchmarks.quality.datasets import ROOT, MissingDataError, folder
 from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop_of
 from benchmarks.report import Figure
 from productrecs.engines.visual import EmbeddingSpace, describe, fit_embedding_space
-from productrecs.engines.visual.fused_space import fit_feature_space, fused_vectors
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
 from productrecs.engines.visual.photo_regions import describe_regions
 from productrecs.records.pictures.decode_picture import decode_to_pixels
-from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
-from productrecs.records.pictures.onnx_models import OnnxEmbedder
-from productrecs.records.pictures.packaged_encoder import packaged_encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -131,7 +127,6 @@ def measure(report: Report) -> None:
         )
     )
     _sheet("clothing", data, ours)
-    _measure_encoder(report, data, descriptors, "clothing, precision@10", _of_class)
     _measure_again(report, data, pictures, space)
     _measure_luma(report)
     _measure_speed(report, data.paths[0], space)
@@ -151,43 +146,8 @@ def _measure_luma(report: Report) -> None:
         title = f"pictures, luma, another photo, hit@{first}"
         _add(report, title, _found(data, ours, first), floor, gain, note)
     _sheet("luma", data, ours)
-    for first in (1, 10):
-        found = partial(_found, first=first)
-        _measure_encoder(
-            report, data, descriptors, f"luma, another photo, hit@{first}", found
-        )
     _measure_elsewhere(report, data, pictures, descriptors)
     _measure_scenes(report, data, descriptors)
-
-
-def _measure_encoder(
-    report: Report,
-    data: Photos,
-    descriptors: npt.NDArray[np.uint8],
-    name: str,
-    measured: Callable[[Photos, Vectors], float],
-) -> None:
-    """Add a figure with the packaged encoder fused in, where that is installed."""
-    features = _features(data)
-    if features is None:
-        return
-    for groups, known in ((data.groups, "known"), ([], "unknown")):
-        own = fit_embedding_space(descriptors[data.is_catalog], groups)
-        encoded = fit_feature_space(features[data.is_catalog], groups)
-        vectors = fused_vectors(own.vectors(descriptors), encoded.vectors(features))
-        title = f"pictures, {name}, with the encoder, categories {known}"
-        report.add(Figure(title, measured(data, vectors), "share"))
-
-
-def _features(data: Photos) -> Vectors | None:
-    """Return the packaged encoder's features of all photos."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = packaged_encoder(Path(folder))
-        if path is None:
-            return None
-        encoder = OnnxEmbedder(read_model_file(path, EMBEDDER))
-        photos = (decode_to_pixels(one.read_bytes(), PHOTO_SIDE) for one in data.paths)
-        return np.stack([encoder.embed(photo) for photo in photos])
 
 
 def _measure_scenes(

@@ -16,7 +16,11 @@ from productrecs.records.pictures.onnx_model_file import (
     ModelFileError,
     read_model_file,
 )
-from productrecs.records.pictures.onnx_models import OnnxEmbedder, preprocess
+from productrecs.records.pictures.onnx_models import (
+    OnnxEmbedder,
+    middle_square,
+    preprocess,
+)
 from productrecs.records.pictures.packaged_encoder import (
     LITE0,
     WeightsPackage,
@@ -52,10 +56,16 @@ def test_the_converted_model_says_what_the_weights_say(
     onnx.checker.check_model(onnx.load(str(path)), full_check=True)
     model = read_model_file(path, EMBEDDER)
     assert model.is_fused
-    picture = pixels(drawn("red", "ball"))
-    expected = features(weights, preprocess(picture, model)[0])
-    assert expected.std() > 0.01
-    assert np.allclose(OnnxEmbedder(model).embed(picture), expected, atol=1e-3)
+    picture = np.hstack([pixels(drawn(one, "ball")) for one in ("red", "green")])
+    whole, middle = (
+        features(weights, preprocess(one, model)[0])
+        for one in (picture, middle_square(picture))
+    )
+    assert min(whole.std(), middle.std()) > 0.01
+    whole, middle = (one / np.linalg.norm(one) for one in (whole, middle))
+    encoder = OnnxEmbedder(model)
+    assert np.allclose(encoder.embed(picture), whole + middle, atol=1e-3)
+    assert np.allclose(encoder.embed(picture, is_part=True), whole, atol=1e-3)
 
 
 def test_it_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from productrecs.records.pictures.repository import (
     follow_catalog,
     stores_with_work,
 )
+from productrecs.storage.model_files import open_arrays
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual import build_visual
@@ -94,6 +95,19 @@ def test_pictures_serve_grow_and_go(
         assert item not in found.items
         assert (np.diff(found.scores) <= 0).all()
     assert build_visual(database, tmp_path, store_id, BuiltInEmbedding()) is None
+
+
+def test_the_space_is_learned_again_when_a_quarter_more_pictures_came(
+    database: Database, store_id: StoreId, tmp_path: Path
+) -> None:
+    learned, names = [], list(KINDS)
+    for start, stop in ((0, 16), (16, 19), (19, 20)):  # 3 more are fewer than a quarter
+        shown = {name: drawn(*KINDS[name]) for name in names[start:stop]}
+        visual_id = see(database, tmp_path, store_id, shown)
+        assert visual_id is not None
+        learned.append(open_arrays(tmp_path / store_id / visual_id)[1]["learned_from"])
+
+    assert learned == [16, 16, 20]
 
 
 def test_a_photo_is_placed_where_its_like_is(

@@ -30,7 +30,10 @@ from productrecs.training.visual.photo_search_client import (
     PhotoWorkerClient,
     PhotoWorkerError,
 )
-from productrecs.training.visual.picture_embedding import BuiltInEmbedding
+from productrecs.training.visual.picture_embedding import (
+    BuiltInEmbedding,
+    PhotoQueries,
+)
 from productrecs.training.visual.served_pictures import ServedPictures, pictures_folder
 from tests.records.pictures.test_decode_picture import header_of_png
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, pixels
@@ -279,3 +282,32 @@ def test_a_place_in_a_photo_weighs_less_than_the_photo_as_a_whole(
     assert found.items[0] == 1
     assert scores[1] == pytest.approx(1, abs=0.01)
     assert scores[0] >= 0.79
+
+
+def test_two_results_are_found_by_looks_and_the_others_by_kind(
+    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, kind = (describe(pixels(drawn(*one)))[None] for one in KINDS[:2])
+    grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
+    embedding = BuiltInEmbedding()
+    by_look, by_kind = pictures.places(look, embedding), pictures.places(kind, embedding)
+    assert by_look is not None
+    assert by_kind is not None
+    monkeypatch.setattr(
+        pictures,
+        "queries",
+        lambda vectors, _: PhotoQueries(
+            *(np.repeat(one, len(vectors), axis=0) for one in (by_look, by_kind))
+        ),
+    )
+    model, everything = pictures.model, np.ones(len(KINDS), np.bool_)
+    with _Seen(PhotoDescriptors(grey, grey, grey)) as viewer:
+        found = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
+
+    looks, kinds = (
+        model.similar_to_vectors(one, 5, everything)[0].items.tolist()
+        for one in (by_look, by_kind)
+    )
+    first = looks[:2]
+    assert found.items.tolist() == (first + [one for one in kinds if one not in first])[:5]
+    assert (np.diff(found.scores) <= 0).all()

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
@@ -58,7 +59,7 @@ def test_a_model_says_whether_it_is_fused(tmp_path: Path) -> None:
     embedding = choose_embedding(model)
 
     assert isinstance(embedding, FusedEmbedding)
-    assert embedding.name == f"{model.name}+{FORMAT}"
+    assert embedding.name.startswith(f"{model.name}+{FORMAT}-")
     assert isinstance(choose_embedding(None), BuiltInEmbedding)
 
 
@@ -111,6 +112,31 @@ def test_a_likeness_is_the_mean_of_both_halves(tmp_path: Path) -> None:
     apart = embedding.place(descriptors[:2], space)
     assert 0.2 < one @ other < 0.8
     assert one @ other > apart[0] @ apart[1]
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+@pytest.mark.parametrize("is_taught", [True, False])
+def test_a_query_for_a_kind_heeds_what_categories_taught(
+    tmp_path: Path, *, is_fused: bool, is_taught: bool
+) -> None:
+    path = fused(tmp_path / "colours.onnx")
+    embedding = choose_embedding(read_model_file(path, EMBEDDER) if is_fused else None)
+    descriptors, kinds = examples(400)
+    descriptors[:, 0] = 200 * kinds  # in our descriptor one number tells
+    groups = [np.flatnonzero(kinds == one) for one in (0, 1)] if is_taught else []
+    shown = descriptors if is_fused else descriptors[:, :LENGTH]
+    space, _ = embedding.learn(EmbeddingExamples(shown, groups, NO_PAIRS))
+    vectors = embedding.place(shown, space)
+
+    product, kind = embedding.queries(vectors, space)
+
+    for queries in (product, kind):
+        assert np.allclose((queries * vectors).sum(axis=1), 1, atol=1e-4)
+    shares = [
+        float(((one @ vectors.T).argsort(axis=1)[:, -6:-1] % 2 == kinds[:, None]).mean())
+        for one in (product, kind)
+    ]
+    assert (shares[1] > shares[0] + 0.05) == is_taught
 
 
 def test_few_pictures_have_vectors_too(tmp_path: Path) -> None:

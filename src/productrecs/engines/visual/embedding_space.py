@@ -25,6 +25,9 @@ MIN_GROUP: Final = 5  # pictures a category needs to teach anything
 _SOFTENED: Final = 0.5  # how much of the spread of an axis is taken out
 _RIDGE: Final = 0.3  # of the mean spread within a kind, added to every axis
 _SHARE: Final = (1.0, 0.6, 0.65)  # of colour, shape and kind in a vector
+LOOKS_SHARE, KIND_SHARE = _SHARE[0] ** 2 + _SHARE[1] ** 2, _SHARE[2] ** 2
+"""Of a similarity, but for a common factor."""
+
 _WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
     {
         "colours": 1.0,

@@ -1,7 +1,9 @@
 """Fused space: a trained encoder's features beside our own descriptor, in one vector.
 
 An encoder that was trained on photos of everything knows what a thing is; our descriptor
-knows its colours and edges. Half of the likeness of two pictures comes from each.
+knows its colours and edges. A vector has four blocks, each of length 1 before it is
+weighed: what a picture looks like and what kind that is, by our descriptor and by the
+encoder. A query may weigh the blocks otherwise than the vectors do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +28,25 @@ from productrecs.engines.visual.embedding_space import (
 )
 
 AXES: Final = 64
+"""Of the encoder's features in a vector: those along which pictures differ most."""
+
 FUSED_DIMENSIONS: Final = DIMENSIONS + AXES + KIND
 
-_ENCODER: Final = 0.5  # of the likeness of two pictures
-_KINDS: Final = 0.3  # what categories taught beside what the encoder knew
+_BASIS: Final = 128  # axes that discriminants are found in
 _WHITENED: Final = 0.5
+_LOOKS: Final = DIMENSIONS - KIND
+OWN_BLOCKS: Final = (slice(0, _LOOKS), slice(_LOOKS, DIMENSIONS))
+"""Of a vector of our own descriptor: looks, and kind."""
+
+FUSED_BLOCKS: Final = (
+    *OWN_BLOCKS,
+    slice(DIMENSIONS, DIMENSIONS + AXES),
+    slice(DIMENSIONS + AXES, FUSED_DIMENSIONS),
+)
+"""Of a fused vector: our looks and kind, the encoder's looks and kind."""
+
+FUSED_SHARES: Final = (0.35, 0.1, 0.35, 0.2)
+"""Of the similarity of two fused vectors, block by block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +54,15 @@ class FeatureSpace:
     """Linear maps from an encoder's features to vectors; plain arrays."""
 
     mean: Floats  # [features]
-    axes: Floats  # [features, AXES], softly whitened
-    kind_mean: Floats  # [AXES]
-    kind: Floats  # [AXES, KIND], zeros without discriminant axes
+    axes: Floats  # [features, _BASIS], softly whitened
+    kind_mean: Floats  # [_BASIS]
+    kind: Floats  # [_BASIS, KIND], zeros without discriminant axes
 
     def vectors(self, features: Floats) -> Floats:
-        """Return unit vectors of rows of features, [n, AXES + KIND]."""
-        embedded = self.project(features)
-        kind = unit_rows((embedded - self.kind_mean) @ self.kind) * np.float32(_KINDS)
-        return unit_rows(np.concatenate([embedded, kind], axis=1))
-
-    def project(self, features: Floats) -> Floats:
-        """Return the whitened features, at length 1, [n, AXES]."""
-        return unit_rows((unit_rows(features) - self.mean) @ self.axes)
+        """Return rows of features as two blocks of length 1, [n, AXES + KIND]."""
+        projected = (unit_rows(features) - self.mean) @ self.axes
+        kind = (unit_rows(projected) - self.kind_mean) @ self.kind
+        return np.concatenate([unit_rows(projected[:, :AXES]), unit_rows(kind)], axis=1)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what `from_arrays` takes."""
@@ -84,12 +96,12 @@ def fit_feature_space(
     sample = unit_rows(features[rows])
     length = features.shape[1]
     mean = sample.mean(axis=0) if len(sample) else np.zeros(length, np.float32)
-    nothing = np.zeros(AXES, np.float32), np.zeros((AXES, KIND), np.float32)
+    nothing = np.zeros(_BASIS, np.float32), np.zeros((_BASIS, KIND), np.float32)
     if len(sample) < MIN_PICTURES:
         return FeatureSpace(
-            np.zeros(length, np.float32), random_axes(length, AXES), *nothing
+            np.zeros(length, np.float32), random_axes(length, _BASIS), *nothing
         )
-    axes = principal_axes(sample - mean, AXES, _WHITENED)
+    axes = principal_axes(sample - mean, _BASIS, _WHITENED)
     projected = unit_rows((sample - mean) @ axes)
     places = np.full(len(features), -1, dtype=np.intp)
     places[rows] = np.arange(len(rows))
@@ -98,12 +110,29 @@ def fit_feature_space(
         projected, [group for group in known_groups if len(group) >= MIN_GROUP]
     )
     return FeatureSpace(
-        mean, axes, projected.mean(axis=0), discriminant_axes(spreads, AXES)
+        mean, axes, projected.mean(axis=0), discriminant_axes(spreads, _BASIS)
     )
 
 
 def fused_vectors(own: Floats, encoded: Floats) -> Floats:
-    """Return unit vectors whose cosines are the mean of those of the two, [n, d]."""
-    shares = np.sqrt(1 - _ENCODER), np.sqrt(_ENCODER)
-    fused: Floats = np.concatenate([own * shares[0], encoded * shares[1]], axis=1)
-    return unit_rows(fused.astype(np.float32))
+    """Return unit vectors of rows of our space and of an encoder's, [n, d]."""
+    both = np.concatenate([own, encoded], axis=1)
+    for block, share in zip(FUSED_BLOCKS, FUSED_SHARES, strict=True):
+        both[:, block] = unit_rows(both[:, block]) * np.sqrt(share)
+    return unit_rows(both.astype(np.float32))
+
+
+def reweighted(
+    vectors: Floats, blocks: Sequence[slice], stored: Floats, wanted: Floats
+) -> Floats:
+    """Return queries whose products with stored vectors weigh the blocks by `wanted`.
+
+    `stored` is what each block weighs in the vectors, 0 where it holds nothing. The product
+    with an equal vector is 1.
+    """
+    there = np.where(stored > 0, wanted, 0.0)
+    factors = there / there.sum() / np.sqrt(np.maximum(stored, 1e-9) / stored.sum())
+    queries = np.zeros_like(vectors)
+    for block, factor in zip(blocks, factors.tolist(), strict=True):
+        queries[:, block] = unit_rows(vectors[:, block]) * np.float32(factor)
+    return queries

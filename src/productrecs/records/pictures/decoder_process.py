@@ -56,8 +56,8 @@ class PictureEmbedder(Protocol):
     def is_fused(self) -> bool:
         """Whether our own descriptors go with its numbers."""
 
-    def embed(self, pixels: Pixels) -> npt.NDArray[np.float32]:
-        """Return the picture's numbers."""
+    def embed(self, pixels: Pixels, *, is_part: bool = False) -> npt.NDArray[np.float32]:
+        """Return the numbers of a picture, or of a part of one in less time."""
 
 
 DESCRIBE, LOOK, REGIONS, REWRITE = "describe", "look", "regions", "rewrite"
@@ -153,7 +153,7 @@ def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the
             whole, shown = _features(pixels), _features(pixels[front])
             picture += whole
             views = [views[0] + whole, *(one + shown for one in views[1:])]
-            features = [_features(pixels[window]) for window in windows]
+            features = [_features(pixels[window], is_part=True) for window in windows]
             places = [one + more for one, more in zip(places, features, strict=True)]
     else:
         lab = to_lab(pixels)
@@ -183,8 +183,9 @@ def _descriptor(pixels: Pixels) -> bytes:
     return _features(pixels)
 
 
-def _features(pixels: Pixels) -> bytes:
-    return _EMBEDDERS[0].embed(np.ascontiguousarray(pixels)).astype("<f4").tobytes()
+def _features(pixels: Pixels, *, is_part: bool = False) -> bytes:
+    numbers = _EMBEDDERS[0].embed(np.ascontiguousarray(pixels), is_part=is_part)
+    return numbers.astype("<f4").tobytes()
 
 
 def _side() -> int:
@@ -206,7 +207,7 @@ def _regions(data: bytes, own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     else:
         seen = [one.tobytes() for one in describe_parts(pixels, windows)]
         if is_fused and not own:
-            features = [_features(pixels[window]) for window in windows]
+            features = [_features(pixels[window], is_part=True) for window in windows]
             seen = [one + more for one, more in zip(seen, features, strict=True)]
     regions = []
     for (box, score, label), descriptor in zip(found, seen, strict=True):

@@ -32,23 +32,42 @@ class OnnxEmbedder:
         """Whether our own descriptors go with its numbers."""
         return self._model.is_fused
 
-    def embed(self, pixels: Pixels) -> npt.NDArray[np.float32]:
-        """Return the picture's numbers: its middle square, prepared as the file says."""
+    def embed(self, pixels: Pixels, *, is_part: bool = False) -> npt.NDArray[np.float32]:
+        """Return the picture's numbers, prepared as the model's file says.
+
+        Those of its middle square. With a fused model the mean of them and of those of the
+        whole picture, made square: the first looks closely, the second sees the ends of
+        what is long. A part of a picture is seen as a whole only, to save time.
+        """
+        if not self.is_fused:
+            return self._numbers(middle_square(pixels))
+        whole = _unit(self._numbers(pixels))
+        return whole if is_part else whole + _unit(self._numbers(middle_square(pixels)))
+
+    def _numbers(self, pixels: Pixels) -> npt.NDArray[np.float32]:
         tensor = preprocess(pixels, self._model)
         output = np.asarray(self._session.run(None, {self._input: tensor})[0], np.float32)
         vectors: npt.NDArray[np.float32] = output[0]
         return (vectors[0] if output.ndim == _TOKENS else vectors).ravel()
 
 
-def preprocess(pixels: Pixels, model: ModelFile) -> npt.NDArray[np.floating[Any]]:
-    """Return [1, 3, side, side], red, green and blue, less their mean, by their spread."""
+def middle_square(pixels: Pixels) -> Pixels:
+    """Return the square in the middle of a picture, as high as it or as wide."""
     height, width = pixels.shape[:2]
     length = min(height, width)
     top, left = (height - length) // 2, (width - length) // 2
-    square = pixels[top : top + length, left : left + length].astype(np.float32)
-    small = resized(square, model.side, model.side) / 255.0
+    return pixels[top : top + length, left : left + length]
+
+
+def preprocess(pixels: Pixels, model: ModelFile) -> npt.NDArray[np.floating[Any]]:
+    """Return [1, 3, side, side], red, green and blue, less their mean, by their spread."""
+    small = resized(pixels.astype(np.float32), model.side, model.side) / 255.0
     normalised = (small - np.array(model.mean)) / np.array(model.std)
     return np.ascontiguousarray(normalised.transpose(2, 0, 1)[None], dtype=np.float32)
+
+
+def _unit(numbers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return numbers / max(float(np.linalg.norm(numbers)), 1e-9)
 
 
 _MOST = 12

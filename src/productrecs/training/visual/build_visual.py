@@ -1,7 +1,8 @@
 """Visual model build: extends the serving model, or learns a new one.
 
 A new picture is placed in the existing space, and the lists of its neighbours are updated.
-The space itself is learned again when the pictures, or the shoppers' actions, have doubled.
+The space itself is learned again when the pictures have grown by a quarter, or the
+shoppers' actions have doubled.
 """
 
 import json
@@ -42,7 +43,8 @@ from productrecs.training.visual.picture_embedding import (
 )
 from productrecs.training.visual.served_pictures import pictures_folder
 
-_GROWN: Final = 2  # times as many pictures, and the space is learned again
+_GROWN: Final = 1.25  # times as many pictures, and the space is learned again
+_GROWN_LARGE: Final = 2.0  # where more pictures than are learned from tell nothing new
 _PAGE: Final = 1_000
 _SAMPLE: Final = 3_000
 _GROUPS: Final = 500  # categories to learn from, the largest
@@ -118,7 +120,8 @@ def _taught(database: Database, store_id: StoreId, standing: PictureProgress) ->
 
 def _has_grown(before: _Before, shown: Sequence[DescribedItem]) -> bool:
     learned_from = int(before.facts["learned_from"])
-    return len(shown) >= _GROWN * max(learned_from, MIN_PICTURES // 4)
+    factor = _GROWN if learned_from < _SAMPLE else _GROWN_LARGE
+    return len(shown) >= factor * max(learned_from, MIN_PICTURES // 4)
 
 
 def _before(

@@ -25,6 +25,9 @@ _COPY: Final = 0.9  # a picture saved anew is as like itself; scenes are like no
 _PLACE: Final = 0.8
 """Of the likeness of a place in a photo, beside the photo as a whole (decision 0122)."""
 
+_FIRST: Final = 2
+"""Results chosen by looks alone; then come those of its kind (decision 0123)."""
+
 
 class RegionMatch(NamedTuple):
     """A region of a photo, its detected label, and the most similar pictures."""
@@ -84,20 +87,23 @@ class PhotoMatcher:
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most like a photo, or like a place in it.
 
-        A place weighs less than the whole: some part of a photo looks like anything.
-        Those whose picture is the very same file come first, then those whose picture it
-        is in another size or saved anew: nothing else is so like it as a whole.
+        First those whose picture is the very same file, then those whose picture it is in
+        another size or saved anew: nothing else is so like it as a whole. Then the two that
+        look most like it, which may be the product itself, then those of its kind. A place
+        weighs less than the whole: some part of a photo looks like anything.
         """
         seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
         same = model.items_with_digest(file_digest(photo), visible)
         found = [Ranked(same, np.ones(len(same), np.float32))]
         if (vectors := self._compared(seen)) is not None:
-            picture, whole, *places = model.similar_to_vectors(vectors, limit, visible)
+            product, kind = self._pictures.queries(vectors, self._embedding)
+            rows = np.concatenate([vectors[:1], product, kind])  # one way through all
+            picture, *likes = model.similar_to_vectors(rows, limit, visible)
             if self._embedding.shows_copies:  # else other things may be as like it
                 copies = picture.scores >= _COPY
                 found.append(Ranked(picture.items[copies], picture.scores[copies]))
-            weighed = [Ranked(one.items, one.scores * _PLACE) for one in places]
-            found.append(merge_best([whole, *weighed], limit))
+            found.append(_best(likes[: len(product)], min(limit, _FIRST)))
+            found.append(_best(likes[len(product) :], limit))
         return _one_after_another(found, limit)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
@@ -131,6 +137,12 @@ class PhotoMatcher:
             return None
         descriptors = np.stack([one.descriptor for one in regions])
         return self._pictures.places(descriptors, self._embedding)
+
+
+def _best(likes: Sequence[Ranked], limit: int) -> Ranked:
+    """Return the items most like a photo, twice seen as a whole, or like a place in it."""
+    weighed = [Ranked(one.items, one.scores * _PLACE) for one in likes[2:]]
+    return merge_best([*likes[:2], *weighed], limit)
 
 
 def _one_after_another(found: Sequence[Ranked], limit: int) -> Ranked:

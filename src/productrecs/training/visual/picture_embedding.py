@@ -7,12 +7,20 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.visual import EmbeddingSpace
-from productrecs.engines.visual.embedding_space import DIMENSIONS
+from productrecs.engines.visual.embedding_space import (
+    DIMENSIONS,
+    KIND_SHARE,
+    LOOKS_SHARE,
+)
 from productrecs.engines.visual.fused_space import (
+    FUSED_BLOCKS,
     FUSED_DIMENSIONS,
+    FUSED_SHARES,
+    OWN_BLOCKS,
     FeatureSpace,
     fit_feature_space,
     fused_vectors,
+    reweighted,
 )
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
 from productrecs.engines.visual.metric_learning import fit_supervised_space
@@ -21,6 +29,13 @@ from productrecs.records.pictures.onnx_model_file import ModelFile
 Arrays = Mapping[str, npt.NDArray[Any]]
 Vectors = npt.NDArray[np.floating[Any]]
 Descriptors = npt.NDArray[np.uint8]
+
+
+class PhotoQueries(NamedTuple):
+    """Rows to compare with stored vectors, [n, d], for each of two questions."""
+
+    product: Vectors  # which product is it: by its looks alone
+    kind: Vectors  # what is of its kind: by what categories taught, too
 
 
 class EmbeddingExamples(NamedTuple):
@@ -58,6 +73,9 @@ class PictureEmbedding(Protocol):
     def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors, [n, dimensions]."""
 
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+        """Return what to compare stored vectors with to find a product, and its kind."""
+
 
 class BuiltInEmbedding:
     """Colour, texture and shape, weighed as the store's own pictures teach."""
@@ -82,6 +100,13 @@ class BuiltInEmbedding:
     def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors in the store's space."""
         return EmbeddingSpace.from_arrays(space).vectors(descriptors)
+
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+        """Return queries without and with the axes of kinds."""
+        stored = np.array([LOOKS_SHARE, KIND_SHARE * space["space_kind"].any()])
+        return PhotoQueries(
+            *(reweighted(vectors, OWN_BLOCKS, stored, one) for one in _OWN_QUERIES)
+        )
 
 
 class ModelEmbedding:
@@ -115,16 +140,21 @@ class ModelEmbedding:
         lengths: Vectors = np.sqrt((vector**2).sum(axis=1, keepdims=True))
         return vector / np.maximum(lengths, 1e-9)
 
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+        """Return the vectors for both questions."""
+        del space
+        return PhotoQueries(vectors, vectors)
+
 
 class FusedEmbedding:
-    """Our own descriptor and a trained encoder's features, each half of a likeness."""
+    """Our own descriptor beside a trained encoder's features."""
 
     is_taught: bool = True
     shows_copies: bool = True
 
     def __init__(self, model: ModelFile) -> None:
         """Take what `model` says."""
-        self.name = f"{model.name}+{FORMAT}"
+        self.name = f"{model.name}+{FORMAT}{_FEATURES}"
         self._own = BuiltInEmbedding()
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
@@ -147,8 +177,26 @@ class FusedEmbedding:
         encoded = FeatureSpace.from_arrays(space).vectors(features)
         return fused_vectors(self._own.place(own, space), encoded)
 
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+        """Return queries by looks, ours and the encoder's, and rather by kind."""
+        kinds = space["space_kind"].any(), space["space_feature_kind"].any()
+        stored = np.array(FUSED_SHARES) * (True, kinds[0], True, kinds[1])
+        kind = _BY_KIND if any(kinds) else _BY_ENCODER
+        return PhotoQueries(
+            *(
+                reweighted(vectors, FUSED_BLOCKS, stored, np.array(one))
+                for one in (_BY_LOOKS, kind)
+            )
+        )
+
 
 _BYTES = 4  # of each number
+_FEATURES = "-2"  # changes with how an encoder's features are taken of a picture
+
+_OWN_QUERIES = np.array([[1.0, 0.0], [0.4, 0.6]])  # of looks and kind
+_BY_LOOKS = (0.5, 0.0, 0.5, 0.0)  # of our looks and kind, the encoder's looks and kind
+_BY_KIND = (0.1, 0.1, 0.3, 0.5)
+_BY_ENCODER = (0.2, 0.0, 0.8, 0.0)  # where categories teach nothing
 
 
 def _halves(descriptors: Descriptors) -> tuple[Descriptors, npt.NDArray[np.float32]]:

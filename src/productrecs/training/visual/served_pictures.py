@@ -14,7 +14,11 @@ from productrecs.engines.visual.match_confidence import (
     fit_match_confidence,
 )
 from productrecs.storage.model_files import BrokenModelError, open_arrays
-from productrecs.training.visual.picture_embedding import Descriptors, PictureEmbedding
+from productrecs.training.visual.picture_embedding import (
+    Descriptors,
+    PhotoQueries,
+    PictureEmbedding,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +75,12 @@ class ServedPictures:
         if self.embedder != embedding.name or not len(self.model):
             return None
         return embedding.place(descriptors, self._space)
+
+    def queries(
+        self, vectors: npt.NDArray[np.floating[Any]], embedding: PictureEmbedding
+    ) -> PhotoQueries:
+        """Return what to compare the pictures with to find a product, and its kind."""
+        return embedding.queries(vectors, self._space)
 
     def place(
         self, views: Descriptors, embedding: PictureEmbedding
