@@ -32,10 +32,17 @@ from benchmarks.quality.datasets import (
 from benchmarks.quality.plots import plot
 from benchmarks.report import Figure
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series import Demand, closed_days, net_returns
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    QUANTILES,
+    WEEK,
+    Demand,
+    DemandOptions,
+    closed_days,
+    net_returns,
+)
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals
-from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

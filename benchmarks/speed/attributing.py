@@ -18,9 +18,12 @@ from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.report import report_query
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.health.health_report import health_report
-from productrecs.features.insights.impact.attributed_sales import items_report, sales_report
 from productrecs.features.insights.impact.attribution_report import attribution_report
-from productrecs.features.insights.impact.widget_funnel import widgets_report
+from productrecs.features.insights.impact.sales_and_funnel_reports import (
+    items_report,
+    sales_report,
+    widgets_report,
+)
 from productrecs.features.search.search_insights import QueryFilter
 from productrecs.features.search.search_report import search_report
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository

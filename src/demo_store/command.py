@@ -30,8 +30,8 @@ from demo_store.storefront.picture_files import (
     draw_in_background,
     pictures_folder,
 )
-from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import random_text, visitor_hash
+from productrecs.core.report import CsvWriter
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.command_context import open_services, progress
 from productrecs.entrypoints.cli.imports.event_import import CHUNK
@@ -58,8 +58,7 @@ from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.searches.repository import SearchCountRepository
-from productrecs.records.searches.search_counter import ObservedSearch
-from productrecs.records.searches.search_intents import count_by_intent
+from productrecs.records.searches.search_counter import ObservedSearch, count_by_intent
 from productrecs.settings import Settings
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey

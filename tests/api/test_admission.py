@@ -20,7 +20,9 @@ from productrecs.entrypoints.http.limits.load_shedding import (
     SERVE_SECONDS,
     OverloadedError,
 )
-from productrecs.entrypoints.http.limits.rate_limits import TooManyRequestsError
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    TooManyRequestsError,
+)
 from productrecs.entrypoints.http.pipeline.authentication import (
     InvalidKeyError,
     MissingKeyError,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.report import (
+    CsvWriter,
     Definition,
     Report,
     ReportError,
@@ -27,9 +27,12 @@ from productrecs.features.insights.customers.customer_report import (
 from productrecs.features.insights.experiments.holdout_report import experiment_report
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.features.insights.health.health_report import health_report
-from productrecs.features.insights.impact.attributed_sales import items_report, sales_report
 from productrecs.features.insights.impact.attribution_report import attribution_report
-from productrecs.features.insights.impact.widget_funnel import widgets_report
+from productrecs.features.insights.impact.sales_and_funnel_reports import (
+    items_report,
+    sales_report,
+    widgets_report,
+)
 from productrecs.features.search.search_insights import QueryFilter
 from productrecs.features.search.search_report import search_report
 from productrecs.tenancy.accounts.store import Store

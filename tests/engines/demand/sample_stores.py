@@ -7,9 +7,8 @@ from datetime import date
 import numpy as np
 
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series import Demand
+from productrecs.engines.demand.demand_series import HORIZON, Demand, DemandOptions
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
-from productrecs.engines.demand.options import HORIZON, DemandOptions
 
 FIRST = date(2026, 1, 5).toordinal()  # a Monday
 WEEKDAYS = np.array([0.8, 0.9, 1.0, 1.1, 1.3, 1.6, 0.3])

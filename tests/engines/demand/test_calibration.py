@@ -9,7 +9,7 @@ from productrecs.engines.demand.calibration import (
     PastForecasts,
     fit_calibration,
 )
-from productrecs.engines.demand.options import HORIZON, WEEK
+from productrecs.engines.demand.demand_series import HORIZON, WEEK
 
 ITEMS, LEVEL = 200, 10.0
 

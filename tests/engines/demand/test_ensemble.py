@@ -7,6 +7,8 @@ import pytest
 
 from productrecs.engines.demand.calibration import CLASSES, ForecastPaths
 from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    QUANTILES,
     Demand,
     bulk_order_additions,
     bulk_order_caps,
@@ -19,7 +21,6 @@ from productrecs.engines.demand.ensemble import (
     fit_ensemble_weights,
     ladder_only,
 )
-from productrecs.engines.demand.options import HORIZON, QUANTILES
 
 
 def demand_of(*rows: list[int]) -> Demand:

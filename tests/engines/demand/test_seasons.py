@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from productrecs.engines.demand.demand_series import HORIZON, USUAL_DOUBT
 from productrecs.engines.demand.forecast_features import shrunk_season
-from productrecs.engines.demand.options import HORIZON, USUAL_DOUBT
 from productrecs.engines.demand.store_total import YearlySeasonality
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ import pytest
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES
 from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES, codes
 from productrecs.features.guides.guide_texts import (
+    PICTURES,
     GuideTexts,
     UnknownGuideError,
     guide_source,
     llms_index,
 )
-from productrecs.features.guides.markdown_html import PICTURES, render_markdown
+from productrecs.features.guides.markdown_html import render_markdown
 from productrecs.features.guides.table_of_contents import GUIDES, Guide
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS

@@ -12,14 +12,17 @@ import pytest
 from PIL import Image
 
 from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
-from productrecs.features.guides.guide_texts import GuideTexts, guide_source
-from productrecs.features.guides.markdown_html import (
+from productrecs.features.guides.guide_texts import (
     PICTURES,
+    GuideTexts,
+    guide_source,
+    read_picture,
+)
+from productrecs.features.guides.markdown_html import (
     PLACEHOLDERS,
     Heading,
     anchor_of,
     highlighted,
-    read_picture,
     render_markdown,
 )
 from productrecs.features.guides.table_of_contents import GUIDES, Guide

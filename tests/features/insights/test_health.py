@@ -10,7 +10,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.health.health_report import health_report
-from productrecs.features.insights.impact.widget_funnel import widgets_report
+from productrecs.features.insights.impact.sales_and_funnel_reports import widgets_report
 from tests.features.insights.shop import NOON, Shop, buy, cart, click, impression
 
 if TYPE_CHECKING:

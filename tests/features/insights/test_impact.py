@@ -9,12 +9,12 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportQuery
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.impact.attributed_sales import (
+from productrecs.features.insights.impact.attribution_report import attribution_report
+from productrecs.features.insights.impact.sales_and_funnel_reports import (
     items_report,
     looks_by_item,
+    widgets_report,
 )
-from productrecs.features.insights.impact.attribution_report import attribution_report
-from productrecs.features.insights.impact.widget_funnel import widgets_report
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order import NewOrderLine
 from tests.features.insights.shop import NOON, Shop, cart, click, impression

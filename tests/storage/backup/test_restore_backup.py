@@ -15,9 +15,8 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageError
-from productrecs.storage.backup.archive import Advance, read_archive
-from productrecs.storage.backup.create_backup import BackupRequest, create_backup
-from productrecs.storage.backup.manifest import (
+from productrecs.storage.backup.archive import (
+    Advance,
     BackupError,
     DamagedBackupError,
     InsufficientSpaceError,
@@ -25,7 +24,9 @@ from productrecs.storage.backup.manifest import (
     NewerBackupError,
     NotABackupError,
     TargetExistsError,
+    read_archive,
 )
+from productrecs.storage.backup.create_backup import BackupRequest, create_backup
 from productrecs.storage.backup.restore_backup import (
     RestoreTarget,
     restore_backup,

@@ -8,8 +8,11 @@ import pytest
 from productrecs.core.clock import parse_timestamp
 from productrecs.tenancy.billing.call_meter import Meter
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plan
-from productrecs.tenancy.billing.quota_notice import BillingStatus, QuotaNotice
-from productrecs.tenancy.billing.subscription import Subscription
+from productrecs.tenancy.billing.subscription import (
+    BillingStatus,
+    QuotaNotice,
+    Subscription,
+)
 
 NOON = parse_timestamp("2026-03-01T12:00:00Z")
 APRIL = parse_timestamp("2026-04-01T00:00:00Z")

@@ -1,13 +1,23 @@
 """Subscription: ends at an exact millisecond, or by suspension."""
 
+import calendar
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL
 from productrecs.tenancy.billing.subscription import (
     BillingInactiveError,
+    BillingStatus,
+    Month,
+    QuotaNotice,
     Subscription,
     first_subscription,
+    month_at,
+    quota_notice,
+    warning_threshold,
 )
 
 NOON = parse_timestamp("2026-03-01T12:00:00Z")
@@ -61,3 +71,103 @@ def test_the_refusal_says_why() -> None:
         Subscription("trial", ends_at=NOON).check_active(NOON)
     with pytest.raises(BillingInactiveError, match="suspended; ask"):
         Subscription("trial").suspended(NOON).check_active(NOON)
+
+
+WARN, OVER, SUSPENDED = (
+    BillingStatus.WARN,
+    BillingStatus.OVER_QUOTA,
+    BillingStatus.SUSPENDED,
+)
+
+
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        (0, None),
+        (7_999, None),
+        (8_000, QuotaNotice(WARN, 8_000, 10_000)),
+        (9_999, QuotaNotice(WARN, 9_999, 10_000)),
+        (10_000, QuotaNotice(OVER, 10_000, 10_000)),
+        (10_050, QuotaNotice(OVER, 10_050, 10_000)),
+    ],
+)
+def test_a_month_is_quiet_then_warned_of_then_used_up(
+    used: int, told: QuotaNotice | None
+) -> None:
+    assert quota_notice(used, 10_000, is_active=True) == told
+
+
+def test_the_last_call_of_a_quota_is_answered_and_counts_in_what_is_told() -> None:
+    asked = [
+        quota_notice(used, 10_000, is_active=True, requested=1)
+        for used in range(7_998, 10_002)
+    ]
+
+    assert asked[:2] == [None, QuotaNotice(WARN, 8_000, 10_000)]
+    assert asked[-3:] == [
+        QuotaNotice(WARN, 10_000, 10_000),
+        QuotaNotice(OVER, 10_000, 10_000),
+        QuotaNotice(OVER, 10_001, 10_000),
+    ]
+
+
+def test_a_suspension_comes_before_all_else() -> None:
+    assert quota_notice(0, 10_000, is_active=False) == QuotaNotice(SUSPENDED)
+    assert quota_notice(8_000, 10_000, is_active=False) == QuotaNotice(
+        SUSPENDED, 8_000, 10_000
+    )
+    assert quota_notice(99_999, 10_000, is_active=False) == QuotaNotice(
+        SUSPENDED, 99_999, 10_000
+    )
+    assert quota_notice(5, None, is_active=False) == QuotaNotice(SUSPENDED)
+
+
+def test_without_a_limit_there_is_nothing_to_tell() -> None:
+    assert quota_notice(2**60, None, is_active=True) is None
+
+
+def test_a_limit_of_nothing_is_used_up_from_the_start() -> None:
+    assert quota_notice(0, 0, is_active=True, requested=1) == QuotaNotice(OVER, 0, 0)
+
+
+def test_content_is_withheld_from_100_per_cent_on_and_from_the_suspended() -> None:
+    cut_off = {status: QuotaNotice(status).is_cut_off for status in BillingStatus}
+
+    assert cut_off == {WARN: False, OVER: True, SUSPENDED: True}
+
+
+@given(limit=st.integers(0, 10**15))
+def test_80_per_cent_is_exact_for_every_limit(limit: int) -> None:
+    first = warning_threshold(limit)
+
+    assert first * 100 >= limit * 80
+    assert (first - 1) * 100 < limit * 80
+
+
+@pytest.mark.parametrize(
+    ("moment", "after", "name"),
+    [
+        ("2026-11-01T00:00:00Z", -1, "2026-10"),
+        ("2026-11-01T00:00:00Z", 0, "2026-11"),
+        ("2026-11-01T00:00:00Z", 1, "2026-11"),
+        ("2027-01-01T00:00:00Z", -1, "2026-12"),
+        ("2027-01-01T00:00:00Z", 0, "2027-01"),
+        ("2028-03-01T00:00:00Z", -1, "2028-02"),
+        ("1970-01-01T00:00:00Z", 0, "1970-01"),
+        ("9999-12-31T23:59:59Z", 0, "9999-12"),
+    ],
+)
+def test_a_month_begins_and_ends_at_midnight_of_utc(
+    moment: str, after: int, name: str
+) -> None:
+    assert month_at(parse_timestamp(moment) + after).name == name
+
+
+@given(moment=st.integers(0, 253_402_300_799_999))
+def test_every_moment_lies_in_a_month_that_ends_where_the_next_begins(moment: int) -> None:
+    month = month_at(moment)
+    year, number = map(int, month.name.split("-"))
+    days = calendar.monthrange(year, number)[1]
+
+    assert month == Month(month.name, month.ends_at)
+    assert month.ends_at - days * 86_400_000 <= moment < month.ends_at

@@ -15,6 +15,7 @@ from productrecs.engines.arrays import (
     Ints,
     Items,
     Ranked,
+    stable_argsort,
 )
 from productrecs.engines.browse import reference
 from productrecs.engines.browse.index_arrays import (
@@ -25,7 +26,6 @@ from productrecs.engines.browse.index_arrays import (
     weight_tables,
 )
 from productrecs.engines.browse.options import SessionOptions
-from productrecs.engines.radix_sort import stable_argsort
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import check_item_numbers, csr_offsets
+from productrecs.engines.arrays import (
+    check_item_numbers,
+    csr_offsets,
+    grouped_argsort,
+    stable_argsort,
+)
 from productrecs.engines.browse.index_arrays import SessionArrays, sealed
 from productrecs.engines.browse.options import SessionOptions
 from productrecs.engines.browse.session_index import SessionIndex
-from productrecs.engines.radix_sort import grouped_argsort, stable_argsort
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.radix_sort import grouped_argsort
+from productrecs.engines.arrays import grouped_argsort
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Ints

@@ -22,6 +22,7 @@ from productrecs.engines.demand.calibration import (
     no_calibration,
     sale_classes,
 )
+from productrecs.engines.demand.demand_series import HORIZON, QUANTILES, WEEK, DemandOptions
 from productrecs.engines.demand.ensemble import (
     EnsembleWeights,
     MethodForecasts,
@@ -41,7 +42,6 @@ from productrecs.engines.demand.gradient_boosting import (
     GradientBoostedModel,
     fit_boosted_model,
 )
-from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK, DemandOptions
 from productrecs.engines.demand.statistical_forecast import (
     apply_item_weekdays,
     classify_demand,

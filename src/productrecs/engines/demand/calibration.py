@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.options import HORIZON, WEEK
+from productrecs.engines.demand.demand_series import HORIZON, WEEK
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Bools, Floats, Ints, Items

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from productrecs.engines.demand.calibration import CLASSES, OFTEN, ForecastPaths
-from productrecs.engines.demand.options import QUANTILES
+from productrecs.engines.demand.demand_series import QUANTILES
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Bools, Floats, Ints

@@ -14,12 +14,12 @@ from productrecs.engines.demand.backtest import (
     method_forecasts,
 )
 from productrecs.engines.demand.calibration import ForecastPaths, sale_classes
+from productrecs.engines.demand.demand_series import HORIZON, WEEK, DemandOptions
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
 from productrecs.engines.demand.gradient_boosting import (
     BoostingLibraryMissingError,
     fit_boosted_model,
 )
-from productrecs.engines.demand.options import HORIZON, WEEK, DemandOptions
 from productrecs.engines.demand.store_total import (
     TotalBacktest,
     TotalForecast,

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    QUANTILES,
+    WEEK,
     Amounts,
     Demand,
     bulk_order_additions,
@@ -18,7 +21,6 @@ from productrecs.engines.demand.demand_series import (
     weekdays,
     without_bulk_orders,
 )
-from productrecs.engines.demand.options import HORIZON, QUANTILES, WEEK
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints, Items

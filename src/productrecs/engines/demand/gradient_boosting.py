@@ -12,9 +12,13 @@ import numpy as np
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.demand.calibration import ForecastPaths
-from productrecs.engines.demand.demand_series import bulk_order_growth
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    QUANTILES,
+    DemandOptions,
+    bulk_order_growth,
+)
 from productrecs.engines.demand.forecast_features import OriginFeatures
-from productrecs.engines.demand.options import HORIZON, QUANTILES, DemandOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

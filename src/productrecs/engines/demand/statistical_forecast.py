@@ -15,7 +15,12 @@ from scipy import stats
 
 from productrecs.engines.demand.calibration import OFTEN, ForecastPaths, sale_classes
 from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    QUANTILES,
+    USUAL_DOUBT,
+    WEEK,
     Demand,
+    DemandOptions,
     bulk_order_additions,
     bulk_order_caps,
     bulk_order_growth,
@@ -28,13 +33,6 @@ from productrecs.engines.demand.forecast_features import (
     sales_rates,
     store_profile,
     year_factors,
-)
-from productrecs.engines.demand.options import (
-    HORIZON,
-    QUANTILES,
-    USUAL_DOUBT,
-    WEEK,
-    DemandOptions,
 )
 
 if TYPE_CHECKING:

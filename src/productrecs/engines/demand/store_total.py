@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.demand_series import closed_ahead, closed_days, weekdays
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    QUANTILES,
+    USUAL_DOUBT,
+    WEEK,
+    closed_ahead,
+    closed_days,
+    weekdays,
+)
 from productrecs.engines.demand.forecast_features import (
     YEAR,
     shrunk_season,
     weekday_factors,
     year_factors_of,
 )
-from productrecs.engines.demand.options import HORIZON, QUANTILES, USUAL_DOUBT, WEEK
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Bools, Floats, Ints

@@ -21,8 +21,10 @@ from productrecs.entrypoints.http.caches.store_cache import StoreCache
 from productrecs.entrypoints.http.dashboard.application import add_dashboard
 from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
 from productrecs.entrypoints.http.dispatch.exchange import INTERFACE_VERSION
-from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimiter
-from productrecs.entrypoints.http.limits.rate_limits import RateLimits
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    ConnectionLimiter,
+    RateLimits,
+)
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
 from productrecs.entrypoints.http.pipeline.error_responses import (
     ROUTER_CODES,

@@ -1,8 +1,9 @@
-"""Guide texts: each guide's Markdown with this installation's facts filled in."""
+"""Guide texts: each guide's Markdown filled in, its embed snippets and pictures."""
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
 from typing import Final
@@ -124,3 +125,57 @@ def guide_source(guide: Guide) -> str:
     """Return a guide's page as it was written, its facts not yet put in."""
     page = resources.files(__package__) / "pages" / f"{guide.slug}.md"
     return page.read_text("utf-8")
+
+
+_HEADING: Final = re.compile(r"^## +(?:\d+\. +)?(?P<name>.+)$", re.MULTILINE)
+_BLOCK: Final = re.compile(r"^```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S)
+_LANGUAGES: Final = frozenset({"html", "liquid", "smarty", "twig", "php", "xml"})
+_EXAMPLE: Final = "shop.example.com"  # the store's domain in the guides
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedSnippet:
+    """Code to copy, and where it goes."""
+
+    where: str
+    code: str
+
+
+def embed_snippets(slug: str, base_url: str, domain: str) -> list[EmbedSnippet]:
+    """Return the snippets of a guide, with this store's domain and the real address."""
+    source = guide_source(next(one for one in GUIDES if one.slug == slug))
+    found = []
+    for name, section in _sections(source):
+        if not name.startswith(("Load the scripts", "Place the list")):
+            continue
+        end = 0
+        for block in _BLOCK.finditer(section):
+            where = section[end : block.start()].strip().rpartition("\n\n")[2]
+            end = block.end()
+            if block["language"] in _LANGUAGES:
+                code = block["code"].rstrip().replace(BASE, base_url)
+                plain = re.sub(r"[*`]|\]\([^)]*\)|\[", "", where).rstrip(":")
+                found.append(EmbedSnippet(plain, code.replace(_EXAMPLE, domain)))
+    return found
+
+
+def _sections(source: str) -> Iterator[tuple[str, str]]:
+    heads = list(_HEADING.finditer(source))
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        yield head["name"], source[head.end() : following.start() if following else None]
+
+
+PICTURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {
+        "forecast.webp": (860, 314),
+        "look.webp": (868, 674),
+        "search.webp": (900, 620),
+        "widgets.webp": (868, 273),
+    }
+)
+"""Width and height of each picture in pixels, by the name of its file."""
+
+
+def read_picture(name: str) -> bytes:
+    """Return the file of one of `PICTURES`."""
+    return (resources.files(__package__) / "pictures" / name).read_bytes()

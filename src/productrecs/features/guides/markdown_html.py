@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib import resources
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,7 +17,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from productrecs.features.guides.guide_texts import BASE
+from productrecs.features.guides.guide_texts import BASE, PICTURES
 
 PLACEHOLDERS: Final[Mapping[str, str]] = MappingProxyType(
     {"pk_...": "key", "$PK": "key", "shop.example.com": "shop"}
@@ -41,22 +40,6 @@ def highlighted(code: str, language: str) -> str:
 def _marked(found: re.Match[str]) -> str:
     text = found.group()
     return f'<span data-yours="{PLACEHOLDERS[text]}">{text}</span>'
-
-
-PICTURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {
-        "forecast.webp": (860, 314),
-        "look.webp": (868, 674),
-        "search.webp": (900, 620),
-        "widgets.webp": (868, 273),
-    }
-)
-"""Width and height of each picture in pixels, by the name of its file."""
-
-
-def read_picture(name: str) -> bytes:
-    """Return the file of one of `PICTURES`."""
-    return (resources.files(__package__) / "pictures" / name).read_bytes()
 
 
 # Stands for the address of the service while a page is rendered: `{base_url}` itself would

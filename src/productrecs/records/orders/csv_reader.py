@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.core.clock import detect_day_first, written_date_to_iso
-from productrecs.core.csv_writer import unescape_formula
+from productrecs.core.report import unescape_formula
 from productrecs.records.orders.csv_format import BLOCK_BYTES, CsvFormat
 from productrecs.records.orders.history_line import TimeFormat
 

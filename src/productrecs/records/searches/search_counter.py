@@ -7,10 +7,13 @@ shopper's id is dropped afterwards.
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.records.searches.repository import OTHER_INTENTS, SearchCount
 
 DEBOUNCE_SECONDS: Final = 3.0
 REPEAT_SECONDS: Final = 120.0
@@ -109,3 +112,34 @@ def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
     one, other = before.search.text, search.text
     is_step = one.startswith(other) or other.startswith(one) or len(one) < _LEAST
     return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS
+
+
+_LONGEST_INTENT: Final = 256
+
+
+def count_by_intent(
+    searches: Mapping[ObservedSearch, int], language: LanguageAnalyzer
+) -> dict[str, SearchCount]:
+    """Return how often each intent was searched for, and by whom."""
+    by_intent: dict[str, SearchCount] = {}
+    for search, times in searches.items():
+        # Email addresses are personal data: no report shows them.
+        is_reportable = "@" not in search.text
+        intent = (
+            AnalysedQuery.of(search.text, language).intent
+            if is_reportable
+            else OTHER_INTENTS
+        )
+        text = search.text if is_reportable and intent else ""
+        named = frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
+        one = SearchCount(
+            text,
+            searches=times,
+            empty=times if search.is_empty else 0,
+            unnamed=0 if named else times,
+            shoppers=named,
+        )
+        intent = intent[:_LONGEST_INTENT]
+        known = by_intent.get(intent)
+        by_intent[intent] = one if known is None else known.plus(one)
+    return by_intent

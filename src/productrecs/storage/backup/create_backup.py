@@ -1,35 +1,184 @@
-"""Backup creation: copy one moment, check it, pack it, read it back, put it in place."""
+"""Backup creation: copies a database at one moment, checks the copy and packs it."""
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import apsw
 import sqlalchemy as sa
 
 from productrecs.core.clock import iso, system_ms
+from productrecs.core.errors import StorageError
+from productrecs.storage import apsw_dbapi
 from productrecs.storage.backup.archive import (
+    DATABASE,
+    FORMAT,
+    PRODUCT,
     Advance,
+    BackupError,
+    BackupManifest,
+    TargetExistsError,
     check_free_space,
+    damaged_backup,
     is_compressed,
+    pause_after_io,
     read_archive,
     sync_folder,
     write_archive,
 )
-from productrecs.storage.backup.copy_database import copy_database, estimate_copy_size
-from productrecs.storage.backup.manifest import (
-    DATABASE,
-    FORMAT,
-    PRODUCT,
-    BackupError,
-    BackupManifest,
-    TargetExistsError,
-)
-from productrecs.storage.backup.replace_database import verify_database
 from productrecs.storage.database import Database
+from productrecs.storage.migrations import is_current, migrate
+from productrecs.storage.sqlite import SqliteDialect
+from productrecs.storage.sqlite_connection import storage_error
+from productrecs.storage.tables import metadata
 from productrecs.storage.temp_folders import temp_folder
+
+Row = tuple[object, ...]
+
+_AT_ONCE: Final = 5_000
+
+
+def read_tables(source: sa.Connection) -> Iterator[tuple[sa.Table, Iterator[list[Row]]]]:
+    """Yield each table of the schema with its rows, some thousand at a time, by key."""
+    for table in metadata.sorted_tables:
+        yield table, _read(source, table)
+
+
+def count_rows(connection: sa.Connection) -> dict[str, int]:
+    """Return how many rows each table of the schema has."""
+    return {
+        table.name: int(
+            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+        )
+        for table in metadata.sorted_tables
+    }
+
+
+def delete_rows(transaction: sa.Connection) -> None:
+    """Empty every table of the schema."""
+    for table in reversed(metadata.sorted_tables):
+        transaction.execute(table.delete())
+
+
+def _read(source: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
+    query = sa.select(table).order_by(*table.primary_key.columns)
+    result = source.execution_options(stream_results=True).execute(query)
+    for page in result.partitions(table.info.get("rows_at_once", _AT_ONCE)):
+        yield [tuple(row) for row in page]
+
+
+_PAGES: Final = 256  # at a time; 1 MiB
+_BYTES_A_ROW: Final = 100  # about; for the progress bar only
+
+
+def estimate_copy_size(database: Database, snapshot: sa.Connection) -> int:
+    """Return about how many bytes a copy takes."""
+    if isinstance(database.dialect, SqliteDialect):
+        return _pragma(snapshot, "page_count") * _pragma(snapshot, "page_size")
+    query = "SELECT pg_database_size(current_database())"
+    return int(snapshot.exec_driver_sql(query).scalar_one())
+
+
+def copy_database(
+    database: Database, snapshot: sa.Connection, target: Path, advance: Advance
+) -> None:
+    """Copy what `snapshot`, a reading transaction, sees into a new SQLite file.
+
+    Raises:
+        BackupError: when a server's schema is not this program's.
+        DamagedBackupError: when the copy lacks a row.
+        StorageError: one of its kinds, when the database or the disk fails.
+    """
+    if isinstance(database.dialect, SqliteDialect):
+        _copy_pages(snapshot, target, advance)
+    else:
+        _copy_rows(database, snapshot, target.parent, advance)
+    make_standalone(target)
+
+
+def make_standalone(path: Path) -> None:
+    """Make an unused database one durable file, complete without its write-ahead log."""
+    try:
+        connection = apsw.Connection(str(path))
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _copy_pages(snapshot: sa.Connection, target: Path, advance: Advance) -> None:
+    page, done = _pragma(snapshot, "page_size"), 0
+    descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        copy = apsw.Connection(str(target))
+        try:
+            for pragma in ("synchronous = OFF", "journal_mode = OFF"):
+                copy.execute(f"PRAGMA {pragma}").fetchall()  # we sync it ourselves
+            with copy.backup("main", _bare(snapshot), "main") as backup:
+                while not backup.done:
+                    began = time.monotonic()
+                    backup.step(_PAGES)
+                    os.fdatasync(descriptor)
+                    pause_after_io(time.monotonic() - began)
+                    copied = (backup.page_count - backup.remaining) * page
+                    advance(copied - done)
+                    done = copied
+        finally:
+            copy.close()
+    except apsw.Error as error:
+        raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _copy_rows(
+    database: Database, snapshot: sa.Connection, folder: Path, advance: Advance
+) -> None:
+    if not is_current(database):
+        message = (
+            "the server's schema is not this program's: start the service of this version "
+            "once, which migrates it, or save it with pg_dump"
+        )
+        raise BackupError(message)
+    copy = Database.open(None, folder)
+    try:
+        migrate(copy)
+        with copy.transaction(synced=False) as transaction:
+            delete_rows(transaction)
+        for table, pages in read_tables(snapshot):
+            for rows in pages:
+                with copy.transaction(synced=False) as transaction:
+                    copy.insert_rows(transaction, table, rows)
+                advance(len(rows) * _BYTES_A_ROW)
+        with copy.reading() as reading:
+            if count_rows(reading) != count_rows(snapshot):
+                raise damaged_backup("the copy lacks a row")
+    finally:
+        copy.close()
+
+
+def _bare(connection: sa.Connection) -> apsw.Connection:
+    driver = connection.connection.driver_connection
+    if not isinstance(driver, apsw_dbapi.ApswConnection):
+        message = "SQLite must be reached through apsw"
+        raise StorageError(message)
+    return driver.apsw
+
+
+def _pragma(connection: sa.Connection, name: str) -> int:
+    return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+
 
 Begin = Callable[[str, int], Advance]
 """Called with a stage and its size in bytes; returns the callback for its progress."""
@@ -38,6 +187,59 @@ Needed = Callable[[sa.Connection], Mapping[str, Path]]
 """Returns the files to save with a transaction's state, by their names in the backup."""
 
 _TRIES: Final = 20
+
+
+_TABLES: Final = (
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
+    "ORDER BY name"
+)
+_SCHEMA: Final = "alembic_version"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSummary:
+    """The schema's last migration, and how many rows each table has."""
+
+    schema: str
+    rows: dict[str, int]
+
+
+def verify_database(path: Path) -> DatabaseSummary:
+    """Read every page and index of a database that no other process has open.
+
+    Raises:
+        DamagedBackupError: when anything in it is wrong, or it is none of ours.
+    """
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != ("ok",):
+                raise damaged_backup(
+                    f"SQLite finds: {verdict[0] if verdict else 'nothing'}"
+                )
+            return DatabaseSummary(_schema(connection), _rows(connection))
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise damaged_backup(str(error)) from error
+
+
+def _schema(connection: apsw.Connection) -> str:
+    row = connection.execute(f"SELECT version_num FROM {_SCHEMA}").fetchone()  # noqa: S608 - a constant
+    if row is None:
+        raise damaged_backup("its schema is unknown")
+    return str(row[0])
+
+
+def _rows(connection: apsw.Connection) -> dict[str, int]:
+    tables = [str(row[0]) for row in connection.execute(_TABLES).fetchall()]
+    counts = {}
+    for name in tables:
+        if name != _SCHEMA:
+            query = f'SELECT count(*) FROM "{name}"'  # noqa: S608 - the names of tables
+            counts[name] = int(str(connection.execute(query).fetchall()[0][0]))
+    return counts
 
 
 @dataclass(frozen=True, slots=True)

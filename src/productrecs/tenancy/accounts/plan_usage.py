@@ -7,8 +7,8 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.plans import Plan, Plans
-from productrecs.tenancy.billing.quota_notice import QuotaNotice, month_at, quota_notice
 from productrecs.tenancy.billing.repository import UsageRepository
+from productrecs.tenancy.billing.subscription import QuotaNotice, month_at, quota_notice
 
 
 @dataclass(frozen=True, slots=True)

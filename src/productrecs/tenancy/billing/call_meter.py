@@ -13,13 +13,13 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.tenancy.billing.plans import Plans
-from productrecs.tenancy.billing.quota_notice import (
+from productrecs.tenancy.billing.subscription import (
     QuotaNotice,
+    Subscription,
     month_at,
     quota_notice,
     warning_threshold,
 )
-from productrecs.tenancy.billing.subscription import Subscription
 
 CallsByStoreMonth = tuple[StoreId, str]
 """A store and a month."""

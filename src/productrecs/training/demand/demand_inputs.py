@@ -12,12 +12,12 @@ import numpy.typing as npt
 from productrecs.core.clock import DAY_MS
 from productrecs.core.time_window import window_end_ms, window_start_ms
 from productrecs.engines.demand.demand_series import (
+    HORIZON,
     Amounts,
     Demand,
     closed_days,
     net_returns,
 )
-from productrecs.engines.demand.options import HORIZON
 from productrecs.records.catalog.availability import Availability
 
 if TYPE_CHECKING:

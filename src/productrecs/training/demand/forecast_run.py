@@ -21,10 +21,10 @@ from productrecs.engines.demand.backtest import (
     run_backtest,
 )
 from productrecs.engines.demand.calibration import Calibration
+from productrecs.engines.demand.demand_series import DemandOptions
 from productrecs.engines.demand.ensemble import EnsembleWeights
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals
-from productrecs.engines.demand.options import DemandOptions
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.accounts.store import Store

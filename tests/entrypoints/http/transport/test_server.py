@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimiter
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import ConnectionLimiter
 from productrecs.entrypoints.http.transport.request_parser import HEAD_LIMIT_BYTES
 from productrecs.entrypoints.http.transport.server import AcceptBalancer
 from tests.entrypoints.http.crowd import Crowd

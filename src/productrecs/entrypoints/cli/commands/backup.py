@@ -27,9 +27,8 @@ from productrecs.features.privacy.erasure import replay_erasures
 from productrecs.records.file_imports.repository import files_of_open_imports
 from productrecs.records.orders.uploads.repository import files_needed
 from productrecs.settings import Settings
-from productrecs.storage.backup.archive import Advance, use_idle_io_priority
+from productrecs.storage.backup.archive import Advance, BackupManifest, use_idle_io_priority
 from productrecs.storage.backup.create_backup import BackupRequest, create_backup
-from productrecs.storage.backup.manifest import BackupManifest
 from productrecs.storage.backup.restore_backup import (
     RestoreTarget,
     restore_backup,

@@ -11,8 +11,8 @@ from typing import IO, Final, TypeAlias
 import click
 
 from productrecs.core.clock import iso
-from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import StoreId
+from productrecs.core.report import CsvWriter
 from productrecs.entrypoints.cli.command_context import data_option, open_services
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.catalog.repository import CatalogRepository

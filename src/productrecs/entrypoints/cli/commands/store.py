@@ -28,12 +28,6 @@ from productrecs.entrypoints.cli.commands.plans import (
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.api_keys import SecretKey
-from productrecs.tenancy.accounts.sandbox import (
-    make_sandbox,
-    reset_sandbox,
-    sandbox_of,
-    with_sandbox,
-)
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -42,7 +36,11 @@ from productrecs.tenancy.accounts.store_management import (
     change_settings,
     delete_store,
     find_store,
+    make_sandbox,
     register_store,
+    reset_sandbox,
+    sandbox_of,
+    with_sandbox,
 )
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, find_plan
 from productrecs.training.trained_models import models_folder

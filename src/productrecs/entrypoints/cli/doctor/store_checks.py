@@ -29,8 +29,7 @@ from productrecs.tenancy.accounts.repository import (
     MisuseKind,
 )
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.billing.quota_notice import BillingStatus
-from productrecs.tenancy.billing.subscription import NEAR_END_MS
+from productrecs.tenancy.billing.subscription import NEAR_END_MS, BillingStatus
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 

@@ -8,8 +8,8 @@ from typing import BinaryIO, Final, Literal
 
 import click
 
-from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.report import CsvWriter
 from productrecs.entrypoints.cli.command_context import counted, print_json
 from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
 from productrecs.records.orders.csv_format import (

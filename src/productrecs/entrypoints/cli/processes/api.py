@@ -81,7 +81,9 @@ def _serve(
     # Imported here, since a supervisor of several processes needs none of it.
     from productrecs.entrypoints.cli.command_context import open_services  # noqa: PLC0415
     from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
-    from productrecs.entrypoints.http.limits.connection_limits import ConnectionLimits  # noqa: PLC0415
+    from productrecs.entrypoints.http.limits.rate_and_connection_limits import (  # noqa: PLC0415
+        ConnectionLimits,
+    )
     from productrecs.entrypoints.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
 
     configure_logging(settings.log_format)

@@ -37,7 +37,10 @@ from productrecs.entrypoints.http.dashboard.page import (
 )
 from productrecs.entrypoints.http.dashboard.registry import BY_PATH
 from productrecs.entrypoints.http.dashboard.rendering import render_error, render_page
-from productrecs.entrypoints.http.limits.rate_limits import address_of_client, peer_of
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    peer_of,
+)
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.error_responses import error_code_of
 from productrecs.entrypoints.http.pipeline.urls import base_url_of

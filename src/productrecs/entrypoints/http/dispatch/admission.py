@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, OverloadedError
-from productrecs.entrypoints.http.limits.rate_limits import (
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     BucketLevel,
     TooManyRequestsError,
     address_of_client,

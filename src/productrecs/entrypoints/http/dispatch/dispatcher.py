@@ -23,7 +23,7 @@ from productrecs.entrypoints.http.dispatch.exchange import (
 )
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, RequestQueue
-from productrecs.entrypoints.http.limits.rate_limits import peer_of
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import peer_of
 from productrecs.entrypoints.http.pipeline.authentication import (
     DASHBOARD,
     DASHBOARD_PATH,

@@ -20,7 +20,9 @@ from productrecs.core.errors import (
 from productrecs.core.report import ReportError
 from productrecs.engines.text.index_errors import BrokenIndexError
 from productrecs.entrypoints.http.limits.load_shedding import OverloadedError
-from productrecs.entrypoints.http.limits.rate_limits import TooManyRequestsError
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    TooManyRequestsError,
+)
 from productrecs.entrypoints.http.pipeline.authentication import (
     InvalidKeyError,
     MetricsTokenError,

@@ -10,7 +10,7 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
 from productrecs.entrypoints.http.caches.store_cache import StoreCache
-from productrecs.entrypoints.http.limits.rate_limits import RateLimits
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
 from productrecs.entrypoints.http.pipeline.authentication import Caller
 from productrecs.entrypoints.http.pipeline.photo_worker_pool import PhotoPool

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.server import ServerState
 
 from productrecs.core.ids import random_text
-from productrecs.entrypoints.http.limits.connection_limits import (
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     ConnectionLimiter,
     ConnectionLimits,
 )

@@ -24,7 +24,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from productrecs.entrypoints.http.limits.connection_limits import (
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     ConnectionLimiter,
     ConnectionLimits,
 )

@@ -14,7 +14,7 @@ from typing import Final
 from productrecs.core.clock import MINUTE_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.limits.rate_limits import address_of_client
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import address_of_client
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,

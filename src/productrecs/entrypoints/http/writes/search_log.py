@@ -13,8 +13,11 @@ from productrecs.entrypoints.http.writes.background_writes import (
     RecordKind,
 )
 from productrecs.records.searches.repository import SearchCountRepository
-from productrecs.records.searches.search_counter import ObservedSearch, SearchCounter
-from productrecs.records.searches.search_intents import count_by_intent
+from productrecs.records.searches.search_counter import (
+    ObservedSearch,
+    SearchCounter,
+    count_by_intent,
+)
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 

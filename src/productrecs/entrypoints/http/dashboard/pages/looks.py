@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.reports import make_report
-from productrecs.features.insights.impact.attributed_sales import looks_by_item
+from productrecs.features.insights.impact.sales_and_funnel_reports import looks_by_item
 from productrecs.features.looks.look import Look, LookContent, LookError, LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.repository import CatalogRepository

@@ -20,7 +20,7 @@ from productrecs.entrypoints.http.dashboard.widget_form import (
 )
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
 from productrecs.entrypoints.http.schemas.product_cards import safe_url
-from productrecs.features.guides.embed_snippets import EmbedSnippet, embed_snippets
+from productrecs.features.guides.guide_texts import EmbedSnippet, embed_snippets
 from productrecs.features.widgets.colour_contrast import ENOUGH, check_accent
 from productrecs.features.widgets.default_titles import default_title
 from productrecs.features.widgets.repository import WidgetRepository

@@ -17,8 +17,8 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     html_page,
     preferred_media_type,
 )
+from productrecs.features.guides.guide_texts import PICTURES
 from productrecs.features.guides.guide_texts import llms_index as index_of_guides
-from productrecs.features.guides.markdown_html import PICTURES
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

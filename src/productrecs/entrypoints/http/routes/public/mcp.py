@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.entrypoints.http.limits.rate_limits import (
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     RateLimit,
     address_of_client,
     peer_of,

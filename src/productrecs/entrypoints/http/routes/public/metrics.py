@@ -23,7 +23,7 @@ from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.public.page_response import text_response
 from productrecs.entrypoints.process_slot import PROCESS_ID
-from productrecs.storage.backup.copy_database import estimate_copy_size
+from productrecs.storage.backup.create_backup import estimate_copy_size
 from productrecs.storage.job_counts import Backlog, backlogs
 from productrecs.storage.job_outcome_totals import JobOutcome, JobTotals, all_totals
 from productrecs.storage.job_queue import JobState
