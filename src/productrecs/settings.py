@@ -63,6 +63,7 @@ class Settings:
     image_model: Path | None = None
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
     search_model: Path | None = None
+    has_packaged_search_model: bool = False  # as with pictures
     registration: str | None = None
     smtp: SmtpServer | None = None
 
@@ -174,7 +175,8 @@ KNOBS: Final = (
         "PRODUCTRECS_SEARCH_MODEL",
         "",
         "an ONNX file that turns texts into vectors, with its .json and its tokenizer "
-        "beside it, for query words that the catalog lacks; empty disables it",
+        "beside it, to search by meaning; empty uses the model of productrecs[meaning] "
+        "where that is installed, none searches by words alone",
     ),
     Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock is frozen, for replays"),
     Knob(
@@ -234,6 +236,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         message = f"PRODUCTRECS_LOG_FORMAT is {log_format!r}; use json, text or auto"
         raise SettingsError(message)
     image_model = environment.get("PRODUCTRECS_IMAGE_MODEL")
+    search_model = environment.get("PRODUCTRECS_SEARCH_MODEL")
     return Settings(
         data=data or Path(environment.get("PRODUCTRECS_DATA") or defaults.data),
         database_url=_secret(environment, "DATABASE_URL"),
@@ -261,7 +264,8 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         plans=_plans(environment.get("PRODUCTRECS_PLANS")),
         image_model=None if image_model == NO_MODEL else _path(image_model),
         has_packaged_encoder=not image_model,
-        search_model=_path(environment.get("PRODUCTRECS_SEARCH_MODEL")),
+        search_model=None if search_model == NO_MODEL else _path(search_model),
+        has_packaged_search_model=not search_model,
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
         registration=_registration(environment.get("PRODUCTRECS_REGISTRATION")),

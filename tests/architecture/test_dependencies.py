@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.project import ROOT, modules, pyproject
 
-LOCKS = {"run.txt": (), "vision.txt": ("vision",), "dev.txt": ("dev", "onnx")}
+LOCKS = {"run.txt": (), "models.txt": ("models",), "dev.txt": ("dev", "onnx")}
 """The locks, and which extras each holds beside what the service needs."""
 
 BY_NAME = {

@@ -496,7 +496,8 @@ class Service:
         environment["PRODUCTRECS_LOG_FORMAT"] = "json"
         environment["PRODUCTRECS_METRICS_TOKEN"] = METRICS_TOKEN
         environment["PRODUCTRECS_IMAGE_HOSTS"] = HOST  # where tests keep their pictures
-        environment["PRODUCTRECS_IMAGE_MODEL"] = "none"  # the same, whatever is installed
+        for name in ("IMAGE", "SEARCH"):  # the same, whatever is installed
+            environment[f"PRODUCTRECS_{name}_MODEL"] = "none"
         if self.database_url is not None:
             environment["DATABASE_URL"] = self.database_url
         if self.now is not None:

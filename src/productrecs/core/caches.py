@@ -123,7 +123,9 @@ class Cache(Enum):
         "weights of places in fused lists", "process", 4_096, _ENTRIES, _NEVER
     )
     RESIZE_WEIGHTS = CacheSpec("weights to resize photos", "process", 512, _ENTRIES, _NEVER)
-    TEXT_MODELS = CacheSpec("text models by their path", "process", 4, _ENTRIES, _NEVER)
+    QUERY_VECTORS = CacheSpec(
+        "vectors of queries in a text model", "process", 2_000, _ENTRIES, _NEVER
+    )
 
     # Workers
     TRAINING_INPUTS = CacheSpec(

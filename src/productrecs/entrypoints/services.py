@@ -20,6 +20,8 @@ from productrecs.storage.database import Database
 from productrecs.storage.file_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
 from productrecs.storage.store_log import ItemNumbers
+from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.text_embedder import TextModel
 
 ENCODER_FOLDER: Final = "picture-encoder"
 """In the data folder: the packaged encoder's model file, made anew where it is missing."""
@@ -72,6 +74,24 @@ class Services:
             return None if path is None else read_model_file(path, EMBEDDER)
         except ModelFileError:
             _log.exception("picture encoder rejected")
+            return None
+
+    def text_model(self) -> TextModel | None:
+        """Return the operator's text model, else the packaged one; None without both.
+
+        A packaged one that cannot be used is left out: searches go by words alone.
+
+        Raises:
+            ModelFileError: when the operator's cannot be used.
+        """
+        if self.settings.search_model is not None:
+            return TextModel.read(self.settings.search_model)
+        if not self.settings.has_packaged_search_model:
+            return None
+        try:
+            return packaged_text_model()
+        except ModelFileError:
+            _log.exception("text model rejected")
             return None
 
     @property

@@ -1,4 +1,4 @@
-"""Semantic expansion: with an operator's model, unknown words find products."""
+"""Search indexer: with a text model, unknown words find products of similar meaning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def services(data_folder: Path, tmp_path: Path) -> Iterator[Services]:
     built.close()
 
 
-def test_the_operators_model_is_tried_and_asked(services: Services) -> None:
+def test_the_operators_model_embeds_products_and_queries(services: Services) -> None:
     store, _ = register_store(services.database, Registration("shop.example"), system_ms)[
         :2
     ]
@@ -47,9 +47,9 @@ def test_the_operators_model_is_tried_and_asked(services: Services) -> None:
         ItemPatch(f"{kind}-{one}", {"title": title})
         for one, other, _ in ALIKE
         for kind, title in (
-            ("a", f"Grand {one} or {other}"),
-            ("b", f"Small {other}"),
-            ("c", f"Plain {one}"),
+            ("a", f"grand {one} {other}"),
+            ("b", f"small {other}"),
+            ("c", f"plain {one}"),
         )
     ]
     with services.database.transaction() as transaction:

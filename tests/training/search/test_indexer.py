@@ -219,9 +219,6 @@ def test_all_words_are_known_once_a_first_build_is_done(
     assert steps == 2
     for n in (5, 1_005, 2_050):
         assert bench.found(f"{_spelled(n)}lantenr ") == [n]  # a mistyped word
-    seal = follower.seal
-    index = SearchIndex(bench.folder.path(seal.generation), "en")
-    assert index.vocabulary_size >= 2_100
 
 
 def _spelled(number: int) -> str:

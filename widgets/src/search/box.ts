@@ -160,12 +160,12 @@ export class SearchBox {
       options.push(all);
     }
     const isNothing = !!words && !found.length;
-    this.panel_.say(
-      isNothing ? said(strings.none) : "",
-      isNothing || !words ? strings.popular : "",
-    );
+    const isSimilar = reply.headers_.get("x-search-relaxed") === "meaning";
+    const head = isNothing || !words ? strings.popular : isSimilar ? strings.similar : "";
+    this.panel_.say(isNothing || isSimilar ? said(strings.none) : "", head);
     const told = found.length === 1 ? strings.found_one : strings.found;
-    this.panel_.status.textContent = words ? said(found.length ? told : strings.none) : "";
+    const status = isSimilar ? `${strings.none}. ${strings.similar}` : told;
+    this.panel_.status.textContent = words ? said(found.length ? status : strings.none) : "";
     this.finish_(words, options);
   }
 

@@ -69,12 +69,6 @@ def exact_query(schema: tantivy.Schema, key: str) -> Query:
     return Query.term_query(schema, EXACT, key, index_option="basic")
 
 
-def stem_query(schema: tantivy.Schema, stem: str) -> Query:
-    """Return the query for the products that hold a stem in any of their texts."""
-    fields = [(Occur.Should, _term(schema, name, stem)) for name, _ in _FIELDS]
-    return Query.boolean_query(fields)
-
-
 def _each(parts: Sequence[Query], wholes: Sequence[Query | None]) -> list[Query]:
     """Return what each word, or two that are one elsewhere, must match."""
     needed: list[Query] = []

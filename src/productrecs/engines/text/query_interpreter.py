@@ -43,6 +43,15 @@ def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
     return any(slot.readings and not slot.is_known for slot in finished)
 
 
+def words_as_read(slots: Sequence[QueryTerm]) -> str:
+    """Return a query's words; mistyped and unfinished ones in their likeliest reading."""
+    read = [
+        (slot.typed,) if slot.is_known or not slot.readings else slot.readings[0].words
+        for slot in slots
+    ]
+    return " ".join(word for words in read for word in words)
+
+
 @dataclass(frozen=True, slots=True)
 class QueryInterpreter:
     """Reads queries against one state of an index."""
@@ -108,11 +117,9 @@ class QueryInterpreter:
     def _slots(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
         """Return a word as one slot, or as two where only so it means anything."""
         slot = self._slot(word, is_typing=is_typing)
-        if slot.readings:
-            return [slot]
-        apart = self.reader.apart(word)
+        apart = () if slot.readings else self.reader.apart(word)
         if not apart:
-            return [slot._replace(readings=self.reader.kin(word))]
+            return [slot]
         halves = [self._slot(one, is_typing=False) for one in apart]
         return [half._replace(is_known=False) for half in halves]
 

@@ -19,7 +19,6 @@ from productrecs.engines.text.index_schema import (
     register_tokenizers,
     words_schema,
 )
-from productrecs.engines.text.query_builder import stem_query
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
     QueryInterpreter,
@@ -33,10 +32,9 @@ from productrecs.engines.text.search_run import (
     Relaxed,
     SearchRun,
 )
-from productrecs.engines.text.semantic_expansion import MIN_LETTERS
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.engines.text.vocabulary import Vocabulary
-from productrecs.engines.text.word_interpreter import Related, WordInterpreter
+from productrecs.engines.text.word_interpreter import WordInterpreter
 
 __all__ = ["IndexHits", "IndexQuery", "IndexWriter", "Relaxed", "SearchIndex"]
 
@@ -51,13 +49,12 @@ _WORDS_HEAP: Final = 80_000_000
 class SearchIndex:
     """One index, read; any number of threads may."""
 
-    def __init__(self, folder: Path, language: str, related: Related | None = None) -> None:
-        """Open the index below `folder`; `related` is asked for words that it lacks.
+    def __init__(self, folder: Path, language: str) -> None:
+        """Open the index below `folder`.
 
         Raises:
             BrokenIndexError: when it cannot be read.
         """
-        self._related = related
         with translate_index_errors(f"the index {folder.name} cannot be opened"):
             self._products = register_tokenizers(tantivy.Index.open(str(folder / PRODUCTS)))
             self._words = tantivy.Index.open(str(folder / WORDS))
@@ -132,51 +129,13 @@ class SearchIndex:
         """Return about how much is held and remembered, without mapped files."""
         return self._reader.memory_bytes()
 
-    @property
-    def vocabulary_size(self) -> int:
-        """How many words the texts of products ever held."""
-        return self._reader.vocabulary.size
-
-    def frequent_words(self, limit: int) -> list[str]:
-        """Return the most frequent words that titles or categories hold, no codes.
-
-        Raises:
-            BrokenIndexError: when the files turn out to be damaged.
-        """
-        with translate_index_errors("the index cannot be searched"):
-            words = self._reader.vocabulary.frequent(2 * limit)
-            stems = self.language.stems(words)
-            held = map(self._reader.terms.holding, stems)
-            shown = [
-                word
-                for word, one in zip(words, held, strict=True)
-                if (one.title or one.categories) and word.isalpha()
-                if len(word) >= MIN_LETTERS
-            ]
-            return shown[:limit]
-
-    def items_with_word(self, word: str, limit: int) -> frozenset[int]:
-        """Return the numbers of the first products whose texts hold a word.
-
-        Raises:
-            BrokenIndexError: when the files turn out to be damaged.
-        """
-        with translate_index_errors("the index cannot be searched"):
-            query = stem_query(self._products.schema, self._reader.stem(word))
-            hits = self._reader.searcher.search(query, limit, count=False).hits
-            addresses = [address for _, address in hits]
-            if not addresses:
-                return frozenset()
-            numbers = self._reader.searcher.fast_field_values(NUMBER, addresses)
-            return frozenset(int(number or 0) for number in numbers)
-
     def _interpreter(self, synonyms: Synonyms) -> QueryInterpreter:
         return QueryInterpreter(self._reader, synonyms)
 
     def _state(self, vocabulary: Vocabulary) -> WordInterpreter:
         schema = self._products.schema
         searcher = self._products.searcher()
-        return WordInterpreter(searcher, schema, vocabulary, self.language, self._related)
+        return WordInterpreter(searcher, schema, vocabulary, self.language)
 
 
 class IndexWriter:

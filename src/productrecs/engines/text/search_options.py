@@ -24,7 +24,6 @@ class SearchWeights:
     apart: float = 0.45  # bookcase found as "book case"
     compound: float = 0.7  # "Jacke" found as Winterjacke
     synonym: float = 0.9
-    kin: float = 0.5  # "fridge" found as refrigerator, by the operator's model
     joined: float = 1.6  # "Schuhe Damen" found as Damenschuhe: no less than both apart
     together: float = 1.4  # "book case" found as bookcase: one word for two
 

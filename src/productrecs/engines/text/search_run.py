@@ -27,6 +27,7 @@ from productrecs.engines.text.query_interpreter import (
     QueryTerm,
     Synonyms,
     has_correction,
+    words_as_read,
 )
 from productrecs.engines.text.relevance_feedback import (
     FEEDBACK_DEPTH,
@@ -46,6 +47,7 @@ class Relaxed(StrEnum):
     NOTHING = "none"
     SPELLING = "spelling"  # a word that nothing holds was read as another
     WORDS = "words"  # some products hold only some of the words
+    MEANING = "meaning"  # no product holds a word; these are of similar meaning
 
 
 class IndexQuery(NamedTuple):
@@ -53,7 +55,8 @@ class IndexQuery(NamedTuple):
 
     `visible` is by item number. Where fewer than `enough` (`limit` when not given) hold
     every word, some words will do. `by_likeness`, what is like the best comes first below
-    the first 36, in its tier.
+    the first 36, in its tier. `by_meaning`, products of similar meaning may follow those
+    with every word.
     """
 
     query: AnalysedQuery
@@ -62,6 +65,7 @@ class IndexQuery(NamedTuple):
     synonyms: Synonyms = NO_SYNONYMS
     enough: int | None = None
     by_likeness: bool = True
+    by_meaning: bool = True
 
     @property
     def is_deep(self) -> bool:
@@ -78,6 +82,8 @@ class IndexHits:
     relaxed: Relaxed = Relaxed.NOTHING
     exact: int = 0  # so many of the first were named by id or sku
     whole: int = 0  # so many of the first were named or hold every word
+    complete: int = 0  # ... hold every word, where each of them means something here
+    read_as: str = ""  # the words of the query as they were read, corrected
 
 
 class SearchRun:
@@ -124,7 +130,10 @@ class SearchRun:
             self._sort_deep(exact)
         self._put_exact_first(exact)
         items, scores = self._items[:limit], self._scores[:limit]
-        return IndexHits(items, scores, relaxed, exact, min(self._whole, limit))
+        whole = min(self._whole, limit)
+        complete = whole if all(slot.readings for slot in slots) else exact
+        read_as = words_as_read(slots)
+        return IndexHits(items, scores, relaxed, exact, whole, complete, read_as)
 
     def _by_words(
         self, slots: Sequence[QueryTerm], meant: Sequence[QueryTerm], limit: int

@@ -109,10 +109,6 @@ class Vocabulary:
             self._near.put((word, _SECOND), found)
         return found
 
-    def frequent(self, limit: int) -> list[str]:
-        """Return the most frequent words."""
-        return self._found(tantivy.Query.all_query(), limit)
-
     def beginning(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""
         if not start:

@@ -5,7 +5,7 @@ Results are cached for each word and state of an index.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import tantivy
@@ -21,18 +21,13 @@ from productrecs.engines.text.compounds import (
 from productrecs.engines.text.document_frequency import DocumentFrequencies
 from productrecs.engines.text.index_schema import CATEGORIES, TITLE
 from productrecs.engines.text.search_options import LIMITS, WEIGHTS
-from productrecs.engines.text.semantic_expansion import MIN_LETTERS
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import FuzzyMatch, Vocabulary
 
-Related = Callable[[str], Sequence[str]]
-"""The catalog's words that are kin to one that it lacks."""
-
 _CODE_PART: Final = re.compile(r"\d+|[^\W\d_]+")
 _LEAST_HALF: Final = 3  # letters of a word that is taken apart
 _MEANING_BYTES: Final = 1_200
-_KIN_BYTES: Final = 500
 _COMPOUNDS_BYTES: Final = 400
 
 
@@ -65,24 +60,19 @@ class WordInterpreter:
         schema: tantivy.Schema,
         vocabulary: Vocabulary,
         language: LanguageAnalyzer,
-        related: Related | None = None,
     ) -> None:
-        """Remember nothing yet; `related` is asked for words that mean nothing else."""
+        """Remember nothing yet."""
         self.searcher = searcher
         self.schema = schema
         self.vocabulary = vocabulary
         self.language = language
         self.terms = DocumentFrequencies(searcher)
         self.products: int = searcher.num_docs
-        self._related = related
         self._meanings: BoundedCache[tuple[str, bool], WordMeaning] = BoundedCache(
             Cache.WORD_MEANINGS, _MEANING_BYTES
         )
         self._compounds: BoundedCache[tuple[str, str], list[WordReading]] = BoundedCache(
             Cache.WORD_MEANINGS, _COMPOUNDS_BYTES
-        )
-        self._kin: BoundedCache[str, tuple[WordReading, ...]] = BoundedCache(
-            Cache.WORD_MEANINGS, _KIN_BYTES
         )
 
     def meaning(self, word: str, *, is_typing: bool) -> WordMeaning:
@@ -212,24 +202,11 @@ class WordInterpreter:
         shown, best = max((self._shown(one), one) for one in sorted(others) or [word])
         return self.reading((best,), WEIGHTS.one_edit) if shown else None
 
-    def kin(self, word: str) -> tuple[WordReading, ...]:
-        """Return what a word that the catalog lacks is kin to, where a model tells."""
-        if self._related is None or len(word) < MIN_LETTERS or is_code(word):
-            return ()
-        cached = self._kin.get(word)
-        if cached is None:
-            found = [self.reading((one,), WEIGHTS.kin) for one in self._related(word)]
-            cached = self._kin.put(word, tuple(one for one in found if self._is_held(one)))
-        return cached
-
     def memory_bytes(self) -> int:
         """Return about how much is remembered."""
         words = self.vocabulary.memory_bytes() + self.terms.memory_bytes()
-        own = (self._meanings, self._kin, self._compounds)
+        own = (self._meanings, self._compounds)
         return words + sum(memory.memory_bytes() for memory in own)
-
-    def _is_held(self, reading: WordReading) -> bool:
-        return self.terms.frequency(reading.words[0], reading.stems[0]) > 0
 
     def _shown(self, word: str) -> int:
         """Return how many titles, or categories of products, have a word."""

@@ -1,11 +1,14 @@
 """Search indexer: keeps search indexes up to date, in one process for each data folder.
 
 It has a process of its own because a batch of a thousand products holds Python's global
-interpreter lock for tenths of a second, which would delay replies and training.
+interpreter lock for tenths of a second, which would delay replies and training. With a text
+model, a thread of the lowest priority embeds products' texts meanwhile.
 """
 
+import contextlib
 import logging
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import StorageError
@@ -13,8 +16,8 @@ from productrecs.entrypoints.services import Services
 from productrecs.storage.index_files import exclusive_writer
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.semantic_expansion import ExpansionBuilder
-from productrecs.training.search.text_embedder import shared_embedder
+from productrecs.training.search.meaning_builder import MeaningBuilder
+from productrecs.training.search.text_embedder import TextEmbedder
 
 if TYPE_CHECKING:
     from productrecs.storage.dialects import RawReader
@@ -34,11 +37,11 @@ class SearchIndexer:
         """Write the indexes of the stores of `services`.
 
         Raises:
-            ModelFileError: when the operator's model of texts cannot be used.
+            ModelFileError: when the operator's text model cannot be used.
         """
         self._services = services
-        path = services.settings.search_model
-        self._kinship = ExpansionBuilder(shared_embedder(path)) if path else None
+        model = services.text_model()
+        self._embedder = None if model is None else TextEmbedder(model)
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -63,10 +66,11 @@ class SearchIndexer:
         try:
             reader = self._services.database.raw_reader()
             accounts = AccountDirectory(self._services.database)
-            indexer = Indexer(self._services.indexes, accounts, kinship=self._kinship)
-            while not self._stopping.is_set():
-                if not indexer.turn(reader):
-                    self._stopping.wait(_PAUSE_SECONDS)
+            indexer = Indexer(self._services.indexes, accounts)
+            with self._embedding():
+                while not self._stopping.is_set():
+                    if not indexer.turn(reader):
+                        self._stopping.wait(_PAUSE_SECONDS)
         except StorageError as error:
             _log.warning("catalog read failed", extra={"error": str(error)})
         finally:
@@ -74,3 +78,30 @@ class SearchIndexer:
                 indexer.close()
             if reader is not None:
                 reader.close()
+
+    @contextlib.contextmanager
+    def _embedding(self) -> Iterator[None]:
+        """Embed products' texts on a thread of its own while the block runs."""
+        if self._embedder is None:
+            yield
+            return
+        over = threading.Event()
+        builder = MeaningBuilder(self._services.indexes, self._embedder)
+        thread = threading.Thread(
+            target=self._embed, args=(builder, over), name="meaning", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _embed(self, builder: MeaningBuilder, over: threading.Event) -> None:
+        while not over.is_set() and not builder.is_off:
+            try:
+                with contextlib.closing(self._services.database.raw_reader()) as reader:
+                    builder.run(reader, over)
+            except StorageError as error:
+                _log.warning("catalog read failed", extra={"error": str(error)})
+                over.wait(_TROUBLE_SECONDS)

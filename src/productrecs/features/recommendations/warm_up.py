@@ -1,6 +1,7 @@
 """Warm-up: loads the engines' compiled kernels while the process already serves."""
 
 from productrecs.engines import browse, copurchase, fusion, ranking
+from productrecs.engines.text import semantic_space
 
 
 def warm_up() -> None:
@@ -13,3 +14,4 @@ def warm_up() -> None:
     copurchase.warm_up()
     fusion.warm_up()
     ranking.warm_up()
+    semantic_space.warm_up()

@@ -48,7 +48,9 @@ def search_catalog(
         numbers = _newest_first(catalog, among)
         return CatalogMatches(numbers[page].tolist(), len(numbers), is_cut=False)
     words = index.analyse(query)
-    wanted = IndexQuery(words, MOST_FOUND, among, enough=1, by_likeness=False)
+    wanted = IndexQuery(
+        words, MOST_FOUND, among, enough=1, by_likeness=False, by_meaning=False
+    )
     found = dict.fromkeys(index.find(wanted).items)
     named = catalog.number(query)
     if named is not None and named < len(among) and among[named]:

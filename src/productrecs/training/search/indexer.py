@@ -30,7 +30,6 @@ from productrecs.training.search.repository import (
     read_catalog_heads,
     sample_texts,
 )
-from productrecs.training.search.semantic_expansion import ExpansionBuilder
 from productrecs.training.search.served_index import index_folder
 
 _log = logging.getLogger(__name__)
@@ -66,13 +65,8 @@ class Indexer:
         root: Path,
         accounts: AccountDirectory,
         seconds: Callable[[], float] = time.monotonic,
-        kinship: ExpansionBuilder | None = None,
     ) -> None:
-        """Write below `root`; the caller holds the lock for it.
-
-        With `kinship`, words are related too, when there is nothing else to do.
-        """
-        self._kinship = kinship
+        """Write below `root`; the caller holds the lock for it."""
         self._root = root
         self._accounts = accounts
         self._seconds = seconds
@@ -91,9 +85,7 @@ class Indexer:
         if draft is not None:
             busy.append(self._guarded(self._draft, reader, draft))
         self._rest()
-        return any(busy) or any(
-            self._guarded(self._relate, reader, head) for head in standing
-        )
+        return any(busy)
 
     def close(self) -> None:
         """Let every writer go."""
@@ -261,14 +253,6 @@ class Indexer:
                 extra=_facts(head) | index_log_fields(draft.seal),
             )
         return True
-
-    def _relate(
-        self, _reader: RawReader, head: CatalogHead, _store: Store, known: _Indexing
-    ) -> bool:
-        """Do a step of what relates a store's words."""
-        if self._kinship is None:
-            return False
-        return self._kinship.turn(head.store_id, known.folder)
 
     def _give_up(self, known: _Indexing) -> None:
         """Drop the broken index: the next turn begins another."""

@@ -16,7 +16,7 @@ from productrecs.engines.text.search_index import IndexHits, IndexQuery, SearchI
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.storage.index_files import DamagedIndexError, IndexFolder, IndexManifest
 from productrecs.storage.private_index_copy import IndexCopy
-from productrecs.training.search.semantic_expansion import ServedExpansion
+from productrecs.training.search.served_meaning import ServedMeaning
 
 
 def index_folder(root: Path, store_id: StoreId) -> IndexFolder:
@@ -33,10 +33,10 @@ _NOTHING: Final = IndexHits([], [])
 class ServedIndex:
     """One store's index in one process; one thread refreshes, any number search."""
 
-    def __init__(self, folder: IndexFolder, kin: ServedExpansion | None = None) -> None:
-        """Begin with no open index; `refresh` opens it. `kin` expands its words."""
+    def __init__(self, folder: IndexFolder, meaning: ServedMeaning | None = None) -> None:
+        """Begin with no open index; `refresh` opens it. `meaning` adds similar products."""
         self._folder = folder
-        self._kin = kin
+        self._meaning = meaning
         self._index: SearchIndex | None = None
         self._generation, self._path = "", Path()
         self._copy = IndexCopy(folder)
@@ -55,13 +55,15 @@ class ServedIndex:
 
     def memory_bytes(self) -> int:
         """Return about how much memory leaves with this index; its files are mapped."""
-        return self._index.memory_bytes() if self._index is not None else 0
+        words = self._index.memory_bytes() if self._index is not None else 0
+        return words + (self._meaning.memory_bytes() if self._meaning is not None else 0)
 
     def refresh(self) -> None:
         """Read on if another commit was published; what cannot be read is passed over."""
         stamp = self._folder.stamp()
-        has_other_kin = self._kin is not None and self._kin.refresh()
-        if stamp is None or (stamp == self._stamp and not has_other_kin):
+        if self._meaning is not None and self._meaning.refresh():
+            self._version = object()
+        if stamp is None or stamp == self._stamp:
             return
         seal = self._folder.current()
         if seal is None or seal.format != FORMAT:
@@ -78,13 +80,16 @@ class ServedIndex:
         return AnalysedQuery.of(text, self.language)
 
     def find(self, wanted: IndexQuery) -> IndexHits:
-        """Return the hits of `SearchIndex.find`; none without an index.
+        """Return hits by word and, where few match, by meaning; none without an index.
 
         Raises:
             BrokenIndexError: when the files turn out to be damaged; another is begun.
         """
         with self._read() as index:
-            return _NOTHING if index is None else index.find(wanted)
+            found = _NOTHING if index is None else index.find(wanted)
+        if self._meaning is None or index is None:
+            return found
+        return self._meaning.add_similar(wanted, found)
 
     def understand(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
@@ -132,7 +137,6 @@ class ServedIndex:
         if self._index is not None and path == self._path:
             self._index.reload()
             return
-        related = None if self._kin is None else self._kin.of
-        self._index = SearchIndex(path, seal.language, related)
+        self._index = SearchIndex(path, seal.language)
         self._generation, self._path = seal.generation, path
         self._copy.keep_only(path)

@@ -1,8 +1,8 @@
-"""Text embedder: the operator's text model, run by onnxruntime.
+"""Text embedder: a text model, the packaged one or the operator's, run by onnxruntime.
 
-Beside `model.onnx` lie `model.json` and the tokenizer's file: `{"kind": "text-embedder",
-"sha256": "...", "tokenizer": "tokenizer.json", "tokenizer_sha256": "...", "pooling":
-"mean"}`. Files that are not the ones described are refused. Nothing is ever fetched.
+Beside an operator's `model.onnx` lie `model.json` and the tokenizer's file: `{"kind":
+"text-embedder", "sha256": "...", "tokenizer": "tokenizer.json", "tokenizer_sha256": "...",
+"pooling": "mean"}`. Files that are not the ones described are refused. Nothing is fetched.
 """
 
 import hashlib
@@ -16,15 +16,16 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.caches import Cache, memoized
-from productrecs.engines.text.semantic_expansion import Vectors
+from productrecs.engines.text.semantic_space import Vectors
 from productrecs.records.pictures.onnx_model_file import ModelFileError, read_sidecar
 
 TEXT_EMBEDDER: Final = "text-embedder"
 _LONGEST: Final = 64
-"""The most tokens of a text: inputs are words and short phrases."""
+"""The most tokens of a text: a title, its categories and what a description begins with."""
 
 _TOKENS: Final = 3  # dimensions of an output with one row a token
+
+_UNKNOWN: Final = frozenset({"[UNK]", "<unk>"})
 
 Pooling = Literal["mean", "first", "none"]
 
@@ -83,10 +84,7 @@ class TextEmbedder:
             ModelFileError: when the model cannot be run.
         """
         try:
-            with self._loading:
-                if self._loaded is None:
-                    self._loaded = _Loaded(self.model)
-            rows = self._loaded.embed([self.model.prefix + one for one in texts])
+            rows = self._load().embed([self.model.prefix + one for one in texts])
         except Exception as error:  # the libraries' own are of no common kind
             message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
@@ -94,6 +92,28 @@ class TextEmbedder:
             message = f"{self.model.path} gives {rows.shape} for {len(texts)} texts"
             raise ModelFileError(message)
         return rows
+
+    def knows(self, text: str) -> bool:
+        """Return whether every word of a text is one token: words that are not are rare.
+
+        Raises:
+            ModelFileError: when the model cannot be read.
+        """
+        try:
+            return self._load().knows(text)
+        except Exception as error:
+            message = f"{self.model.tokenizer} cannot be used: {error}"
+            raise ModelFileError(message) from error
+
+    def release(self) -> None:
+        """Let the model leave the memory until it is needed again."""
+        with self._loading:
+            self._loaded = None
+
+    def _load(self) -> "_Loaded":
+        with self._loading:
+            self._loaded = self._loaded or _Loaded(self.model)
+            return self._loaded
 
 
 class _Loaded:
@@ -113,6 +133,13 @@ class _Loaded:
         self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
         self._tokenizer.enable_truncation(_LONGEST)
         self._tokenizer.enable_padding()
+
+    def knows(self, text: str) -> bool:
+        words = [
+            self._tokenizer.encode(word, add_special_tokens=False).tokens
+            for word in text.split()
+        ]
+        return all(len(tokens) == 1 and tokens[0] not in _UNKNOWN for tokens in words)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         batch = self._tokenizer.encode_batch(list(texts))
@@ -143,16 +170,6 @@ def _pooled(
     weights = mask[:, :, None].astype(np.float32)
     mean: npt.NDArray[np.float32] = (output * weights).sum(1) / weights.sum(1)
     return mean
-
-
-@memoized(Cache.TEXT_MODELS)
-def shared_embedder(path: Path) -> TextEmbedder:
-    """Return what runs the model at `path`, one in a process.
-
-    Raises:
-        ModelFileError: when it cannot be used.
-    """
-    return TextEmbedder(TextModel.read(path))
 
 
 def _check(tokenizer: Path, sidecar_fields: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_folder,
     check_picture_encoder,
     check_storage,
+    check_text_model,
 )
 from productrecs.entrypoints.cli.doctor.public_address_check import check_address
 from productrecs.entrypoints.cli.doctor.store_checks import check_store
@@ -75,6 +76,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_folder(settings.data)
             yield from check_storage(services)
             yield from check_picture_encoder(services)
+            yield from check_text_model(services)
             yield from check_clock(services)
             yield from check_background(services)
             database = services.database

@@ -30,6 +30,7 @@ from productrecs.records.pictures.onnx_model_file import (
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.settings import KNOBS, Settings
 from productrecs.storage.file_permissions import is_readable_by_others, is_shared_folder
+from productrecs.training.search.packaged_text_model import packaged_text_model
 
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MIN_FREE_SHARE: Final = 0.05
@@ -123,6 +124,24 @@ def _packaged_encoder(folder: Path) -> CheckResult:
         message = "described without a trained encoder; to install it: "
         return ok("pictures", message + remedy)
     return ok("pictures", "a trained encoder and our own descriptor describe them")
+
+
+def check_text_model(services: Services) -> Iterator[CheckResult]:
+    """Yield whether searches find products by meaning, and what is missing for it."""
+    settings, remedy = services.settings, "pip install 'productrecs[meaning]', then restart"
+    if settings.search_model is not None:
+        yield ok("search", f"finds by words and, with {settings.search_model}, by meaning")
+    elif not settings.has_packaged_search_model:
+        yield ok("search", "finds by words alone, as the setting says")
+    else:
+        try:
+            model = packaged_text_model()
+        except ModelFileError as error:
+            yield notice("search", f"finds by words alone: {error}", remedy)
+            return
+        said = "finds by words and by meaning"
+        missing = f"finds by words alone; to find by meaning too: {remedy}"
+        yield ok("search", said if model is not None else missing)
 
 
 def check_clock(services: Services) -> Iterator[CheckResult]:

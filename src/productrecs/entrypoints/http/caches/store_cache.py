@@ -36,9 +36,9 @@ from productrecs.storage.model_files import BrokenModelError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import store_versions
-from productrecs.training.search.semantic_expansion import ServedExpansion
 from productrecs.training.search.served_index import ServedIndex, index_folder
-from productrecs.training.search.text_embedder import shared_embedder
+from productrecs.training.search.served_meaning import QueryEmbedder, ServedMeaning
+from productrecs.training.search.text_embedder import TextEmbedder
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
 from productrecs.training.visual.served_pictures import ServedPictures
 
@@ -113,8 +113,8 @@ class StoreCache:
         Raises:
             ModelFileError: when the operator's text model cannot be used.
         """
-        if services.settings.search_model is not None:
-            shared_embedder(services.settings.search_model)
+        model = services.text_model()
+        self._queries = None if model is None else QueryEmbedder(TextEmbedder(model))
         self._services = services
         self._accounts = accounts
         self._budget = budget_bytes
@@ -221,7 +221,7 @@ class StoreCache:
             total -= self._open.pop(oldest).memory_bytes()
 
     def _load(self, store: Store) -> CachedStore:
-        return load_store(self._services, store)
+        return load_store(self._services, store, self._queries)
 
     def _refresh_store(self, store_id: StoreId, opened: CachedStore) -> None:
         reader = self._services.database.raw_reader()
@@ -269,14 +269,16 @@ class StoreCache:
                 opened.shop.settings = store.settings
 
 
-def load_store(services: Services, store: Store) -> CachedStore:
-    """Return a store, loaded into memory as it is now."""
+def load_store(
+    services: Services, store: Store, queries: QueryEmbedder | None = None
+) -> CachedStore:
+    """Return a store, loaded into memory as it is now; `queries` search it by meaning."""
     catalog = CatalogView(store.store_id, store.settings.zone, make_card)
     rules = RulesView(store.store_id, store.settings.zone, catalog)
     opened = CachedStore(
         shop=StoreState(catalog, empty_models(), store.settings, rules),
         histories=ShopperHistories(store.store_id),
-        index=_served_index(services, store.store_id),
+        index=_served_index(services, store.store_id, queries),
         pictures=ServedPictures(services.pictures, store.store_id),
     )
     reader = services.database.raw_reader()
@@ -287,14 +289,12 @@ def load_store(services: Services, store: Store) -> CachedStore:
     return opened
 
 
-def _served_index(services: Services, store_id: StoreId) -> ServedIndex:
-    folder, path = (
-        index_folder(services.indexes, store_id),
-        services.settings.search_model,
-    )
-    return ServedIndex(
-        folder, ServedExpansion(folder, shared_embedder(path)) if path else None
-    )
+def _served_index(
+    services: Services, store_id: StoreId, queries: QueryEmbedder | None
+) -> ServedIndex:
+    folder = index_folder(services.indexes, store_id)
+    meaning = None if queries is None else ServedMeaning(folder.folder, queries)
+    return ServedIndex(folder, meaning)
 
 
 def _apply_changes(

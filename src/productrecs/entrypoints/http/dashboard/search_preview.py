@@ -25,7 +25,9 @@ _MOST_MEANINGS: Final = 4
 _RELAXED: Final = MappingProxyType(
     {
         "spelling": "Spelling was corrected.",
-        "words": "No product has all words, so products with some of them are shown.",
+        "words": "Few products have all words, so products with some of them, or of "
+        "similar meaning, follow.",
+        "meaning": "No product has any of these words. These are of similar meaning.",
     }
 )
 

@@ -178,9 +178,10 @@ _RELAXED: Final = {
     "description": (
         "How the query was relaxed to find enough: `spelling` if a word that "
         "no product has was corrected, `words` if some products have only "
-        "some of the words. Otherwise absent."
+        "some of the words or a similar meaning, `meaning` if no product has any "
+        "of the words and all are of similar meaning. Otherwise absent."
     ),
-    "schema": {"type": "string", "enum": ["spelling", "words"]},
+    "schema": {"type": "string", "enum": ["spelling", "words", "meaning"]},
     "example": "spelling",
 }
 

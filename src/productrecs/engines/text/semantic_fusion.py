@@ -1,0 +1,44 @@
+"""Semantic fusion: puts products of similar meaning among the hits of a text search."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from productrecs.engines.text.search_run import IndexHits, Relaxed
+
+FUSED_BELOW: Final = 20
+"""Products with every word of the query, from which meaning adds nothing."""
+
+MOST_SIMILAR: Final = 100
+_RANK_OFFSET: Final = 20
+_BELOW_WHOLE: Final = 0.9  # of the last score above, as of products with some of the words
+
+
+def fuse_by_meaning(found: IndexHits, similar: Sequence[int], limit: int) -> IndexHits:
+    """Return the hits with `similar` products, the most similar first, fused in.
+
+    Products that were named or hold every word stay first, as they are. Below them stand
+    those with some of the words and the similar ones, by reciprocal rank fusion. Where
+    nothing matches by word, the hits say so.
+    """
+    whole = found.items[: found.complete]
+    first = set(whole)
+    similar = [item for item in similar if item not in first]
+    if not similar:
+        return found
+    ranks: dict[int, float] = {}
+    for one in (found.items[found.complete :], similar):
+        for rank, item in enumerate(one):
+            ranks[item] = ranks.get(item, 0.0) + 1.0 / (_RANK_OFFSET + rank)
+    order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(whole)]
+    if not order:
+        return found
+    ceiling = _BELOW_WHOLE * found.scores[found.complete - 1] if whole else 1.0
+    scale = ceiling / ranks[order[0]]
+    return replace(
+        found,
+        items=[*whole, *order],
+        scores=[*found.scores[: found.complete], *(scale * ranks[item] for item in order)],
+        whole=found.complete,
+        relaxed=Relaxed.WORDS if found.items else Relaxed.MEANING,
+    )

@@ -1,0 +1,184 @@
+"""Semantic space: products' text embeddings of one store, reduced, and nearest neighbours.
+
+An encoder turns texts into vectors of a few hundred numbers. A principal component analysis
+of the store's own products reduces them to 128, stored as int8: 13 MB for 100,000 products.
+The similarity that invented words reach is the threshold below which nothing is similar.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.arrays import Arrays, Bools, top_places
+
+Vectors = npt.NDArray[np.float32]
+"""One row a text, each of length 1."""
+
+Codes = npt.NDArray[np.int8]
+"""One row an item number; a row of zeros has no text."""
+
+DIMENSIONS: Final = 128
+REDUCED_FROM: Final = 1_000
+"""Products, below which vectors stay whole: few products span no space of their own."""
+
+INVENTED: Final = 200
+"""Invented words from which the threshold is learned."""
+
+_INVENTED_FOUND: Final = 0.02
+"""So few of the invented words may have similar products."""
+
+_LEAST: Final = 0.35  # whatever invented words reach: in a small catalog it is little
+_KNOWN: Final = 0.05
+"""Less than the threshold, for words that the encoder knows."""
+
+_MARGIN: Final = 0.01  # stored numbers have fewer digits
+_SEED: Final = 11
+_FULL: Final = 127
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Reduction of an encoder's vectors to those of one store's space."""
+
+    mean: Vectors  # [size]
+    basis: Vectors  # [size, dimensions]
+
+    @classmethod
+    def fit(cls, vectors: Vectors) -> Self:
+        """Return the projection learned from products' vectors, at least one."""
+        count, size = vectors.shape
+        if count < REDUCED_FROM:
+            return cls(np.zeros(size, np.float32), np.eye(size, dtype=np.float32))
+        mean = vectors.mean(axis=0)
+        centred = vectors - mean
+        _, axes = np.linalg.eigh(centred.T @ centred)
+        basis = axes[:, ::-1][:, :DIMENSIONS].astype(np.float32)
+        return cls(mean, np.ascontiguousarray(basis))
+
+    def reduce(self, vectors: Vectors) -> Vectors:
+        """Return rows of length 1 in the reduced space."""
+        rows = (vectors - self.mean) @ self.basis
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: Vectors = (rows / np.maximum(lengths, 1e-9)).astype(np.float32)
+        return unit
+
+
+def quantize(rows: Vectors) -> Codes:
+    """Return rows as int8, each scaled so that its largest number is 127."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    codes: Codes = np.rint(rows * (_FULL / np.maximum(largest, 1e-9))).astype(np.int8)
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarProducts:
+    """Item numbers, the most similar first, and their similarities from -1 to 1."""
+
+    items: list[int]
+    similarities: list[float]
+
+
+class SemanticSpace:
+    """Products' vectors of one store; any number of threads may search it."""
+
+    def __init__(self, projection: Projection, codes: Codes, least: float) -> None:
+        """Hold the vectors by item number; only what is nearer than `least` is similar."""
+        self.projection = projection
+        self.codes = np.ascontiguousarray(codes)
+        self.least = least
+        lengths = np.linalg.norm(self.codes.astype(np.float32), axis=1)
+        self._inverse = np.divide(
+            1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0
+        )
+
+    def __len__(self) -> int:
+        """Return how many products have a vector."""
+        return int(np.count_nonzero(self._inverse))
+
+    def nearest(
+        self, vector: Vectors, visible: Bools, limit: int, *, is_known: bool = False
+    ) -> SimilarProducts:
+        """Return up to `limit` visible products above the threshold, most similar first.
+
+        `is_known`, the encoder knows every word: less similarity will do, as nothing is
+        invented.
+        """
+        similarities = self.similarities(vector)
+        count = min(len(visible), len(similarities))
+        least = max(self.least - _KNOWN, _LEAST) if is_known else self.least
+        above = visible[:count] & (similarities[:count] > least)
+        items = np.flatnonzero(above)
+        found = similarities[items]
+        places = top_places(items, found, limit)
+        return SimilarProducts(items[places].tolist(), found[places].tolist())
+
+    def similarities(self, vector: Vectors) -> npt.NDArray[np.float32]:
+        """Return the cosine similarity of each item number with an encoder's vector."""
+        # Imported here: it compiles, and most processes never search by meaning.
+        from productrecs.engines.text.similarity_kernel import dot_products  # noqa: PLC0415
+
+        query = quantize(self.projection.reduce(vector[None, :]))
+        length = float(np.linalg.norm(query.astype(np.float32)))
+        if not len(self.codes) or not length:
+            return np.zeros(len(self.codes), np.float32)
+        dots = dot_products(self.codes, query[0])
+        cosines: npt.NDArray[np.float32] = dots * (self._inverse / np.float32(length))
+        return cosines
+
+    def memory_bytes(self) -> int:
+        """Return how much memory the vectors take."""
+        return int(self.codes.nbytes + self._inverse.nbytes + self.projection.basis.nbytes)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what `from_arrays` reads."""
+        return {
+            "mean": self.projection.mean,
+            "basis": self.projection.basis,
+            "codes": self.codes,
+            "least": np.array(self.least),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the stored space.
+
+        Raises:
+            KeyError: when an array is missing.
+            ValueError: when the arrays do not fit together.
+        """
+        mean, basis, codes = arrays["mean"], arrays["basis"], arrays["codes"]
+        shapes = (basis.shape[0], codes.shape[1]) if codes.ndim == basis.ndim == 2 else ()  # noqa: PLR2004
+        if shapes != (*mean.shape, basis.shape[-1]) or codes.dtype != np.int8:
+            message = "the arrays of the semantic space do not fit together"
+            raise ValueError(message)
+        return cls(Projection(mean, basis), codes, float(arrays["least"]))
+
+
+def threshold(invented: Sequence[Vectors], projection: Projection, codes: Codes) -> float:
+    """Return the similarity that few invented words reach; `invented` are their vectors."""
+    space = SemanticSpace(projection, codes, 0.0)
+    best = [float(space.similarities(one).max()) for rows in invented for one in rows]
+    if not best:
+        return _LEAST
+    return max(float(np.quantile(best, 1.0 - _INVENTED_FOUND)) + _MARGIN, _LEAST)
+
+
+def invent_words(words: Sequence[str]) -> list[str]:
+    """Return invented words: the beginning of one known word and the end of another."""
+    if not words:
+        return []
+    rng, known = np.random.default_rng(_SEED), set(words)
+    pairs = rng.integers(len(words), size=(INVENTED, 2)).tolist()
+    made = (
+        words[one][: len(words[one]) // 2] + words[other][len(words[other]) // 2 :]
+        for one, other in pairs
+    )
+    return list(dict.fromkeys(word for word in made if word not in known))
+
+
+def warm_up() -> None:
+    """Load the compiled scan; the first time on a machine this compiles for a second."""
+    from productrecs.engines.text import similarity_kernel  # noqa: F401, PLC0415

