@@ -53,31 +53,45 @@ def test_a_sale_date_that_cannot_be_read_lets_the_regular_price_stand(
 
 
 @pytest.mark.parametrize(
-    ("prices", "read_as", "noted"),
+    ("currency", "prices", "read_as", "noted"),
     [
-        (('"12,345"',), (12.345,), "read as 12.345, with a decimal comma"),
-        (('"12,345"', '"39,90"'), (12.345, 39.9), "with a decimal comma"),
-        (('"1,299"', "19.99"), (1299.0, 19.99), "a point before the cents"),
-        (("1.299", '"39,90"'), (1299.0, 39.9), "a comma before the cents"),
-        (("1.299", "19.99"), (1.299, 19.99), ""),
-        (('"1,299"', "19.99", '"39,90"'), (1.299, 19.99, 39.9), "decimal comma"),
-        (('"1.299,00"', '"0,125"'), (1299.0, 0.125), ""),
-        (('"1,299.00"',), (1299.0,), ""),
-        (("45", "0"), (45.0, 0.0), ""),
+        ("EUR", ('"12,345"',), (12.345,), "if not, remove the commas and import again"),
+        ("EUR", ('"12,345"', '"39,90"'), (12.345, 39.9), "a decimal comma"),
+        ("EUR", ('"1,299"', "19.99"), (1299.0, 19.99), "have a decimal point"),
+        ("EUR", ("1.299", '"39,90"'), (1299.0, 39.9), "have a decimal comma"),
+        ("EUR", ("1.299", "19.99"), (1.299, 19.99), ""),
+        ("EUR", ('"1,299"', "19.99", '"39,90"'), (1.299, 19.99, 39.9), "decimal comma"),
+        ("EUR", ('"1,299"', '"1,299,000"'), (1299.0, 1299000.0), "decimal point"),
+        ("EUR", ('"1.299,00"', '"0,125"'), (1299.0, 0.125), ""),
+        ("EUR", ('"1,299.00"',), (1299.0,), ""),
+        ("EUR", ("45", "0"), (45.0, 0.0), ""),
+        ("TND", ('"12,345"', '"150,000"', "8"), (12.345, 150.0, 8.0), "three decimals"),
+        ("TND", ("12.345", "150.000"), (12.345, 150.0), ""),
+        ("TND", ('"1,299"', "19.500", "2.5"), (1299.0, 19.5, 2.5), "decimal point"),
+        ("JPY", ('"12,345"', "800"), (12345.0, 800.0), "prices in JPY have no decimals"),
+        ("JPY", ("12.345",), (12345.0,), "prices in JPY have no decimals"),
+        ("JPY", ('"12,345"', '"3,5"'), (12.345, 3.5), "a decimal comma"),
+        ("", ('"12,345"',), (12.345,), "No other price of the file shows"),
     ],
 )
-def test_a_comma_is_a_decimal_comma_unless_the_file_proves_otherwise(
-    tmp_path: Path, prices: tuple[str, ...], read_as: tuple[float, ...], noted: str
+def test_a_comma_before_three_digits_is_decided_by_the_file_and_the_currency(
+    tmp_path: Path,
+    currency: str,
+    prices: tuple[str, ...],
+    read_as: tuple[float, ...],
+    noted: str,
 ) -> None:
-    rows = [f"{n},simple,s{n},T,1,{price},\n" for n, price in enumerate(prices, start=1)]
-    content = HEAD.rstrip(",") + "\n" + "".join(row.rstrip(",\n") + "\n" for row in rows)
+    how = reading()
+    how.currency = currency
+    rows = "".join(f"{n},simple,s{n},T,1,{price}\n" for n, price in enumerate(prices, 1))
 
-    items = taken(read(content, tmp_path))
+    items = taken(
+        read(HEAD.removesuffix("Sale price,").rstrip(",") + "\n" + rows, tmp_path, how=how)
+    )
 
     assert tuple(items[str(n)]["price"] for n in range(1, len(prices) + 1)) == read_as
-    said = notes_of(content, tmp_path)
-    assert noted in said
-    assert bool(said) == bool(noted)
+    assert noted in " ".join(how.notes)
+    assert bool(how.notes) == bool(noted)
 
 
 def test_a_variation_finds_its_product_by_sku_and_by_id(tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ class FeedReading:
     `address` begins the product addresses of files that have none. `parents` are the
     products of variations, where a file separates them from the variations' rows;
     `lowest` the lowest price of each part of grouped products. `decimals` are the
-    decimal marks found in prices. `ignored` are the unused columns.
+    decimal marks found in prices, `currency` is the store's. `ignored` are the unused
+    columns.
     """
 
     address: str
@@ -162,6 +163,7 @@ class FeedReading:
     each_variant: bool = False
     mapping: ColumnMapping | None = None
     separator: str = ","
+    currency: str = ""
     made_addresses: bool = False
     currencies: set[str] = field(default_factory=set)
     parents: dict[str, str] = field(default_factory=dict)

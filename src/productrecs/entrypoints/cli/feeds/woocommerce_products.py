@@ -80,6 +80,16 @@ _BY_ID: Final = "id:"
 _MARKED: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
 _THOUSAND: Final = 3  # digits behind a mark that may stand for thousands
 _POUND: Final = re.compile(r"[^\d.,+-]+")
+_MARK_NAMES: Final = MappingProxyType({".": "point", ",": "comma"})
+# By ISO 4217, and of four more whose shops write none.
+_WITHOUT_DECIMALS: Final = frozenset(
+    {
+        *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX"),
+        *("VND", "VUV", "XAF", "XOF", "XPF"),
+        *("COP", "HUF", "IDR", "IRR"),
+    }
+)
+_THREE_DECIMALS: Final = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 
 def collect_file_facts(
@@ -128,11 +138,12 @@ def _survey_children(
 
 
 def price_as_written(text: str, reading: FeedReading) -> Price | None:
-    """Return a price of a WooCommerce export, whose comma is a decimal comma.
+    """Return a price of a WooCommerce export; the reading records how it was decided.
 
-    WooCommerce writes no thousands separators. Another program may: in a file whose
-    other prices show that the point is the decimal mark, `1,299` is more than a
-    thousand, and where they show the comma, so is `1.299`. The reading records it.
+    WooCommerce writes its decimal mark, a comma or a point, and no thousands separators.
+    Other programs write them. Whether `12,345` is more than a thousand follows from the
+    other prices of the file, else from the decimals of the store's currency. Where both
+    are silent, it is as WooCommerce writes it: 12.345.
 
     Raises:
         InvalidOfferError: when it is not a price.
@@ -142,22 +153,28 @@ def price_as_written(text: str, reading: FeedReading) -> Price | None:
     if found is None or _decimal_mark(bare) is not None:
         return parse_price(text, ";")
     mark = found.group(2)
-    if reading.decimals == ({".", ","} - {mark}):
-        amount = float(bare.replace(mark, ""))
-        reading.note(
-            f"thousand{mark}",
-            f"Prices such as {bare!r} were read as {amount:g}: other prices of the file "
-            f"have {'a point' if mark == ',' else 'a comma'} before the cents.",
-        )
-        return Price(amount, None)
-    amount = float(bare.replace(",", "."))
-    if mark == ",":
-        reading.note(
-            "decimal,",
-            f"Prices such as {bare!r} were read as {amount:g}, with a decimal comma, as "
-            "WooCommerce writes it.",
-        )
+    separates_thousands, reason = _explain_mark(mark, reading)
+    amount = float(bare.replace(mark, "" if separates_thousands else "."))
+    if reason:
+        said = f"Prices such as {bare!r} were read as {amount:g}: {reason}."
+        reading.note(f"mark{mark}", said)
     return Price(amount, None)
+
+
+def _explain_mark(mark: str, reading: FeedReading) -> tuple[bool, str]:
+    """Return whether a mark before three digits separates thousands, and why."""
+    other = ({".", ","} - {mark}).pop()
+    if reading.decimals == {other}:
+        return True, f"other prices of the file have a decimal {_MARK_NAMES[other]}"
+    comma = "" if mark == "." else "WooCommerce writes a decimal comma"
+    if reading.decimals:
+        return False, comma
+    if reading.currency in _WITHOUT_DECIMALS:
+        return True, f"prices in {reading.currency} have no decimals"
+    if reading.currency in _THREE_DECIMALS:
+        return False, comma and f"prices in {reading.currency} have three decimals"
+    unsure = f"{comma}. No other price of the file shows whether that is so here"
+    return False, comma and f"{unsure}; if not, remove the commas and import again"
 
 
 def _bare(text: str) -> str:
@@ -168,6 +185,9 @@ def _decimal_mark(bare: str) -> str | None:
     """Return the decimal mark that a price shows; None if it may separate thousands."""
     if "." in bare and "," in bare:
         return max(".,", key=bare.rfind)
+    for mark, other in (".,", ",."):
+        if bare.count(mark) > 1:
+            return other  # 1,299,000 separates thousands
     found = _MARKED.fullmatch(bare)
     if found is None:
         return None
@@ -303,7 +323,7 @@ def _fields(
 
 def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
     price = current_price(cells, reading, read=price_as_written)
-    cost = parse_price(cells.get("cost", ""), ";")
+    cost = price_as_written(cells.get("cost", ""), reading)
     return Variant(
         price=None if price is None else price.amount,
         cost=None if cost is None else cost.amount,

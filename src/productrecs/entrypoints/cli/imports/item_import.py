@@ -105,6 +105,7 @@ def import_items(
         now_ms=services.clock(),
         each_variant=chosen.each_variant,
         mapping=chosen.mapping,
+        currency=store.settings.currency,
     )
     report = ItemImportReport(errors_kept=chosen.errors_kept)
     with tempfile.TemporaryFile(dir=services.settings.data) as file:
