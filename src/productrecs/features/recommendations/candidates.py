@@ -102,7 +102,7 @@ def trending(eligible: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[
     return eligible.trending()
 
 
-FILLERS: Final[Mapping[Engine, Filler]] = MappingProxyType(
+BACKFILLS: Final[Mapping[Engine, Filler]] = MappingProxyType(
     {
         Engine.SIMILAR: visually_similar_to_each,
         Engine.CATEGORY: from_categories,
@@ -212,7 +212,7 @@ def _table() -> dict[str, Candidates]:
         Engine.SIMILAR: _similar,
     }
     table |= {engine: _by_own_model(engine) for engine in _OWN}
-    fillers: Mapping[Any, object] = FILLERS
+    fillers: Mapping[Any, object] = BACKFILLS
     for one in ENGINES:
         if one.name not in (fillers if one.is_filler else table):
             message = f"engine {one.name!r}: nothing answers for it; give it a model"

@@ -13,8 +13,8 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.candidates import (
+    BACKFILLS,
     CANDIDATES,
-    FILLERS,
     CandidateCall,
     effective_source,
 )
@@ -363,7 +363,7 @@ def _filled(
     left_out = context.cooldown if context.placement is Placement.CART else ()
     for engine in recipe.fill:
         head = num + len(taken) + len(context.fatigue)
-        proposed = discounted_order(FILLERS[engine](eligible, anchors), sinking, head)
+        proposed = discounted_order(BACKFILLS[engine](eligible, anchors), sinking, head)
         filler: Iterator[int] = (item for item in proposed if item not in taken)
         if left_out and engine is not Engine.TRENDING:
             filler = (item for item in filler if eligible.narrowest[item] not in left_out)

@@ -18,8 +18,10 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
 )
 from productrecs.entrypoints.http.limits.usage_metering import billing_headers
 from productrecs.entrypoints.http.pipeline.authentication import (
+    ANY_ORIGIN_HEADERS,
     NONE,
     OPERATOR,
+    REFUSED_ORIGIN_HEADERS,
     SECRET,
     Caller,
     Credential,
@@ -27,13 +29,9 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     Route,
     authenticate,
     check_operator,
+    cors_headers,
     keys_of,
     requires_active_plan,
-)
-from productrecs.entrypoints.http.pipeline.cors import (
-    ANY_ORIGIN_HEADERS,
-    REFUSED_ORIGIN_HEADERS,
-    cors_headers,
 )
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.transport.header_cache import Header

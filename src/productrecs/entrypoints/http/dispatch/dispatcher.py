@@ -30,13 +30,13 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     FORECAST_PATH,
     ITEM_PATH,
     PAGE_FOLDERS,
+    PREFLIGHT_HEADERS,
     ROUTES,
     UPLOAD_PATH,
     Route,
     SecretKeyInUrlError,
     keys_of,
 )
-from productrecs.entrypoints.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.entrypoints.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.entrypoints.http.pipeline.readiness_checks import Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics

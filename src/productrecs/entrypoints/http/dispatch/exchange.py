@@ -13,8 +13,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dispatch.admission import Admission
+from productrecs.entrypoints.http.pipeline.authentication import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.pipeline.conditional_response import conditional_response
-from productrecs.entrypoints.http.pipeline.cors import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.pipeline.error_responses import (
     error_code_of,
     retry_after_of,

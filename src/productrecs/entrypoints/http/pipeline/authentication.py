@@ -1,4 +1,4 @@
-"""Authentication: the route table, and the key that each route asks for.
+"""Authentication: the route table, the key that each route asks for, and CORS.
 
 A request is authenticated before any of its body is read.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -316,3 +316,59 @@ def _by_publishable(
         message = "no store has this publishable key; `productrecs store show` shows it"
         raise InvalidKeyError(message)
     return Caller(store, PUBLISHABLE)
+
+
+_ANYONE: Final = (b"access-control-allow-origin", b"*")
+_EXPOSED: Final = (
+    b"access-control-expose-headers",
+    (
+        b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit, "
+        b"X-Search-Relaxed, X-Search-Redirect, Retry-After, RateLimit, RateLimit-Policy"
+    ),
+)
+_VARY: Final = (b"vary", b"Origin")
+
+PREFLIGHT_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (
+    _ANYONE,
+    (b"access-control-allow-methods", b"GET, POST, PUT, DELETE, OPTIONS"),
+    (
+        b"access-control-allow-headers",
+        b"Content-Type, X-Pub-Key, X-API-Key, Authorization, X-Request-Id",
+    ),
+    (b"access-control-max-age", b"86400"),
+)
+ANY_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_ANYONE, _EXPOSED)
+REFUSED_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
+
+
+class ForeignOriginError(ProductRecsError):
+    """A page of another origin called; only programs and our own pages may."""
+
+
+def cors_headers(
+    store: Store | None, origin: bytes | None
+) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the CORS headers of a reply.
+
+    Without an allowlist, or without a known store, any page may read. With a list, only a
+    listed origin is echoed; the reply varies by origin even when none was sent. The origin
+    `null` is never on a list.
+    """
+    if store is None or not store.origins:
+        return ANY_ORIGIN_HEADERS
+    if origin is not None and origin.decode("latin-1") in store.origins:
+        return ((b"access-control-allow-origin", origin), _EXPOSED, _VARY)
+    return REFUSED_ORIGIN_HEADERS
+
+
+def check_origin(origin: str | None, base: str) -> None:
+    """Accept programs, which send no Origin, and pages of the service itself.
+
+    The scheme may differ: a proxy may speak TLS in our place.
+
+    Raises:
+        ForeignOriginError: for any other origin.
+    """
+    if origin is not None and urlsplit(base).netloc != origin.partition("://")[2].lower():
+        message = "pages of other origins are not allowed; programs send no Origin"
+        raise ForeignOriginError(message)

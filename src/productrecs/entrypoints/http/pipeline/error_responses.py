@@ -24,13 +24,13 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     TooManyRequestsError,
 )
 from productrecs.entrypoints.http.pipeline.authentication import (
+    ForeignOriginError,
     InvalidKeyError,
     MetricsTokenError,
     MissingKeyError,
     SecretKeyInUrlError,
     SecretKeyRequiredError,
 )
-from productrecs.entrypoints.http.pipeline.cors import ForeignOriginError
 from productrecs.entrypoints.http.pipeline.urls import (
     BadPathError,
     UnknownBuildError,

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.caches.recommendation_cache import (
     FingerprintSource,
+    ListFingerprint,
     ListInputs,
     NoFingerprint,
 )
@@ -34,7 +35,6 @@ from productrecs.entrypoints.http.schemas.product_cards import (
     with_sold_out,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
-from productrecs.features.recommendations.fingerprints import ListFingerprint
 from productrecs.features.recommendations.pins_and_exploration import exploration_day
 from productrecs.features.recommendations.recipes import Placement
 from productrecs.features.recommendations.recommend import (
