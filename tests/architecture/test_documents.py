@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 PARTS = ("Context", "Decision", "Consequences", "Alternatives", "What enforces it")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")
 PAGE = re.compile(r"docs/decisions/[\w-]+\.md")
+MODULE = re.compile(r"`((?!YYYY)[\w/]+\.py)`")
 
 
 def documents(root: Path) -> list[Path]:
@@ -37,6 +40,13 @@ def dead_mentions(root: Path) -> list[str]:
         for mention in PAGE.findall(path.read_text("utf-8"))
         if not (root / mention).exists()
     ]
+
+
+def missing_modules(text: str, paths: set[str]) -> list[str]:
+    """Return the modules that a text names and that no path ends with."""
+    known = {"/" + path for path in paths}
+    named = MODULE.findall(text)
+    return [one for one in named if not any(path.endswith("/" + one) for path in known)]
 
 
 def decisions() -> list[Path]:
@@ -73,3 +83,21 @@ def test_a_dead_link_and_a_missing_decision_are_caught(tmp_path: Path) -> None:
 
     assert dead_links(tmp_path) == ["README.md: gone.md"]
     assert dead_mentions(tmp_path) == ["src/a.py: docs/decisions/0099-gone.md"]
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_module_that_a_page_for_developers_names_is_there(page: str) -> None:
+    folders = ("src", "tests", "tools", "benchmarks")
+    paths = {
+        path.relative_to(ROOT).as_posix()
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+    }
+
+    assert missing_modules((ROOT / page).read_text("utf-8"), paths) == []
+
+
+def test_a_module_that_moved_is_caught() -> None:
+    text = "`caches/store.py` and `store.py` and `old/store.py`"
+
+    assert missing_modules(text, {"src/caches/store.py"}) == ["old/store.py"]
