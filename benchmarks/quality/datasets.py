@@ -242,6 +242,36 @@ def serenade_bol(asked: str = "test") -> Split:
     return Split(past, questions, n_items, least_prefix=1)
 
 
+def rees46(asked: tuple[float, float] = (0.8, 1.0)) -> Split:
+    """Return the sample's sessions of views, cut in the order of time.
+
+    `asked` is the part that is asked, as shares of all sessions; what ended before it is
+    learned from.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    rows = [
+        (np.datetime64(row["event_time"][:19].replace(" ", "T"), "ms").astype(int), row)
+        for row in _rows("events_rees46_sample/events.csv.gz")
+        if row["event_type"] == "view"
+    ]
+    numbers: dict[str, int] = {}
+    items: dict[str, list[int]] = {}
+    ends: dict[str, int] = {}
+    for moment, row in sorted(rows, key=lambda pair: pair[0]):
+        number = numbers.setdefault(row["product_id"], len(numbers))
+        items.setdefault(row["user_session"], []).append(number)
+        ends[row["user_session"]] = int(moment)
+    names = sorted(ends, key=lambda session: ends[session])
+    first, last = (int(share * len(names)) for share in asked)
+    past, questions = (
+        Sessions([items[one] for one in some], [ends[one] for one in some])
+        for some in (names[:first], names[first:last])
+    )
+    return Split(past, questions, len(numbers), least_prefix=1)
+
+
 def crowdflower() -> Judged:
     """Return all products, queries and judgements.
 

@@ -39,6 +39,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-basket": next_basket.measure,
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
+    "next-item-rees46": next_item.measure_rees46,
     "own-constants": own_constants.measure,
     "libraries-orders": libraries.measure_orders,
     "libraries-retailrocket": libraries.measure_retailrocket,

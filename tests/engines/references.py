@@ -90,6 +90,23 @@ def _kept_sessions(
     return {one: views[one][-longest:] for one in newest_first if views[one][1:]}, ends
 
 
+def _votes(
+    kept: dict[int, list[int]],
+    asked: Sequence[int],
+    voters: dict[int, tuple[int, float]],
+    options: SessionOptions,
+) -> dict[int, float]:
+    """Return each item's votes; `voters` have the newest place they share, and a weight."""
+    scores: dict[int, float] = defaultdict(float)
+    for session, (place, similar) in voters.items():
+        star = kept[session].index(asked[place])
+        vote = similar * math.exp(-place / options.vote_scale)
+        for at, item in enumerate(kept[session]):
+            near = 1 / (1 + abs(at - star) / options.distance_scale)
+            scores[item] += vote * near * (options.backward if at < star else 1.0)
+    return scores
+
+
 def next_items(
     events: Sequence[tuple[int, int, int]], visit: Sequence[int], options: SessionOptions
 ) -> Scored:
@@ -114,15 +131,32 @@ def next_items(
         for session, shared in places.items()
     }
     nearest = sorted(similar, key=lambda one: -similar[one])[: options.neighbours]
-    scores: dict[int, float] = defaultdict(float)
-    for session in nearest:
-        place = places[session][0]
-        star = kept[session].index(asked[place])
-        vote = similar[session] * math.exp(-place / options.vote_scale)
-        for at, item in enumerate(kept[session]):
-            near = math.exp(-abs(at - star) / options.distance_scale)
-            near *= options.backward if at < star else 1.0
-            rare = 1 + options.rarity * math.log(len(kept) / len(holders[item]))
-            scores[item] += vote * near * rare
+    voters = {session: (places[session][0], similar[session]) for session in nearest}
+    scores = _votes(kept, asked, voters, options)
+    total = sum(scores.values()) or 1.0
+    for share, item in list(zip(return_shares(events), asked, strict=False))[1:]:
+        if share:
+            scores[item] += options.returns * share * total
+    for item in scores:
+        df = max(len(holders[item]), 1)
+        scores[item] *= 1 + options.rarity * math.log(max(len(kept), 1) / df)
     scores.pop(visit[-1], None)
     return best_first(scores)
+
+
+def return_shares(events: Sequence[tuple[int, int, int]]) -> list[float]:
+    """Return which share of steps went back 0, 1, 2, ... places before the current item."""
+    visits: dict[int, list[int]] = defaultdict(list)
+    for session, item, _ in sorted(events, key=lambda event: (event[0], event[2])):
+        if visits[session][-1:] != [item]:
+            visits[session].append(item)
+    shares = []
+    for back in range(1, 17):
+        found = sum(
+            visit[at] == visit[at - back] and visit[at] not in visit[at - back + 1 : at]
+            for visit in visits.values()
+            for at in range(back, len(visit))
+        )
+        chances = sum(max(len(visit) - back, 0) for visit in visits.values())
+        shares.append(found / (chances + 500))
+    return shares

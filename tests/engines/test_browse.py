@@ -124,8 +124,9 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
     rng = np.random.default_rng(seed)
     events = traffic(seed, n_sessions=400, n_items=30)
     owners = [event[0] % 30 for event in events]
-    layout = sealed(fitted(events, 33, options, owners).to_arrays())
-    weights = weight_tables(options)
+    arrays = fitted(events, 33, options, owners).to_arrays()
+    layout = sealed(arrays)
+    weights = weight_tables(options, arrays["returns"])
     for _ in range(200):
         question, limit = (
             random_question(rng, 33, options, layout.owners),
@@ -144,7 +145,7 @@ def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> No
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
-    layout, weights = sealed(index.to_arrays()), weight_tables(options)
+    layout, weights = sealed(index.to_arrays()), weight_tables(options, np.zeros(9))
     question = SessionQuery(np.array([0], np.int32), 0, NOBODY, 1000, 2)
 
     items = evaluator.answer(layout, weights, question, 9)[0]
@@ -309,6 +310,27 @@ def test_what_stands_nearer_to_the_item_weighs_more() -> None:
     assert index.next_items([1], 0, 10).items.tolist() == [0, 2, 3]
 
 
+def test_an_earlier_item_gains_as_much_as_the_stores_visitors_return() -> None:
+    returning = [[0, 1, 0], [1, 2, 1], [2, 3, 2]] * 200  # each goes back by one
+    going_on = [[0, 1, 2], [1, 2, 3], [2, 3, 4]] * 200
+    stay, move = (fitted(walks(*visits), 9) for visits in (returning, going_on))
+
+    # What nobody else saw, 7, is an answer only where people return, and not from afar.
+    assert 7 in stay.next_items([8, 7, 2], HOUR, 9).items
+    assert 8 not in stay.next_items([8, 7, 2], HOUR, 9).items
+    assert 7 not in move.next_items([8, 7, 2], HOUR, 9).items
+    assert stay.next_items([7, 8], HOUR, 9).items.tolist() == [7]  # the only answer
+    assert SessionIndex.from_arrays(stay.to_arrays()).next_items([2, 1], 0, 1).items[0] == 2
+    older = {name: one for name, one in stay.to_arrays().items() if name != "returns"}
+    assert 7 not in SessionIndex.from_arrays(older).next_items([8, 7, 2], HOUR, 9).items
+
+
+def test_reading_an_item_again_before_the_next_is_no_return() -> None:
+    index = fitted(walks(*([[0, 0, 1, 1, 2, 2]] * 300)), 9)
+
+    assert index.next_items([7, 8], HOUR, 9).items.tolist() == []
+
+
 def test_events_may_come_in_any_order() -> None:
     events = traffic(9, 120, 25)
     shuffled = [events[n] for n in np.random.default_rng(1).permutation(len(events))]
@@ -395,4 +417,4 @@ def test_an_older_models_constants_weigh_all_deeds_alike() -> None:
 
     assert not fitted(walks([0, 1]), 2).weights_interactions
     assert SessionOptions.from_array(constants).carted == 6.0
-    assert SessionOptions.from_array(constants[:-3]) == SessionOptions()
+    assert SessionOptions.from_array(constants[:-4]) == SessionOptions()

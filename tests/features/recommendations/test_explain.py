@@ -230,3 +230,22 @@ def test_trending_tells_what_its_rules_did(shop: StoreState) -> None:
     assert [(one.item_id, one.why) for one in told.struck] == [
         ("rope", RefusalReason.EXCLUDED)
     ]
+
+
+def test_an_item_seen_before_is_explained_by_how_often_shoppers_go_back() -> None:
+    rows = Rows()
+    for name in NAMES:
+        rows.add(name, ["camp"])
+    going_back = [[TENT, LAMP, TENT, ROPE], [LAMP, ROPE, LAMP]] * 200
+    shop = small_shop(rows, baskets=[], visits=going_back, trending=[BOLT])
+    anna = shopper("anna", [PEG, ROPE])
+
+    told = {
+        one.item_id: one
+        for one in explained(shop, Source.BROWSE, histories=(anna,)).products
+    }
+
+    # 400 of 600 steps that have an item two steps back go there; 500 more are doubt.
+    assert told["peg"].return_share == pytest.approx(400 / (600 + 500))
+    assert told["peg"].seen_by.visits == 0
+    assert told["lamp"].return_share is None

@@ -40,6 +40,7 @@ class WeightTables(NamedTuple):
     match: Floats  # [prefix] by place in the visit, newest first
     vote: Floats  # [prefix] by place in the visit of the item that matched newest
     distance: Floats  # [2 * longest + 1] by place beside the match in the neighbour
+    returns: Floats  # [prefix] of all votes, by place in the visit: see `SessionIndex`
 
 
 class SessionQuery(NamedTuple):
@@ -52,15 +53,18 @@ class SessionQuery(NamedTuple):
     neighbours: int
 
 
-def weight_tables(options: SessionOptions) -> WeightTables:
-    """Return the tables of `options`."""
+def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
+    """Return the tables of `options`; `returns` is cut or padded to the prefix."""
     places = np.arange(options.prefix)
     beside = np.arange(-options.longest, options.longest + 1)
-    near = np.exp(-np.abs(beside) / options.distance_scale)
+    near = 1.0 / (1.0 + np.abs(beside) / options.distance_scale)
+    known = np.zeros(options.prefix)
+    known[: len(returns)] = options.returns * returns[: options.prefix]
     return WeightTables(
         match=np.exp(-places / options.match_scale),
         vote=np.exp(-places / options.vote_scale),
         distance=np.where(beside < 0, options.backward, 1.0) * near,
+        returns=known,
     )
 
 

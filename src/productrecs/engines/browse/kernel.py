@@ -72,7 +72,7 @@ _FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
 _LAYOUT = _named(
     SessionArrays, *(readonly_array(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4))
 )
-_WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS)
+_WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS, _FLOATS)
 _QUESTION = _named(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
 _WORK = _named(
     SessionScratch, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS
@@ -246,6 +246,27 @@ def vote(
     return found
 
 
+@jit_compiled(_I8(_WEIGHTS, _QUESTION, _WORK, _I8))
+def vote_for_returns(
+    weights: WeightTables, question: SessionQuery, work: SessionScratch, found: int
+) -> int:
+    """Add a share of all votes to the visit's earlier items; return how many got a vote."""
+    total = 0.0
+    for place in range(found):
+        total += work.votes[work.touched[place]]
+    if found == 0:
+        total = 1.0
+    for place in range(1, len(question.items)):
+        share = weights.returns[place] * total
+        item = question.items[place]
+        votes = work.votes[item]
+        if share > 0.0:
+            work.touched[found] = item
+            found += votes == 0.0
+            work.votes[item] = votes + share
+    return found
+
+
 @jit_compiled(_I8(_LAYOUT, _QUESTION, _WORK, _I8, _NUMBERS, _FLOATS))
 def take_best(
     layout: SessionArrays,
@@ -297,6 +318,7 @@ def fill(
     kept = recent_sessions(layout, weights, question, work)
     kept = nearest(work, kept, question.neighbours)
     found = vote(layout, weights, question, work, kept)
+    found = vote_for_returns(weights, question, work, found)
     return take_best(layout, question, work, found, items, scores)
 
 

@@ -27,8 +27,9 @@ class InteractionType(IntEnum):
 class SessionOptions:
     """Constants that measured well on the last days of two training sets.
 
-    Every `..._scale` is the distance at which a weight has fallen to 1/e: of places in the
-    visit (newest first), of places in a neighbouring session, of days.
+    Every other `..._scale` is the distance at which a weight has fallen to 1/e: of places
+    in the visit (newest first), of days. By places in a neighbouring session a vote falls
+    more slowly: 1 / (1 + places / distance_scale).
     Source: STAN and VSTAN, requirements/algorithms.md 1.1.
     """
 
@@ -39,7 +40,7 @@ class SessionOptions:
     longest: int = 200  # distinct items kept of a session, the newest
     match_scale: float = 3.62
     vote_scale: float = 3.62
-    distance_scale: float = 1.0
+    distance_scale: float = 0.5  # places at which a vote has fallen to a half
     days_scale: float = 50.0
     rarity: float = 1.0  # how much a rare item's vote is lifted: 1 + rarity * ln(S / df)
     enough: int = 20  # items: where fewer are found, what comes next after those follows
@@ -47,6 +48,7 @@ class SessionOptions:
     clicked: float = 1.0  # how much an item counts that was clicked in a search or a list,
     carted: float = 1.0  # put into the cart,
     bought: float = 1.0  # or bought, beside one that was looked at
+    returns: float = 0.25  # of the share of steps that go back to an item of the visit
 
     @property
     def weight_by_interaction(self) -> tuple[float, ...]:

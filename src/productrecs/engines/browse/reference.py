@@ -26,6 +26,11 @@ def answer(
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     items, votes = _votes(layout, weights, question, neighbours(layout, weights, question))
+    shares = weights.returns[1 : len(question.items)]
+    known = np.flatnonzero(shares > 0)
+    returns = shares[known] * (_total(items, votes) if len(items) else 1.0)
+    items = np.concatenate((items, question.items[1:][known].astype(np.int64)))
+    votes = np.concatenate((votes, returns))
     found, where = np.unique(items, return_inverse=True)
     scores = np.bincount(where, weights=votes) * layout.rarity[found]
     others = found != question.current
@@ -42,6 +47,16 @@ def neighbours(
     order = np.lexsort((-slots, -similar))[: question.neighbours]
     by_slot = np.sort(order)  # newest first, as they stood
     return slots[by_slot], similar[by_slot], matched[by_slot]
+
+
+def _total(items: Ints, votes: Floats) -> float:
+    """Return the sum of all votes, added in the kernel's order: item by item."""
+    found, firsts, where = np.unique(items, return_index=True, return_inverse=True)
+    sums = np.bincount(where, weights=votes, minlength=len(found))
+    total = 0.0
+    for one in sums[np.argsort(firsts)].tolist():
+        total += one
+    return total
 
 
 def _recent_sessions(

@@ -36,6 +36,7 @@ _DAY_MS: Final = 86_400_000.0
 _ONWARD: Final = 5  # items found that are asked what comes next after them
 _BELOW: Final = 0.5  # of the last score of what was found: the first that follows
 _NOBODYS: Final = np.zeros(0, dtype=np.int64)
+_NO_RETURNS: Final = np.zeros(0)
 _evaluators = [reference.answer]  # the last one answers: the compiled one, once warm
 
 
@@ -59,7 +60,15 @@ class SessionIndex:
     questions may be asked from any thread.
     """
 
-    __slots__ = ("_by_owner", "_layout", "_newest_ms", "_options", "_owners", "_weights")
+    __slots__ = (
+        "_by_owner",
+        "_layout",
+        "_newest_ms",
+        "_options",
+        "_owners",
+        "_returns",
+        "_weights",
+    )
 
     def __init__(
         self,
@@ -67,15 +76,20 @@ class SessionIndex:
         newest_ms: int,
         options: SessionOptions,
         by_owner: Ints | None = None,
+        returns: Floats = _NO_RETURNS,
     ) -> None:
         """Keep sealed arrays; `newest_ms` is when the newest session had its last event.
 
         `by_owner` is `stable_order(layout.owners)`, where it was worked out before.
+        `returns` is the share of steps that went back so many places in the visit (0 is
+        the current item): of all votes that share, times `SessionOptions.returns`, goes to
+        the visit's item there. The neighbours' own returns are in their votes already.
         """
         self._layout = layout
         self._newest_ms = newest_ms
         self._options = options
-        self._weights = weight_tables(options)
+        self._returns = returns
+        self._weights = weight_tables(options, returns)
         # Asking each candidate whose session it is would read memory all over the place.
         self._by_owner = stable_argsort(layout.owners) if by_owner is None else by_owner
         self._owners = layout.owners[self._by_owner]
@@ -104,7 +118,8 @@ class SessionIndex:
                 message = f"{len(layout.owners)} owners in an order of {by_owner.shape}"
                 raise ValueError(message)
             by_owner = np.ascontiguousarray(by_owner, np.int64)
-        return cls(layout, int(arrays["newest_ms"][0]), options, by_owner)
+        returns = np.asarray(arrays.get("returns", _NO_RETURNS), np.float64)
+        return cls(layout, int(arrays["newest_ms"][0]), options, by_owner, returns)
 
     def to_arrays(self) -> Arrays:
         """Return the index as plain arrays."""
@@ -112,6 +127,7 @@ class SessionIndex:
             **self._layout._asdict(),
             "by_owner": self._by_owner,
             "newest_ms": np.array([self._newest_ms], dtype=np.int64),
+            "returns": self._returns,
             "constants": self._options.to_array(),
         }
 
@@ -165,10 +181,14 @@ class SessionIndex:
         self, question: SessionQuery, items: Items, scores: Floats, limit: int
     ) -> tuple[Items, Floats]:
         """Return the items found, and after them what comes next after the best of them."""
-        best = items[: min(_ONWARD, self._options.prefix)].copy()
+        new = np.isin(items, question.items, invert=True)
+        best = items[new][: min(_ONWARD, self._options.prefix)]
+        if not len(best):
+            return items, scores
         answer = _evaluators[-1]
         refined = question._replace(items=best)
-        more, votes = answer(self._layout, self._weights, refined, limit + len(items))
+        onward = self._weights._replace(returns=np.zeros(self._options.prefix))
+        more, votes = answer(self._layout, onward, refined, limit + len(items))
         new = np.isin(more, items, invert=True)
         more, votes = more[new][: limit - len(items)], votes[new][: limit - len(items)]
         if not len(more):
@@ -199,6 +219,17 @@ class SessionIndex:
         return self._weights._replace(
             match=match[:known] * counts, vote=vote[:known] * counts
         )
+
+    def return_share(self, recent: Sequence[int] | Items, item: int) -> float:
+        """Return how often shoppers go back as far in a visit as to `item`; 0 for never.
+
+        A share of all steps. It adds to the item's votes in `next_items`.
+        """
+        places = self._question(recent, None).items.tolist()
+        place = places.index(item) if item in places else 0
+        if not 0 < place < len(self._returns) or not self._options.returns:
+            return 0.0
+        return float(self._returns[place])
 
     def voting_sessions(
         self,

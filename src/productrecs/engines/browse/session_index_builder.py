@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints, Items
 
 _DAY_MS: Final = 86_400_000.0
+_RETURNS: Final = 16  # places of a visit back to which returns are counted
+_FEW_STEPS: Final = 500  # steps of all visits: so many say half of what there is to learn
 _LONG_AGO: Final = 60.0  # in days_scale: what is older fades no further, so stays above 0
 
 
@@ -57,7 +59,7 @@ def fit_sessions(
     """
     check_item_numbers(items, n_items)
     chosen = options or SessionOptions()
-    views = _views(sessions, items, times, sessions if owners is None else owners)
+    views, returns = _views(sessions, items, times, sessions if owners is None else owners)
     views = _worthwhile(views, chosen.longest)
     newest = int(views.times.max(initial=0))
     df = np.bincount(views.items, minlength=n_items)
@@ -71,11 +73,14 @@ def fit_sessions(
         postings=postings,
         rarity=_rarity(df, len(views.times), chosen.rarity),
     )
-    return SessionIndex(sealed(layout._asdict()), newest, chosen)
+    return SessionIndex(sealed(layout._asdict()), newest, chosen, returns=returns)
 
 
-def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> Views:
-    """Return the first views, sessions numbered from the one that ended first."""
+def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> tuple[Views, Floats]:
+    """Return the first views, sessions numbered from the one that ended first.
+
+    The second result is as in `_return_shares`.
+    """
     codes, count = _numbered(sessions)
     ends = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(ends, codes, times)
@@ -87,13 +92,36 @@ def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> Views:
     slotted = slots[codes]
     order = grouped_argsort(slotted, times)
     ordered_slots, ordered_items = slotted[order], items[order]
-    firsts = _firsts(ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items)
-    return Views(
+    steps = np.ones(len(order), dtype=np.bool_)  # not those that stay on an item
+    steps[1:] = (np.diff(ordered_slots) != 0) | (np.diff(ordered_items) != 0)
+    ordered_slots, ordered_items = ordered_slots[steps], ordered_items[steps]
+    seen = ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items
+    by_item = stable_argsort(seen)
+    again = np.zeros(len(seen), dtype=np.bool_)
+    again[1:] = np.diff(seen[by_item]) == 0
+    firsts = np.ones(len(seen), dtype=np.bool_)
+    firsts[by_item[again]] = False
+    views = Views(
         ordered_slots[firsts],
         ordered_items[firsts].astype(np.int32),
         ends[oldest_first],
         whose[oldest_first],
     )
+    back = np.diff(by_item, prepend=0)[again]
+    return views, _return_shares(back, np.bincount(ordered_slots, minlength=count))
+
+
+def _return_shares(back: Ints, lengths: Ints) -> Floats:
+    """Return how often a step went back to the item 0, 1, 2, ... places before the current.
+
+    `back` is by how many steps each return went back (2 is one place before the current),
+    `lengths` how many steps each session has. Few steps say little: shrunk towards 0.
+    """
+    found = np.bincount(back, minlength=_RETURNS + 1)[1 : _RETURNS + 1]
+    steps = np.arange(1, _RETURNS + 1)
+    chances = np.array([np.maximum(lengths - many, 0).sum() for many in steps.tolist()])
+    shares: Floats = found / (chances + _FEW_STEPS)
+    return shares
 
 
 def _numbered(sessions: Ints) -> tuple[Ints, int]:
@@ -103,15 +131,6 @@ def _numbered(sessions: Ints) -> tuple[Ints, int]:
         return (np.cumsum(there) - 1)[sessions], int(there.sum())
     names, codes = np.unique(sessions, return_inverse=True)
     return codes, len(names)
-
-
-def _firsts(seen: Ints) -> npt.NDArray[np.bool_]:
-    """Return where each number stands for the first time; shape of `seen`."""
-    order = stable_argsort(seen)
-    rising = seen[order]
-    first = np.ones(len(seen), dtype=np.bool_)
-    first[order[1:]] = rising[1:] != rising[:-1]
-    return first
 
 
 def _worthwhile(views: Views, longest: int) -> Views:

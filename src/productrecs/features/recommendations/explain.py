@@ -109,6 +109,7 @@ class ExplainedProduct:
     ] = ()  # of another kind: in baskets, or carts bought from
     goes_with: GoesWith | None = None  # where it speaks for its kind alone
     seen_by: SeenBy | None = None
+    return_share: float | None = None  # of steps that go back to it in such a visit
     category: str | None = None  # by which it fills up
     trending_rank: int | None = None  # its place in what trends, from 1
     rules: tuple[AppliedRule, ...] = ()
@@ -249,6 +250,7 @@ class _Looking:
                 if Engine.BROWSE in heard
                 else None
             ),
+            return_share=self._return_share(pick.item, heard),
             category=self._category(pick),
             trending_rank=_trending_rank(self._shop, pick.item),
             rules=_applied(about),
@@ -338,6 +340,12 @@ class _Looking:
             if (baskets := model.baskets_of(anchor, item))
         ]
         return tuple(sorted(found, key=lambda one: -one.baskets))
+
+    def _return_share(self, item: int, heard: set[Engine]) -> float | None:
+        if Engine.BROWSE not in heard:
+            return None
+        visit = context_visit(self._decision.context)
+        return self._shop.models.sessions.return_share(visit, item) or None
 
     def _goes_with(self, item: int, heard: set[Engine]) -> GoesWith | None:
         if Engine.COMPLEMENTARY not in heard or self._completes(item, heard):

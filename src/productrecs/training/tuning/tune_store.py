@@ -209,7 +209,8 @@ _SHOWN: Final = 20
 # None makes an answer slower: more neighbours than usual are not tried.
 GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"days_scale": days} for days in (7.0, 20.0, 150.0)),
-    tuple({"distance_scale": places} for places in (0.45, 2.0, 5.0)),
+    tuple({"distance_scale": places} for places in (0.2, 1.0, 3.0)),
+    tuple({"returns": share} for share in (0.0, 1.0)),
     tuple({"match_scale": one, "vote_scale": one} for one in (1.5, 2.5, 6.0)),
     tuple({"rarity": power} for power in (0.3, 2.0)),
     tuple({"neighbours": most} for most in (100, 250)),

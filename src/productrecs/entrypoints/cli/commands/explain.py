@@ -250,9 +250,11 @@ def _evidence(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
 def _seen(product: ExplainedProduct) -> Iterator[str]:
     if product.seen_by is None:
         return
+    if product.return_share is not None:
+        yield f"viewed in this visit: {product.return_share:.1%} of steps go back so far"
     if product.seen_by.visits:
         yield f"seen in {product.seen_by.visits} of {product.seen_by.of} visits like this"
-    elif not product.bought_with:
+    elif not product.bought_with and product.return_share is None:
         yield "follows the products that such visits see next"
 
 

@@ -163,6 +163,9 @@ def _views(visit: Visit, one: ExplainedProduct) -> Iterator[str]:
     if one.seen_by is not None and one.seen_by.visits:
         seen, of = fmt.number(one.seen_by.visits), fmt.number(one.seen_by.of)
         yield f"Viewed in {seen} of {of} similar visits"
+    if one.return_share is not None:
+        share = fmt.share(one.return_share, 1)
+        yield f"Viewed earlier in this visit: {share} of steps go back so far"
     if any(vote.engine is Engine.SIMILAR for vote in one.voices):
         yield "Its picture looks similar"
     if one.tried is not None:
