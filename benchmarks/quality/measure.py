@@ -20,6 +20,7 @@ from benchmarks.quality import (
     pictures,
     search,
     served_photos,
+    shop_kinds,
     sold_out,
     variants,
 )
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 PARTS: dict[str, Callable[[Report], None]] = {
     "bought-together": bought_together.measure,
+    "shop-kinds": shop_kinds.measure,
     "basket-completion": basket_completion.measure,
     "carts": carts.measure,
     "what-completes": complements.measure,

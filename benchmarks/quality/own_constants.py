@@ -46,7 +46,7 @@ def _orders(report: Report) -> None:
     test = bought_together.trial(online_retail(), bought_together.CUT)
     warm_up()
     began = time.process_time()
-    lines = _purchases(test)
+    lines = purchases_of(test)
     chosen = tune_copurchase_options(lines, test.orders.n_items, lambda: None)
     seconds = time.process_time() - began
     assert chosen is not None
@@ -101,7 +101,7 @@ def _told(constants: Hyperparameters, engine: str, seconds: float) -> str:
     return f"chosen in {seconds:.0f} s of CPU: {said or 'the defaults'}"
 
 
-def _purchases(test: Trial) -> Purchases:
+def purchases_of(test: Trial) -> Purchases:
     learned = test.orders.times < test.now_ms
     orders, items, times = test.orders.lines_of(learned)
     count = len(items)

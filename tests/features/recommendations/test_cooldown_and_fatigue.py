@@ -118,6 +118,27 @@ def test_a_cart_is_shown_more_of_what_people_buy_several_of() -> None:
     assert sum(item in TEAS for item in in_cart([8])) >= 2
 
 
+@pytest.mark.parametrize("together", [2, 3])
+def test_a_cart_is_shown_the_very_kettle_that_orders_show_with_its_own(
+    together: int,
+) -> None:
+    is_shown = together > 2
+    orders = [[kettle, 16 + kettle] for kettle in KETTLES for _ in range(40)]
+    shop = small_shop(ROWS, [*orders, *[[0, 1]] * together], [], list(OTHERS))
+    request = RecommendationRequest(Source.MIX, 5, basket=("item 0",))
+
+    told = explain_recommendations(shop, request, [], NOW)
+
+    shown = [one.item_id for one in told.products]
+    assert [one for one in shown if one in {f"item {n}" for n in KETTLES}] == (
+        ["item 1"] if is_shown else []
+    )
+    assert ("item 1" in {one.item_id for one in told.struck}) != is_shown
+    page = RecommendationRequest(Source.MIX, 5, item_id="item 0")
+    just_bought = [pick.item for pick in recommend(shop, page, [anna(bought(0, 1.0))], NOW)]
+    assert 1 in just_bought  # on the page of a kettle there are kettles
+
+
 def test_why_a_second_kettle_is_not_shown_beside_a_cart_is_told() -> None:
     request = RecommendationRequest(Source.MIX, 5, basket=("item 0",))
 

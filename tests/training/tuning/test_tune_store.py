@@ -97,8 +97,8 @@ def nothing() -> None:
 @pytest.fixture
 def only_fading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try nothing but how soon orders are forgotten: the rest takes its time."""
-    monkeypatch.setattr(tune_store, "PAGE_GRID", tune_store.PAGE_GRID[:1])
-    monkeypatch.setattr(tune_store, "EXPONENT_GRID", ({"exponent": 0.15},))
+    days = tuple({"half_life_days": one} for one in (60.0, 3_600.0))
+    monkeypatch.setattr(tune_store, "PAGE_GRID", (days,))
     monkeypatch.setattr(tune_store, "CART_GRID", ())
 
 
@@ -309,5 +309,5 @@ def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path
         repository = HyperparameterRepository(transaction, store_id)
         repository.keep(TunedParameters(alone, ("companions",), NOON, 1))
 
-    assert max(usual) > 1
-    assert max(companions()) == 1
+    assert max(usual) > 2
+    assert max(companions()) == 2  # one for lists of an item, one for carts

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.arrays import (
+    Bools,
     Floats,
     Ints,
     Items,
     Scores,
     csr_offsets,
+    unique_sorted,
 )
 from productrecs.engines.copurchase.coverage_promotion import promote_for_coverage
 from productrecs.engines.copurchase.model import CopurchaseModel
@@ -25,8 +27,11 @@ from productrecs.engines.copurchase.pair_counting import (
     without_repeated_baskets,
 )
 from productrecs.engines.copurchase.pair_scoring import (
+    Sales,
+    cart_strengths,
     item_popularity,
     pair_strengths,
+    pairs_beyond_gifts,
     significant_pairs,
     top_per_owner,
 )
@@ -75,8 +80,9 @@ def fit_copurchase(
     Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. A basket below 0 is none and
     teaches nothing; an item counts once in a basket; without ages no basket fades. Of
     baskets of one buyer (any code; 0 is nobody) that hold just the same, the newest counts.
-    A pair is kept when it stood in at least two baskets and more often than chance would
-    have it (lift > 1); below `few_orders` baskets, wherever it stood. What lies in nearly
+    Lists of one item hold whatever stood in a basket with it. For carts a pair counts when
+    it stood in at least two baskets and more often than chance would have it (lift > 1);
+    below `few_orders` baskets, wherever it stood. What lies in nearly
     every basket goes with nothing. Items that are
     variants of one product learn from one another, in a model of its own.
 
@@ -103,59 +109,75 @@ def fit_baskets(
     if variants is not None:
         popularity = variants.popularity
     seasons = _season_factors(lines, weights, options)
-    together, lent = _TopCompanions(options), _TopCompanions(options)
+    sales = Sales(popularity, seasons, float(weights.sum()))
+    together, lent = _TopCompanions(sales, options), _TopCompanions(sales, options)
     for owners, counted in count_pairs(lines, weights):
-        believed = significant_pairs(counted, lines, options)
+        allowed = pairs_beyond_gifts(counted, lines, options)
         if variants is None:
-            pairs = counted[np.flatnonzero(believed)]
+            pairs = counted[np.flatnonzero(allowed)]
         else:
-            pairs = variants.joined(counted, believed, owners)
-        scores = pair_strengths(pairs, popularity, seasons, options)
+            pairs = variants.joined(counted, allowed, owners)
+        votes = significant_pairs(pairs, lines, options)
         if variants is not None:
-            lent.add(pairs, scores)
+            if pairs.shared is not None:  # their products are significant pairs
+                votes |= pairs.shared > 0
+            lent.add(pairs, votes)
             own = np.flatnonzero(pairs.support > 0)
-            pairs, scores = pairs[own].without_shared(), scores[own]
-        together.add(pairs, scores)
-    return CopurchaseModels(
-        together.model(popularity), None if variants is None else lent.model(popularity)
-    )
+            pairs, votes = pairs[own].without_shared(), votes[own]
+        together.add(pairs, votes)
+    return CopurchaseModels(together.model(), None if variants is None else lent.model())
 
 
 class _TopCompanions:
     """Each item's strongest companions, of pairs that come block by block."""
 
-    def __init__(self, options: CopurchaseOptions) -> None:
+    def __init__(self, sales: Sales, options: CopurchaseOptions) -> None:
+        self._sales = sales
         self._options = options
         self._pairs: list[PairCounts] = []
-        self._scores = [np.zeros(0, np.float32)]
+        self._votes = [np.zeros(0, np.bool_)]
 
-    def add(self, pairs: PairCounts, scores: Scores) -> None:
-        """Take what may be kept of some owners' pairs."""
+    def add(self, pairs: PairCounts, votes: Bools) -> None:
+        """Take what may be kept of some owners' pairs; `votes`: who counts in carts."""
         most = max(self._options.considered, self._options.neighbours)
-        chosen = top_per_owner(pairs.owners, scores, most)
+        scores = pair_strengths(pairs, self._sales, self._options)
+        chosen = self._chosen(pairs, scores, votes, most)
         self._pairs.append(pairs[chosen])
-        self._scores.append(scores[chosen])
+        self._votes.append(votes[chosen])
 
-    def model(self, popularity: Floats) -> CopurchaseModel:
-        """Return the model of what was taken; `popularity` [n_items]."""
-        options = self._options
-        pairs, scores = PairCounts.joined(self._pairs), np.concatenate(self._scores)
-        were_together = pairs.support > 0
+    def model(self) -> CopurchaseModel:
+        """Return the model of what was taken."""
+        options, popularity = self._options, self._sales.popularity
+        pairs, votes = PairCounts.joined(self._pairs), np.concatenate(self._votes)
+        scores = pair_strengths(pairs, self._sales, options)
+        best_first = top_per_owner(pairs.owners, scores, len(scores))
+        pairs, votes, scores = pairs[best_first], votes[best_first], scores[best_first]
         scores = promote_for_coverage(
-            pairs.owners, pairs.companions, scores, were_together, options
+            pairs.owners, pairs.companions, scores, pairs.support > 0, options
         )
-        order = top_per_owner(pairs.owners, scores, options.neighbours)
-        pairs, scores = pairs[order], scores[order]
+        order = self._chosen(pairs, scores, votes, options.neighbours)
+        pairs, votes, scores = pairs[order], votes[order], scores[order]
+        best_first = top_per_owner(pairs.owners, scores, len(scores))
+        pairs, votes, scores = pairs[best_first], votes[best_first], scores[best_first]
         return CopurchaseModel(
             offsets=csr_offsets(pairs.owners, len(popularity)),
             companions=pairs.companions,
             scores=scores,
             support=pairs.support,
-            likeness=_pair_cosines(pairs, popularity),
+            likeness=np.where(votes, _pair_cosines(pairs, popularity), np.float32(0)),
             shared=pairs.support[:0] if pairs.shared is None else pairs.shared,
             lean=(popularity ** (0.5 - options.lean)).astype(np.float32),
-            constants=np.array([options.doublings, options.alike]),
+            constants=np.array([options.doublings]),
         )
+
+    def _chosen(self, pairs: PairCounts, scores: Scores, votes: Bools, most: int) -> Ints:
+        """Return each owner's best places for its own list and for carts, rising."""
+        for_lists = top_per_owner(pairs.owners, scores, most)
+        counted = np.flatnonzero(votes)
+        in_carts = cart_strengths(pairs[counted], self._sales.popularity, self._options)
+        neighbours = self._options.neighbours
+        for_carts = counted[top_per_owner(pairs.owners[counted], in_carts, neighbours)]
+        return unique_sorted(np.concatenate((for_lists, for_carts)))
 
 
 def _pair_cosines(pairs: PairCounts, popularity: Floats) -> Scores:
@@ -167,13 +189,17 @@ def _pair_cosines(pairs: PairCounts, popularity: Floats) -> Scores:
 
 
 def _season_factors(lines: Baskets, weights: Floats, options: CopurchaseOptions) -> Floats:
-    """Return by what each item's strength is multiplied: above 1 for what sells lately."""
+    """Return by what each item's strength is multiplied: above 1 for what sells lately.
+
+    Few sales say little: `prior` baskets of an item's own stand against them.
+    """
     lately = weights * (lines.ages_days < options.season_days)
     sold = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
     sold_lately = np.bincount(
         lines.items, weights=lately[lines.baskets], minlength=lines.n_items
     )
     share = float(lately.sum()) / max(float(weights.sum()), _TRACE)
-    ratios: Floats = (sold_lately + 1.0) / (sold * share + 1.0)
+    prior = max(options.prior, 1.0)
+    ratios: Floats = (sold_lately + prior) / (sold * share + prior)
     seasons: Floats = ratios**options.season
     return seasons

@@ -51,59 +51,7 @@ _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _LAYOUT: Any = types.NamedTuple(  # type: ignore[no-untyped-call]  # numba
     [readonly_array(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], CompanionArrays
 )
-_FIXED_ITEMS = readonly_array(_I4)
 _WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], CompanionScratch)  # type: ignore[no-untyped-call]  # numba
-
-
-@jit_compiled(_F4[:, ::1](_LAYOUT, _WORK, _FIXED_ITEMS))
-def similarities(layout: CompanionArrays, work: CompanionScratch, items: Items) -> Any:
-    """Return how alike each two of distinct `items` are, where either's list tells it."""
-    count = len(items)
-    alike = np.zeros((count, count), dtype=np.float32)
-    for place in range(count):
-        work.places[items[place]] = place + 1
-    for place in range(count):
-        item = items[place]
-        for at in range(layout.offsets[item], layout.offsets[item + 1]):
-            other = work.places[layout.companions[at]] - 1
-            if other >= 0:
-                alike[place, other] = layout.likeness[at]
-                alike[other, place] = layout.likeness[at]
-    for place in range(count):
-        work.places[items[place]] = 0
-    return alike
-
-
-@jit_compiled(_I8(_LAYOUT, _WORK, _I8, _I4[::1], _F4[::1]))
-def choose(
-    layout: CompanionArrays,
-    work: CompanionScratch,
-    anchor: int,
-    items: Items,
-    scores: Scores,
-) -> int:
-    """Fill `items` and `scores` with an anchor's companions; return how many."""
-    begin, end = layout.offsets[anchor], layout.offsets[anchor + 1]
-    candidates = layout.companions[begin:end]
-    left = layout.scores[begin:end].copy()
-    wanted = min(len(items), end - begin)
-    alike = similarities(layout, work, candidates)
-    for place in range(wanted):
-        best = -1
-        for at in range(len(candidates)):
-            if left[at] >= 0 and (
-                best < 0
-                or left[at] > left[best]
-                or (left[at] == left[best] and candidates[at] < candidates[best])
-            ):
-                best = at
-        items[place], scores[place] = candidates[best], left[best]
-        left[best] = -1.0
-        for at in range(len(candidates)):
-            if left[at] >= 0:
-                factor = 1.0 - layout.constants[1] * np.float64(alike[best, at])
-                left[at] = np.float32(np.float64(left[at]) * factor)
-    return int(wanted)
 
 
 @jit_compiled(_I8(_LAYOUT, _WORK, _I8[::1], _F8[::1]))
@@ -159,18 +107,7 @@ def take_best(work: CompanionScratch, found: int, items: Items, scores: Scores) 
     return taken
 
 
-_choose, _vote, _take_best = (
-    without_type_dispatch(choose),
-    without_type_dispatch(vote),
-    without_type_dispatch(take_best),
-)
-
-
-def varied(layout: CompanionArrays, anchor: int, limit: int) -> tuple[Items, Scores]:
-    """Return up to `limit` companions, each less the more it is like one above it."""
-    items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
-    count = _choose(layout, scratch(len(layout.lean)), anchor, items, scores)
-    return items[:count], scores[:count]
+_vote, _take_best = without_type_dispatch(vote), without_type_dispatch(take_best)
 
 
 def together(

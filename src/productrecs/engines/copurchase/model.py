@@ -1,4 +1,4 @@
-"""Co-purchase model: each item's fifty strongest companions, and lists made from them."""
+"""Co-purchase model: each item's strongest companions, and lists made from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class CopurchaseModel:
 
     `offsets` [n_items + 1] delimits each item's run in `companions` (item numbers),
     `scores`, `support` (in how many baskets the pair stood) and `likeness` (the pair's
-    cosine); `lean` [n_items] and `constants` [2] are as in `layout.Companions`. `shared` is
+    cosine; 0 for a pair that does not count in carts); `lean` [n_items] and `constants` [1]
+    are as in `CompanionArrays`. `shared` is
     in how many baskets variants of both stood, empty where they lend nothing.
     """
 
@@ -69,7 +70,7 @@ class CopurchaseModel:
         """Return the model of a store that sold nothing: every answer is empty."""
         none, nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
         nowhere = np.zeros(1, np.int64)
-        return cls(nowhere, none, nothing, none, nothing, nothing, np.zeros(2))
+        return cls(nowhere, none, nothing, none, nothing, nothing, np.zeros(1))
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -116,37 +117,38 @@ class CopurchaseModel:
         return int(max(self.support[at], shared))
 
     def baskets_with(self, anchor: int) -> Iterator[tuple[int, int]]:
-        """Give an item's companions, best first, each with the number of common baskets."""
+        """Give an item's companions, best first, each with the number of common baskets.
+
+        Those that chance explains are left out: bestsellers stand beside everything.
+        """
         if 0 <= anchor < self.n_items:
             begin, end = self.offsets[anchor : anchor + 2].tolist()
-            items, baskets = self.companions[begin:end], self.support[begin:end]
-            yield from zip(items.tolist(), baskets.tolist(), strict=True)
+            counts = self.likeness[begin:end] > 0
+            items = self.companions[begin:end][counts].tolist()
+            yield from zip(items, self.support[begin:end][counts].tolist(), strict=True)
 
     def complete(
         self, basket: Sequence[int], limit: int, counts: Mapping[int, float] | None = None
     ) -> Ranked:
         """Return up to `limit` items bought together with the basket, best first.
 
-        A single item's companions come by their strength, each the less the more it is like
-        one ranked above it. Each of several items votes for its companions and the
-        votes are summed, each by how much its item counts (1, unless `counts` tells it).
+        A single item's companions come by their strength. Each of several items votes for
+        its companions and the votes are summed, each by how much its item counts (1, unless
+        `counts` tells it).
         Items of the basket are never returned; a basket of unknown items
         gives an empty list, never a fallback (interface 4.1, rule 2).
         """
         known = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
         if limit <= 0 or not known:
             return NO_RANKED
-        answer = _evaluators[-1]
         if len(known) == 1:
-            begin, end = self.offsets[known[0] : known[0] + 2].tolist()
-            if begin == end:
-                return NO_RANKED
-            return Ranked(*answer.varied(self.layout, known[0], limit))
+            items, scores = self.neighbours(known[0])
+            return Ranked(items[:limit], scores[:limit])
         anchors = np.array(known, dtype=np.int64)
         worth = np.ones(len(known))
         if counts is not None:
             worth[:] = [counts.get(item, 1.0) for item in known]
-        return Ranked(*answer.together(self.layout, anchors, worth, limit))
+        return Ranked(*_evaluators[-1].together(self.layout, anchors, worth, limit))
 
     @classmethod
     def _stored_fields(cls) -> list[str]:

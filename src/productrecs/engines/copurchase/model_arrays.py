@@ -25,9 +25,9 @@ class CompanionArrays(NamedTuple):
     offsets: Ints
     companions: Items
     scores: Scores  # of an anchor by itself
-    likeness: Scores  # the pair's cosine
+    likeness: Scores  # the pair's cosine; 0 for one that does not count in carts
     lean: Scores
-    constants: Floats  # `doublings` and `alike` of CopurchaseOptions
+    constants: Floats  # `doublings` of CopurchaseOptions; older models have another
 
 
 _I4, _I8, _F4, _F8 = np.int32, np.int64, np.float32, np.float64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -21,36 +21,63 @@ if TYPE_CHECKING:
 _TRACE: Final = 1e-9  # the popularity of items that were never bought
 
 
+class Sales(NamedTuple):
+    """How much was sold, counted with the baskets' weights."""
+
+    popularity: Floats  # [n_items] the weights of the baskets that hold an item, above 0
+    seasons: Floats  # [n_items] multiplies a companion's strength
+    baskets: float  # the weights of all baskets
+
+
 def item_popularity(lines: Baskets, weights: Floats) -> Floats:
     """Return the summed weights of the baskets that hold each item, always above 0."""
     sums = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
     return np.maximum(sums, _TRACE)
 
 
+def pairs_beyond_gifts(
+    pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
+) -> Bools:
+    """Return which pairs may be shown: all but those with a gift that goes with each."""
+    orders, counts = len(lines.ages_days), lines.counts
+    if orders < options.common_orders:
+        return np.ones(len(pairs.owners), dtype=np.bool_)
+    common = counts[pairs.companions] > options.common_share * orders
+    expected = counts[pairs.owners] * (counts[pairs.companions] / orders)
+    allowed: Bools = ~common | (pairs.support > options.common_lift * expected)
+    return allowed
+
+
 def significant_pairs(
     pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
 ) -> Bools:
-    """Return which pairs are no accident; in a young store nearly every one."""
-    orders = len(lines.ages_days)
-    counts = lines.counts
-    expected = counts[pairs.owners] * (counts[pairs.companions] / max(orders, 1))
-    believed = np.ones(len(pairs.owners), dtype=np.bool_)
-    if orders >= options.few_orders:
-        believed = (pairs.support >= options.least_support) & (pairs.support > expected)
-    if orders >= options.common_orders:
-        common = counts[pairs.companions] > options.common_share * orders
-        believed &= ~common | (pairs.support > options.common_lift * expected)
-    return believed
+    """Return which pairs are no accident; in a young store every one.
+
+    A cart asks many items, and one chance companion of each would fill its list.
+    """
+    orders, counts = len(lines.ages_days), lines.counts
+    if orders < options.few_orders:
+        return np.ones(len(pairs.owners), dtype=np.bool_)
+    expected = counts[pairs.owners] * (counts[pairs.companions] / orders)
+    return (pairs.support >= options.least_support) & (pairs.support > expected)
 
 
-def pair_strengths(
-    pairs: PairCounts, popularity: Floats, seasons: Floats, options: CopurchaseOptions
-) -> Scores:
+def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) -> Scores:
     """Return each pair's strength by `options`, above 0."""
-    for_companion = seasons / popularity**options.exponent
-    against_owner = popularity + options.shrink
-    scores = pairs.weights / against_owner[pairs.owners] * for_companion[pairs.companions]
+    popularity, prior = sales.popularity, options.prior
+    usual = popularity[pairs.companions] * (prior / max(sales.baskets, _TRACE))
+    chances = (pairs.weights + usual) / (popularity[pairs.owners] + prior)
+    for_companion = sales.seasons / popularity**options.exponent
+    scores = chances * for_companion[pairs.companions]
     return np.maximum(scores, np.finfo(np.float32).tiny).astype(np.float32)
+
+
+def cart_strengths(
+    pairs: PairCounts, popularity: Floats, options: CopurchaseOptions
+) -> Scores:
+    """Return the order of each owner's companions in carts, above 0."""
+    votes = pairs.weights / popularity[pairs.companions] ** options.lean
+    return np.maximum(votes, np.finfo(np.float32).tiny).astype(np.float32)
 
 
 def top_per_owner(owners: Ints, scores: Scores, limit: int) -> Ints:

@@ -25,8 +25,10 @@ from productrecs.engines.arrays import (
 )
 from productrecs.engines.copurchase.pair_counting import Baskets, PairCounts, count_pairs
 from productrecs.engines.copurchase.pair_scoring import (
+    Sales,
     item_popularity,
     pair_strengths,
+    pairs_beyond_gifts,
     significant_pairs,
     top_per_owner,
 )
@@ -75,7 +77,7 @@ class VariantPooling:
     by_size: tuple[Ints, Ints]
     sold: Floats
     popularity: Floats
-    shrink: float
+    prior: float
     pairs: PairCounts
     codes: Ints
 
@@ -108,7 +110,7 @@ class VariantPooling:
     def _borrowing(self, pairs: PairCounts) -> PairCounts:
         """Return the pairs with the weights and the support that their products have."""
         owners, companions, own = pairs.owners, pairs.companions, pairs.weights
-        doubt = self.shrink
+        doubt = self.prior
         weights = own * (self.popularity[owners] + doubt) / (self.sold[owners] + doubt)
         places = self._paired(owners, companions)
         which = np.flatnonzero(places >= 0)
@@ -199,7 +201,7 @@ def variant_pooling(
         by_size=np.unique(owned, return_index=True),
         sold=sold,
         popularity=sold + shares * (sold_products[product] - sold),
-        shrink=options.shrink,
+        prior=options.prior,
         pairs=pairs,
         codes=pairs.owners * len(sizes) + pairs.companions,
     )
@@ -231,11 +233,13 @@ def _pairs(
 ) -> PairCounts:
     """Return each product's strongest companions, of pairs that tell variants anything."""
     popularity, kept = item_popularity(lines, weights), []
+    sales = Sales(popularity, np.ones(lines.n_items), float(weights.sum()))
     for _, counted in count_pairs(lines, weights):
         asked = has_variants[counted.owners] | has_variants[counted.companions]
         asked &= significant_pairs(counted, lines, options)
+        asked &= pairs_beyond_gifts(counted, lines, options)
         pairs = counted[np.flatnonzero(asked)]
-        scores = pair_strengths(pairs, popularity, np.ones(lines.n_items), options)
+        scores = pair_strengths(pairs, sales, options)
         kept.append(pairs[np.sort(top_per_owner(pairs.owners, scores, _PRODUCTS))])
     return PairCounts.joined(kept)
 

@@ -32,6 +32,7 @@ class DiversityFilter:
         share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
         self._most = max(2, math.ceil(num * share))
         self._num = num
+        self._eligible = eligible
         self._visible = eligible.visible
         self._narrowest = eligible.narrowest
         variants = eligible.catalog.variants
@@ -70,7 +71,8 @@ class DiversityFilter:
     ) -> list[int]:
         """Return the positions of the items that make a list, and of those that wait.
 
-        All may be shown; none is `refused` or of a category on cooldown. One variant of
+        All may be shown; none is `refused`, or of a category on cooldown unless orders show
+        it with a cart's item of that category. One variant of
         a product comes first, variants of the anchors wait, and the narrowest category
         of an item gets at most a share of the list.
         """
@@ -84,7 +86,7 @@ class DiversityFilter:
             if item in refused or item >= known or not visible[item]:
                 continue
             variant, category = variants[item], narrowest[item]
-            if category in cooldown:
+            if category in cooldown and not self._is_kind_of_cart(item):
                 continue
             share = shares.get(category, 0)
             if (category and share >= most) or (
@@ -101,6 +103,12 @@ class DiversityFilter:
             if len(chosen) == num:
                 return chosen
         return chosen + waiting[: num - len(chosen)]
+
+    def _is_kind_of_cart(self, item: int) -> bool:
+        """Return whether a cart's list may show an item of a category on cooldown."""
+        return self._sold_with is not None and self._eligible.goes_with_its_kind(
+            item, self._anchors
+        )
 
     def _is_collected(self, item: int, listed: Sequence[int]) -> bool:
         """Return whether baskets show an item with a variant of it in the cart or list."""

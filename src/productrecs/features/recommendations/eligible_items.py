@@ -1,6 +1,6 @@
 """Eligible items: what one kind of list may show now, and its backfill orders."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -20,6 +20,7 @@ _CHUNK: Final = 256
 _NEWCOMERS: Final = 200
 _HEAD: Final = 4_096  # how far down an order a boost reaches
 _MEMBERS: Final = 20  # of a category, that tell whether people buy several of it
+_PROVEN: Final = 3  # orders that show two items of a category together
 _SEVERAL: Final = 0.05  # of what is bought with them: more is of their own category
 
 
@@ -118,6 +119,19 @@ class EligibleItems:
                 chunk = ordered[start : start + _CHUNK]
                 chunk = chunk[chunk < len(shown)]
                 yield from chunk[shown[chunk]].tolist()
+
+    def goes_with_its_kind(self, item: int, cart: Sequence[int]) -> bool:
+        """Return whether orders show an item with a cart's item of its narrowest category.
+
+        In three orders at least: two may be chance.
+        """
+        narrowest, sold, known = self.narrowest, self.models.copurchase, len(self.narrowest)
+        return any(
+            one < known
+            and narrowest[one] == narrowest[item]
+            and sold.baskets_of(one, item) >= _PROVEN
+            for one in cart
+        )
 
     def _own_share(self, category: str) -> float:
         """Return the share of the category itself among items bought with its top items."""

@@ -15,6 +15,7 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
 )
+from productrecs.features.recommendations.recipes import Placement
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import (
     Engine,
@@ -359,8 +360,11 @@ class _Looking:
         return None
 
     def _rests(self, item: int) -> float | None:
-        cooldown = self._decision.context.cooldown
-        if not cooldown or self._decision.eligible.narrowest[item] not in cooldown:
+        context, eligible = self._decision.context, self._decision.eligible
+        if not context.cooldown or eligible.narrowest[item] not in context.cooldown:
+            return None
+        is_cart = context.placement is Placement.CART
+        if is_cart and eligible.goes_with_its_kind(item, context.anchors):
             return None
         return COOLDOWN_FACTOR
 

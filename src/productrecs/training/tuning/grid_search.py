@@ -49,43 +49,25 @@ def is_better(found: TuningTrial, than: TuningTrial) -> bool:
 
 
 def grid_search(
-    options: Options, grid: Sequence[Sequence[Changes]], judge: Judge[Options]
+    options: Options,
+    grid: Sequence[Sequence[Changes]],
+    judge: Judge[Options],
+    least_shown: float = 0.0,
 ) -> tuple[Options, TuningTrial]:
     """Return the options with what is clearly better, and their trial.
 
-    `grid` has the values of one constant after those of another; the best of them is taken
-    before the next ones are tried.
+    `grid` has one set of changes after another; the best of a set is taken before the next
+    one is tried. Changes that show less of the catalog than `least_shown` are not taken.
     """
     best, trial = options, judge(options)
     for values in grid:
         tried = [with_changes(best, one) for one in values]
         found = [(judge(one), one) for one in tried if one != best]
         better = [(one, which) for one, which in found if is_better(one, trial)]
+        better = [pair for pair in better if pair[0].shown >= least_shown]
         if better:
             trial, best = max(better, key=lambda pair: pair[0].mean)
     return best, trial
-
-
-def first_wide_enough(
-    options: Options,
-    values: Sequence[Changes],
-    judge: Judge[Options],
-    enough: float,
-    price: float,
-) -> Options:
-    """Return the first options whose lists show at least `enough` of the catalog.
-
-    None may cost more than the share `price` of the best score: where no other does it, the
-    one that shows most is taken.
-    """
-    tried = [with_changes(options, one) for one in values]
-    found = [(judge(one), one) for one in tried]
-    bar = (1.0 - price) * max(trial.mean for trial, _ in found)
-    affordable = [(trial, one) for trial, one in found if trial.mean >= bar]
-    for trial, one in affordable:
-        if trial.shown >= enough:
-            return one
-    return max(affordable, key=lambda pair: pair[0].shown)[1]
 
 
 N_SPLITS: Final = 2

@@ -39,7 +39,6 @@ from productrecs.training.tuning.grid_search import (
     N_SPLITS,
     TimeSplit,
     TuningTrial,
-    first_wide_enough,
     grid_search,
     time_splits,
 )
@@ -56,30 +55,36 @@ _ANCHORS: Final = 10  # of an order
 _SHORT, _LONG = 4, 10  # lists: what is seen at once, and what a shopper may scroll to
 _LEAST_CART: Final = 3
 _OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
-_WIDER: Final = 1.3  # beside what plain counting shows of the catalog, that is enough
-_PRICE: Final = 0.015  # of all hits, the most that this may cost
 
+_SHAPES: Final[tuple[Changes, ...]] = (
+    {"prior": 2.0},
+    {"prior": 10.0},
+    {"prior": 20.0, "least_fit": 0.6},
+    {"prior": 40.0, "least_fit": 0.5},
+    {"exponent": 0.1},
+    {"exponent": 0.3, "prior": 2.0},  # near cosine
+)
+"""Counting that trusts each basket, counting that expects what sells, and near cosine."""
 PAGE_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
-    tuple({"half_life_days": days} for days in (60.0, 540.0)),
+    tuple(
+        {**shape, "half_life_days": days, "season": power}
+        for shape in _SHAPES
+        for days in (90.0, 360.0, 3_600.0)
+        for power in (0.0, 0.3)
+    ),
     tuple({"large_basket": size} for size in (10, 100)),
-    tuple({"season": power} for power in (0.0, 0.6)),
 )
 VARIANT_GRID: Final[tuple[Changes, ...]] = tuple({"siblings": n} for n in (0.0, 20.0))
 CART_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"lean": share} for share in (0.15, 0.45)),
     tuple({"doublings": times} for times in (1, 3)),
 )
-EXPONENT_GRID: Final[tuple[Changes, ...]] = tuple(
-    {"exponent": power} for power in (0.05, 0.1, 0.15, 0.2, 0.3)
-)
 _LARGEST_COUNTED: Final = 100  # lines of an order: larger ones take most of the time
 _COUNTING: Final = CopurchaseOptions(
-    exponent=0.0,
-    shrink=0.0,
+    prior=0.0,
     half_life_days=1e9,
     large_basket=10**9,
     season=0.0,
-    alike=0.0,
     siblings=0.0,
     few_orders=10**9,
     common_share=1.0,
@@ -103,7 +108,8 @@ def tune_copurchase_options(
 ) -> CopurchaseOptions | None:
     """Return the co-purchase hyperparameters; None when there is too little data.
 
-    `on_trial` is called after each trial. `products`: which items are variants of one.
+    `on_trial` is called after each trial. `products`: which items are variants of one. What
+    shows less of the catalog than plain counting is not chosen.
     """
     groups = group_orders(bought)
     parts = [
@@ -128,9 +134,8 @@ def tune_copurchase_options(
         if products is None or not products.families.any()
         else (*PAGE_GRID, VARIANT_GRID)
     )
-    best, _ = grid_search(usual or CopurchaseOptions(), pages, on_pages)
-    enough = _WIDER * on_pages(_COUNTING).shown
-    best = first_wide_enough(best, EXPONENT_GRID, on_pages, enough, _PRICE)
+    counted = on_pages(_COUNTING).shown
+    best, _ = grid_search(usual or CopurchaseOptions(), pages, on_pages, counted)
     best, _ = grid_search(best, CART_GRID, in_carts)
     return best
 
@@ -324,9 +329,7 @@ MIN_FACTS: Final = 2_000  # of a log; below, its past says nothing
 RETUNE_AFTER_MS: Final = 7 * DAY_MS
 RETUNE_GROWN_AFTER_MS: Final = DAY_MS  # or this much later, when the log has doubled
 _TRIALS: Final = N_SPLITS * (
-    3
-    + sum(map(len, (*PAGE_GRID, VARIANT_GRID, *CART_GRID, *GRID, *ACTION_GRIDS.values())))
-    + len(EXPONENT_GRID)
+    4 + sum(map(len, (*PAGE_GRID, VARIANT_GRID, *CART_GRID, *GRID, *ACTION_GRIDS.values())))
 )
 
 
