@@ -9,8 +9,7 @@ import pytest
 
 from productrecs.engines.text import word_interpreter
 from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.index_errors import BrokenIndexError
-from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.index_schema import BrokenIndexError, ProductText
 from productrecs.engines.text.search_index import (
     IndexQuery,
     IndexWriter,

@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from productrecs.engines.text import tokenizer
 from productrecs.engines.text.language_detection import detect_language
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.engines.text.text_folding import fold_text
-from productrecs.engines.text.tokenizer import MAX_WORD_LENGTH, indexed_words, query_words
+from productrecs.engines.text.tokenizer import (
+    MAX_WORD_LENGTH,
+    fold_text,
+    indexed_words,
+    query_words,
+)
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,8 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     register_store,
 )
-from productrecs.training.search import index_follower as following
-from productrecs.training.search.index_follower import IndexFollower
-from productrecs.training.search.indexer import Indexer
+from productrecs.training.search import indexer as following
+from productrecs.training.search.indexer import Indexer, IndexFollower
 from productrecs.training.search.served_index import ServedIndex, index_folder
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from productrecs.records.pictures.repository import PictureRepository, stores_wi
 from productrecs.storage.model_files import open_arrays
 from productrecs.storage.tables import events, store_heads
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training.visual.build_visual import build_visual
-from productrecs.training.visual.coviews import coviewed_pairs
+from productrecs.training.visual.build_visual import build_visual, coviewed_pairs
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
 from tests.training.visual.test_build_visual import add

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.engines.text.text_folding import fold_text
+from productrecs.engines.text.tokenizer import fold_text
 
 # What follows one of these says what a product goes with, not what it is.
 _LINKS: Final[Mapping[str, str]] = MappingProxyType(

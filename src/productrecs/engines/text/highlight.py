@@ -8,8 +8,12 @@ from typing import Final, NamedTuple
 
 from productrecs.engines.text.query_interpreter import QueryTerm
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.engines.text.text_folding import fold_text, strip_markup
-from productrecs.engines.text.tokenizer import indexed_words, is_code
+from productrecs.engines.text.tokenizer import (
+    fold_text,
+    indexed_words,
+    is_code,
+    strip_markup,
+)
 
 _RUN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _PART: Final = re.compile(r"\S+")

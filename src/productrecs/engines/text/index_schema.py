@@ -1,15 +1,38 @@
-"""Index schema: the fields of a product document, and how the index stores them."""
+"""Index schema: the fields of a product document, stored stems, and errors of the index."""
 
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
 import tantivy
 
+from productrecs.core.errors import ProductRecsError
 from productrecs.engines.text.head_noun import head_nouns
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.engines.text.term_profile import encode_profile
 from productrecs.engines.text.tokenizer import indexed_words
+
+_BREAK: Final = "\n"
+
+
+class TermProfile(NamedTuple):
+    """The stems of a product's title, and of how its description begins."""
+
+    title: frozenset[str]
+    lead: frozenset[str]
+
+
+def encode_profile(title: Iterable[str], lead: Iterable[str]) -> bytes:
+    """Return stems in their stored form."""
+    return (" ".join(title) + _BREAK + " ".join(dict.fromkeys(lead))).encode()
+
+
+def decode_profile(text: bytes) -> TermProfile:
+    """Return what `encode_profile` wrote."""
+    title, _, lead = text.decode().partition(_BREAK)
+    return TermProfile(frozenset(title.split()), frozenset(lead.split()))
+
 
 FORMAT: Final = f"11 tantivy-{version('tantivy')}"
 """Changes whenever an index written by an older version must not be read."""
@@ -112,3 +135,27 @@ def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedD
         lead = language.stems(indexed_words(product.description[:_LEAD]))
     one.add_bytes(GIST, encode_profile(stems[0], lead))
     return IndexedDocument(one, title + categories + description + codes)
+
+
+class BrokenIndexError(ProductRecsError):
+    """An index's files are missing, damaged or of another format; rebuild the index."""
+
+
+@contextlib.contextmanager
+def translate_index_errors(what: str) -> Iterator[None]:
+    """Turn what the library raises in the block into one error.
+
+    Raises:
+        BrokenIndexError: when the library refused, or panicked over what it read.
+    """
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        message = f"{what}: {error}"
+        raise BrokenIndexError(message) from error
+    except BaseException as error:
+        # A panic in the library is a BaseException: it is not caught by accident.
+        if type(error).__name__ != "PanicException":
+            raise
+        message = f"{what}: the library gave up ({error})"
+        raise BrokenIndexError(message) from error

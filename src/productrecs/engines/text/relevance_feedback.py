@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from productrecs.engines.text.document_frequency import DocumentFrequencies
-from productrecs.engines.text.term_profile import TermProfile
+from productrecs.engines.text.index_schema import TermProfile
 
 FEEDBACK_DEPTH: Final = 36
 """So many of the first stay where they are: what the first page is chosen from, mostly."""

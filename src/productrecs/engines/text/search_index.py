@@ -7,7 +7,6 @@ from typing import Final, Self
 import tantivy
 
 from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.index_errors import translate_index_errors
 from productrecs.engines.text.index_schema import (
     BACKWARDS,
     COUNT,
@@ -17,6 +16,7 @@ from productrecs.engines.text.index_schema import (
     index_document,
     products_schema,
     register_tokenizers,
+    translate_index_errors,
     words_schema,
 )
 from productrecs.engines.text.query_interpreter import (

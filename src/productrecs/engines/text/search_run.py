@@ -14,6 +14,7 @@ from productrecs.engines.text.index_schema import (
     EXACT,
     GIST,
     NUMBER,
+    decode_profile,
     exact_key,
 )
 from productrecs.engines.text.query_builder import (
@@ -34,7 +35,6 @@ from productrecs.engines.text.relevance_feedback import (
     RERANK_DEPTH,
     rerank_by_feedback,
 )
-from productrecs.engines.text.term_profile import decode_profile
 
 Mask = npt.NDArray[np.bool_]
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from productrecs.engines.text.text_folding import fold_text
-from productrecs.engines.text.tokenizer import is_cjk
+from productrecs.engines.text.tokenizer import fold_text, is_cjk
 
 _RUN: Final = re.compile(r"[^\W_]+(?:['\u2019./-][^\W_]+)*")
 _BREAK: Final = re.compile(r"[^\w]|_")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.caches import Cache, memoized
-from productrecs.engines.visual.array_types import Floats, Plane
+from productrecs.engines.visual.image_transforms import Floats, Plane
 
 BINS: Final = (12, 13, 13)  # of lightness, of red against green, of yellow against blue
 LENGTH: Final = BINS[0] * BINS[1] * BINS[2]

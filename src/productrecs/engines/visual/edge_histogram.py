@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.caches import Cache, memoized
-from productrecs.engines.visual.array_types import Floats, Plane
+from productrecs.engines.visual.image_transforms import Floats, Plane
 
 DIRECTIONS: Final = 9
 SIDE: Final = 96  # of the square that edges are read off

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.array_types import Floats
 from productrecs.engines.visual.image_descriptor import DESCRIPTOR_BLOCKS, LENGTH
+from productrecs.engines.visual.image_transforms import Floats
 
 COLOUR, SHAPE, KIND = 64, 48, 32
 DIMENSIONS: Final = COLOUR + SHAPE + KIND

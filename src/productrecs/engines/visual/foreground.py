@@ -4,8 +4,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.visual.array_types import Floats, Plane
-from productrecs.engines.visual.image_transforms import resized
+from productrecs.engines.visual.image_transforms import Floats, Plane, resized
 
 _RIM: Final = 0.04  # of each side: what is taken for the background
 _PLAIN: Final = 14.0  # spread of Lab in the rim: below, it is one colour

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.array_types import Floats
 from productrecs.engines.visual.embedding_space import (
     DIMENSIONS,
     KIND,
@@ -26,6 +25,7 @@ from productrecs.engines.visual.embedding_space import (
     scatter_matrices,
     unit_rows,
 )
+from productrecs.engines.visual.image_transforms import Floats
 
 AXES: Final = 64
 """Of the encoder's features in a vector: those along which pictures differ most."""

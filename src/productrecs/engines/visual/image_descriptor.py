@@ -9,13 +9,18 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.visual import colour_histogram, edge_histogram
-from productrecs.engines.visual.array_types import Descriptor, Floats, Pixels
 from productrecs.engines.visual.foreground import (
     Foreground,
     find_foreground,
     window_of,
 )
-from productrecs.engines.visual.image_transforms import resized, to_lab
+from productrecs.engines.visual.image_transforms import (
+    Descriptor,
+    Floats,
+    Pixels,
+    resized,
+    to_lab,
+)
 from productrecs.engines.visual.salient_objects import salient_boxes
 
 FORMAT: Final = "tier0-1"

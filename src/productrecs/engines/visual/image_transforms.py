@@ -1,11 +1,22 @@
-"""Image transforms: conversion to CIE Lab, and resizing by averaging."""
+"""Image transforms: conversion to CIE Lab and resizing, and the array types of pictures."""
 
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from productrecs.core.caches import Cache, memoized
-from productrecs.engines.visual.array_types import Floats, Pixels
+
+Pixels: TypeAlias = npt.NDArray[np.uint8]
+"""[h, w, 3], red, green and blue, upright."""
+
+Floats: TypeAlias = npt.NDArray[np.floating[Any]]
+Plane: TypeAlias = npt.NDArray[np.floating[Any]]
+"""[h, w]."""
+
+Descriptor: TypeAlias = npt.NDArray[np.uint8]
+"""[DESCRIPTOR_LENGTH], what was read off one picture; see `image_descriptor.py`."""
+
 
 _BITS: Final = 6  # of each channel in the table of colours
 _SHIFT: Final = 8 - _BITS

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.array_types import Floats
+from productrecs.engines.visual.image_transforms import Floats
 from productrecs.engines.visual.model import VisualModel
 
 VOTERS: Final = 5

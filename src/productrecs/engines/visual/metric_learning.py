@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.array_types import Floats
 from productrecs.engines.visual.embedding_space import (
     KIND,
     Descriptors,
@@ -22,6 +21,7 @@ from productrecs.engines.visual.embedding_space import (
     fit_embedding_space,
     scatter_matrices,
 )
+from productrecs.engines.visual.image_transforms import Floats
 
 MIN_PAIRS: Final = 600
 """The fewest pairs for a result that is not random."""

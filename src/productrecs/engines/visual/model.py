@@ -14,7 +14,7 @@ from productrecs.engines.arrays import (
     Items,
     Ranked,
 )
-from productrecs.engines.visual.array_types import Floats
+from productrecs.engines.visual.image_transforms import Floats
 from productrecs.engines.visual.nearest_neighbours import (
     ImageVectors,
     NeighbourTable,

@@ -13,7 +13,7 @@ from productrecs.engines.arrays import (
     Ranked,
     top_places,
 )
-from productrecs.engines.visual.array_types import Floats
+from productrecs.engines.visual.image_transforms import Floats
 
 KEPT: Final = 40
 """So many neighbours of each picture are known beforehand."""

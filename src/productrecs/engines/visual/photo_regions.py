@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from productrecs.engines.visual.array_types import Descriptor, Floats, Pixels
 from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.image_descriptor import (
     LEAST_SIDE,
@@ -11,7 +10,7 @@ from productrecs.engines.visual.image_descriptor import (
     views_in,
     window_in,
 )
-from productrecs.engines.visual.image_transforms import to_lab
+from productrecs.engines.visual.image_transforms import Descriptor, Floats, Pixels, to_lab
 from productrecs.engines.visual.region_proposals import propose_regions_in
 from productrecs.engines.visual.salient_objects import white_balanced
 

@@ -5,9 +5,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.array_types import Floats, Pixels, Plane
 from productrecs.engines.visual.foreground import Foreground, find_foreground
-from productrecs.engines.visual.image_transforms import resized, to_lab
+from productrecs.engines.visual.image_transforms import (
+    Floats,
+    Pixels,
+    Plane,
+    resized,
+    to_lab,
+)
 
 MAX_PROPOSALS: Final = 20
 

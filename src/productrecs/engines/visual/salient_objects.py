@@ -7,9 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.visual.array_types import Floats, Pixels, Plane
 from productrecs.engines.visual.foreground import centre_of
-from productrecs.engines.visual.image_transforms import resized
+from productrecs.engines.visual.image_transforms import Floats, Pixels, Plane, resized
 
 Box = tuple[float, float, float, float]
 """x, y, width and height, fractions of the picture, from its top left."""

@@ -6,20 +6,28 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
+import numpy as np
+
 from productrecs.core.caches import Cache, memoized
-from productrecs.engines.arrays import Floats
+from productrecs.engines.arrays import Floats, Ints
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.features.search.request import Hit, SearchRequest, SearchResults
+from productrecs.features.search.request import (
+    Hit,
+    SearchRequest,
+    SearchResults,
+    truncate_query,
+)
 from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex
 from productrecs.training.trained_models import Ranks
+from productrecs.training.visual.photo_matcher import PhotoSearch
 
 SoldOut = Literal["mixed", "last", "hidden"]
 
@@ -257,3 +265,81 @@ def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
     first = [Hit(item, top + len(pinned) - n) for n, item in enumerate(pinned)]
     held = set(pinned)
     return [*first, *(hit for hit in hits if hit.item not in held)]
+
+
+def find_by_photo(
+    photo: bytes,
+    looking: PhotoSearch,
+    catalog: CatalogView,
+    rules: ListRules | None,
+    now_ms: int,
+    *,
+    num: int,
+    in_stock: bool,
+) -> list[Hit]:
+    """Return up to `num` products, most similar first; scores are similarities, 0 to 1.
+
+    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` all can
+    be bought. None while the store has no indexed pictures.
+
+    Raises:
+        NotAPictureError: when it is not a picture, or too costly to read.
+        PictureTooLargeError: when it has too many pixels.
+    """
+    visible = catalog.visible(now_ms, hide_sold_out=in_stock)
+    if rules is not None:
+        visible = rules.shown(visible)
+    found = looking.alike(photo, num, visible)
+    return [
+        Hit(*one) for one in zip(found.items.tolist(), found.scores.tolist(), strict=True)
+    ]
+
+
+MOST_FOUND: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogMatches:
+    """The item numbers of one page, and how many products match in all."""
+
+    items: list[int]
+    total: int
+    is_cut: bool  # whether more match than can be paged through
+
+
+def search_catalog(
+    catalog: CatalogView,
+    index: ServedIndex,
+    text: str,
+    among: Mask,
+    page: slice,
+) -> CatalogMatches:
+    """Return one page of the products in `among` that match `text`, best first.
+
+    A product with exactly this id comes first, also before it is indexed; then the order
+    is that of the search's own index, which knows ids, SKUs and words. Without a text all
+    of `among` is listed, the newest first.
+
+    Raises:
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    query = truncate_query(text).strip()
+    if not query:
+        numbers = _newest_first(catalog, among)
+        return CatalogMatches(numbers[page].tolist(), len(numbers), is_cut=False)
+    words = index.analyse(query)
+    wanted = IndexQuery(
+        words, MOST_FOUND, among, enough=1, by_likeness=False, by_meaning=False
+    )
+    found = dict.fromkeys(index.find(wanted).items)
+    named = catalog.number(query)
+    if named is not None and named < len(among) and among[named]:
+        found = {named: None, **found}
+    items = list(found)
+    return CatalogMatches(items[page], len(items), is_cut=len(items) >= MOST_FOUND)
+
+
+def _newest_first(catalog: CatalogView, among: Mask) -> Ints:
+    numbers = np.flatnonzero(among)
+    order: Ints = numbers[np.lexsort((-numbers, -catalog.created[numbers]))]
+    return order

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from productrecs.engines.visual.array_types import Pixels
 from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.image_descriptor import (
     LEAST_SIDE,
@@ -27,7 +26,7 @@ from productrecs.engines.visual.image_descriptor import (
     describe_parts,
     window_in,
 )
-from productrecs.engines.visual.image_transforms import resized, to_lab
+from productrecs.engines.visual.image_transforms import Pixels, resized, to_lab
 from productrecs.engines.visual.photo_regions import box_window, describe_regions
 from productrecs.engines.visual.region_proposals import propose_regions
 from productrecs.processes.child_process import limit_cpu, limit_memory, lower_priority

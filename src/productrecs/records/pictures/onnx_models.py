@@ -7,8 +7,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from productrecs.engines.object_detection import decode_detections, letterbox
-from productrecs.engines.visual.array_types import Pixels
-from productrecs.engines.visual.image_transforms import resized
+from productrecs.engines.visual.image_transforms import Pixels, resized
 from productrecs.records.pictures.onnx_model_file import ModelFile
 
 _TOKENS = 3  # dimensions of an output with one row a part, the whole picture first

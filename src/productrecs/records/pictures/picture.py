@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.visual.array_types import Descriptor
+from productrecs.engines.visual.image_transforms import Descriptor
 
 MIN_NEW_FACTS: Final = 20_000
 """New facts in a store's log before metric learning from visits is tried again."""

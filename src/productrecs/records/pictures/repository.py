@@ -6,7 +6,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.visual.array_types import Descriptor
+from productrecs.engines.visual.image_transforms import Descriptor
 from productrecs.records.pictures.picture import (
     MIN_NEW_FACTS,
     DescribedItem,

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Self, TypeVar
 import numpy as np
 from msgspec.msgpack import Decoder
 
-from productrecs.engines.visual.array_types import Descriptor
+from productrecs.engines.visual.image_transforms import Descriptor
 from productrecs.processes.worker_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import NotAPictureError, PictureRefusal
 from productrecs.records.pictures.decoder_process import (

@@ -8,8 +8,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.index_errors import BrokenIndexError
-from productrecs.engines.text.index_schema import FORMAT
+from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, QueryTerm, Synonyms
 from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, SearchIndex

@@ -25,9 +25,11 @@ from productrecs.entrypoints.http.schemas.product_cards import make_card
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.repository import PublishedLooks
 from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rules_view import RulesView
 from productrecs.records.orders.shopper_history import ShopperHistories
 from productrecs.storage.dialects import RawReader
@@ -341,3 +343,21 @@ def _swap_models(opened: CachedStore, folder: Path, model_id: str) -> None:
             "model rejected",
             extra={"model": model_id},
         )
+
+
+def searchable_store(opened: CachedStore) -> SearchableStore:
+    """Return the search state of a store at this moment."""
+    shop = opened.shop
+    models, book = shop.models, shop.book
+    return SearchableStore(
+        catalog=shop.catalog,
+        index=opened.index,
+        ranks=models.ranks,
+        trending=len(models.trending),
+        said=opened.said,
+        rules=None if book is None else book.of(ListKind.SEARCH),
+        factors=None if book is None else book.naming(ListKind.SEARCH).factors,
+        sold_out=shop.settings.search_sold_out,
+        choices=models.choices,
+        told_language=shop.settings.language,
+    )

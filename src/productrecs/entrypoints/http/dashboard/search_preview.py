@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.engines.text.query_interpreter import QueryTerm
-from productrecs.entrypoints.http.caches.searchable_store import searchable_store
+from productrecs.entrypoints.http.caches.store_cache import searchable_store
 from productrecs.entrypoints.http.dashboard.page import Visit
 from productrecs.entrypoints.http.dashboard.product_rows import ProductRow, product_rows
 from productrecs.features.search.product_search import (

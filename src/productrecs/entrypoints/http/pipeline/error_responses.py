@@ -18,7 +18,7 @@ from productrecs.core.errors import (
     UnknownItemError,
 )
 from productrecs.core.report import ReportError
-from productrecs.engines.text.index_errors import BrokenIndexError
+from productrecs.engines.text.index_schema import BrokenIndexError
 from productrecs.entrypoints.http.limits.load_shedding import OverloadedError
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     TooManyRequestsError,

@@ -30,7 +30,7 @@ from productrecs.entrypoints.http.dashboard.rule_drafts import (
     RuleDraft,
 )
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.search.catalog_search import search_catalog
+from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.merchandising.rule import Rule
 from productrecs.records.merchandising.rule_editor import UnknownRuleError

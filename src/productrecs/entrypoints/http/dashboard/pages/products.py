@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.product_rows import product_rows
-from productrecs.features.search.catalog_search import search_catalog
+from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.catalog_view import Mask
 
 PRODUCTS_PATH: Final = "/dashboard/products"

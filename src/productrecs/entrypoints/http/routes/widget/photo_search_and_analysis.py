@@ -28,7 +28,7 @@ from productrecs.entrypoints.http.schemas.photos import (
 from productrecs.entrypoints.http.schemas.product_cards import similar_body, similar_cards
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
-from productrecs.features.search.photo_search import find_by_photo
+from productrecs.features.search.product_search import find_by_photo
 from productrecs.features.search.request import Hit
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import NotAPictureError
