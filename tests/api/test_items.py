@@ -90,7 +90,7 @@ def test_ids_and_numbers_may_be_written_either_way(
 def test_absent_fields_keep_their_values(service: Service, merchant: Merchant) -> None:
     merchant.push(FULL)
 
-    merchant.push({"id": "a", "price": 5, "color": "red"})
+    merchant.push({"id": "a", "price": 5, "colour_code": "red"})
 
     assert item(service, merchant, "a") == Item(
         "a",

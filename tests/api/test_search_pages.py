@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from productrecs.records.catalog.item import append_attributes
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
@@ -182,21 +181,96 @@ def test_what_answers_the_query_is_marked_and_all_else_escaped(shop: Merchant) -
     assert "<mark>10 mm</mark> poles" in poles["highlight"]["description"]
 
 
-def test_imported_attributes_are_found_and_not_shown(service: Service) -> None:
-    shop = service.register()
-    text = append_attributes(
-        "Keeps feet dry.", {"Brand": ["Zephyrion"], "Color": ["Cobalt"]}, 999
-    )
-    shop.push({"id": "boot", "title": "Hiking boot", "description": text})
-    eventually(lambda: shop.search("zephyrion ").ids == ["boot"], 30)
+CLOTHES: Final = (
+    {
+        "id": "boot",
+        "title": "Hiking boot",
+        "description": "Keeps feet dry.",
+        "brand": "Zephyrion",
+        "gtin": 4006381333931,
+        "color": "Cobalt",
+        "size": ["42", 43],
+        "price": 80,
+        "list_price": 100,
+        "attributes": {"Season": ["Winter", "Autumn"], "Lined": True},
+    },
+    {
+        "id": "shoe",
+        "title": "Running shoe",
+        "brand": "Zephyrion",
+        "color": "Ros\u00e9",
+        "size": ["42"],
+        "price": 60,
+        "attributes": {"season": "Summer"},
+    },
+    {"id": "sock", "title": "Wool sock for a boot", "material": "Wool", "price": 5},
+)
 
-    for q in ("zephyrion", "cobalt boot"):
-        (found,) = ask(shop, q, highlight="true").json["results"]
-        assert found["id"] == "boot"
-        assert found["highlight"]["description"] is None
-        assert "Zephyrion" not in json.dumps(found)
-    (found,) = ask(shop, "feet", highlight="true").json["results"]
-    assert found["highlight"]["description"] == "Keeps <mark>feet</mark> dry."
+
+@pytest.fixture(scope="module")
+def clothes(service: Service) -> Merchant:
+    """Return a store whose items have attributes."""
+    merchant = service.register()
+    merchant.push(*CLOTHES)
+    eventually(lambda: len(merchant.search("zephyrion ").ids) == 2, 30)
+    return merchant
+
+
+@pytest.mark.parametrize(
+    ("q", "filters", "found"),
+    [
+        ("zephyrion", [], ["boot", "shoe"]),
+        ("4006381333931", [], ["boot"]),
+        ("cobalt boot", [], ["boot"]),
+        ("winter boot", [], ["boot"]),
+        ("", ["brand:ZEPHYRION"], ["boot", "shoe"]),
+        ("", ["color:rose"], ["shoe"]),
+        ("", ["size:43", "size:42"], ["boot", "shoe"]),
+        ("", ["size:42", "color:Cobalt"], ["boot"]),
+        ("", ["material:wool"], ["sock"]),
+        ("", ["attributes.Season:winter"], ["boot"]),
+        ("", ["attributes.season:Winter", "attributes.season:Summer"], ["boot", "shoe"]),
+        ("", ["attributes.Lined:true"], ["boot"]),
+        ("", ["on_sale:true"], ["boot"]),
+        ("", ["on_sale:false", "brand:Zephyrion"], ["shoe"]),
+        ("", ["brand:Nobody"], []),
+    ],
+)
+def test_attributes_are_searched_and_filtered(
+    clothes: Merchant, q: str, filters: list[str], found: list[str]
+) -> None:
+    results = ask(clothes, q, *filters).json["results"]
+
+    ids = [one["id"] for one in results]
+    assert (sorted(ids) if not q else ids[: len(found)]) == found
+
+
+def test_facets_count_attributes_and_the_most_used_comes_first(clothes: Merchant) -> None:
+    facets = "brand,color,size,material,attributes,on_sale"
+    everything = ask(clothes, "", facets=facets).json["facets"]
+    winter = ask(clothes, "", "attributes.Season:Winter", facets=facets).json["facets"]
+
+    assert [one["name"] for one in everything["attributes"]] == ["Season", "Lined"]
+    assert winter["brand"] == [{"value": "Zephyrion", "count": 1}]
+    assert winter["size"] == [{"value": "42", "count": 1}, {"value": "43", "count": 1}]
+    assert winter["material"] == []
+    assert winter["on_sale"] == {"true": 1, "false": 0}
+    found = {one["name"]: one["values"] for one in winter["attributes"]}
+    assert {one["value"] for one in found["Season"]} == {"Winter", "Autumn", "Summer"}
+    assert found["Lined"] == [{"value": "true", "count": 1}]
+
+
+def test_a_push_without_attributes_keeps_them_and_null_removes_them(
+    clothes: Merchant,
+) -> None:
+    clothes.push({"id": "cap", "title": "Cap", "brand": "Zed", "attributes": {"Fit": "L"}})
+    clothes.push({"id": "cap", "title": "Cap, red"})
+    eventually(lambda: ask(clothes, "", "brand:Zed").json["results"], 5)
+    assert ask(clothes, "", "attributes.Fit:L").json["results"]
+
+    clothes.push({"id": "cap", "brand": None, "attributes": None})
+    eventually(lambda: not ask(clothes, "", "brand:Zed").json["results"], 5)
+    assert not ask(clothes, "", "attributes.Fit:L").json["results"]
 
 
 def test_every_suggestion_has_results(shop: Merchant) -> None:

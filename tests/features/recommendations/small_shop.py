@@ -48,9 +48,9 @@ class Rows:
         """Push one item; its title is its id unless another is given."""
         number, title = len(self.items), title or item_id
         where = (json.dumps(list(categories)), None, None, 1)
-        self.items.append(
-            (number, item_id, True, 1, title, None, None, price, None, stock, *where)
-        )
+        attributes = (None, "[]", "[]", "[]", "[]", None)
+        row = (number, item_id, True, 1, title, None, None, price, None, stock, *where)
+        self.items.append(row + attributes)
 
     def all(self, _sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         """Return the rows after the one that was read last."""

@@ -10,10 +10,8 @@ from productrecs.records.catalog.item import (
     FIELD_DEFAULTS,
     Item,
     ItemPatch,
-    append_attributes,
     new_item,
     size_in_title,
-    strip_attributes,
     variant_key,
 )
 
@@ -32,45 +30,6 @@ def test_a_push_keeps_the_fields_it_does_not_carry() -> None:
     changed = stored.patched(ItemPatch("a", {"price": None, "stock_qty": 0}))
 
     assert changed == Item("a", title="Tent", price=None, stock_qty=0)
-
-
-ACME = {"Brand": ["Acme"], "Color": ["Blue", "Red"]}
-LINE = "Attributes: Brand: Acme; Color: Blue, Red"
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (None, LINE),
-        ("", LINE),
-        ("Warm.\n\nDry.", f"Warm.\n\nDry.\n\n{LINE}"),
-        ("Warm.\n\nAttributes: Brand: Old", f"Warm.\n\n{LINE}"),
-        ("Attributes: Brand: Old", LINE),
-        ("Attributes: none.\n\nWarm.", f"Attributes: none.\n\nWarm.\n\n{LINE}"),
-    ],
-)
-def test_attributes_are_told_once_at_the_end(before: str | None, after: str) -> None:
-    once = append_attributes(before, ACME, 1_000)
-
-    assert once == after
-    assert append_attributes(once, ACME, 1_000) == once
-
-
-def test_a_long_description_makes_room_for_them() -> None:
-    text = append_attributes("x" * 500, ACME, 100)
-
-    assert len(text) == 100
-    assert text.endswith(LINE)
-    assert strip_attributes(text) == "x" * (100 - len(LINE) - 2)
-
-
-def test_shoppers_read_the_prose_alone() -> None:
-    assert strip_attributes(f"Warm.\n\n{LINE}") == "Warm."
-    assert strip_attributes(LINE) == ""
-    assert (
-        strip_attributes("Attributes: none. Really\nwarm.")
-        == "Attributes: none. Really\nwarm."
-    )
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,20 @@ if TYPE_CHECKING:
 
 NOON = parse_timestamp("2026-03-01T12:00:00+01:00")
 CATALOG: dict[str, dict[str, object]] = {
-    "tent": {"title": "Tent for two", "categories": ("Camping", "Zelte"), "price": 100.0},
-    "peg": {"title": "Tent peg, steel", "categories": ("camping",), "price": 1.0},
+    "tent": {
+        "title": "Tent for two",
+        "categories": ("Camping", "Zelte"),
+        "price": 100.0,
+        "brand": "Ridge",
+        "color": ("Blue", "Red"),
+        "attributes": (("Season", ("Summer",)),),
+    },
+    "peg": {
+        "title": "Tent peg, steel",
+        "categories": ("camping",),
+        "price": 1.0,
+        "brand": "Ridge",
+    },
     "cafe": {"title": "Café set", "categories": ("Küche",), "price": 20.0},
     "free": {"title": "Gift", "categories": ("Küche",)},
 }
@@ -132,6 +144,11 @@ def test_without_rules_there_is_no_book(shop: Shop) -> None:
         ({"categories": ("CAMPING",)}, ["tent", "peg"]),
         ({"categories": ("kuche", "Zelte")}, ["tent", "cafe", "free"]),
         ({"categories": ("camp",)}, []),
+        ({"attributes": (("Brand", "RIDGE"),)}, ["tent", "peg"]),
+        ({"attributes": (("brand", "Ridge"), ("color", "red"))}, ["tent"]),
+        ({"attributes": (("color", "green"), ("color", "blue"))}, ["tent"]),
+        ({"attributes": (("season", "summer"), ("color", "green"))}, []),
+        ({"attributes": (("brand", "Nobody"),)}, []),
         ({"title_words": ("TENT",)}, ["tent", "peg"]),
         ({"title_words": ("steel tent",)}, ["peg"]),
         ({"title_words": ("cafe",)}, ["cafe"]),

@@ -23,7 +23,7 @@ from productrecs.features.recommendations.request import (
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.merchandising.title_matches import folded_words
+from productrecs.records.catalog.text_folding import folded_words
 
 ENGINES: Final = (Engine.BROWSE, Engine.SIMILAR, Engine.CATEGORY, Engine.CATEGORY)
 """The engine that a replacement is attributed to, by the order that ranks it highest."""

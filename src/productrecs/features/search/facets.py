@@ -8,24 +8,21 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.features.search.page_request import Filters, PriceRange
+from productrecs.features.search.page_request import (
+    ATTRIBUTE_FACETS,
+    Facet,
+    Filters,
+    PriceRange,
+)
+from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.merchandising.title_matches import fold_text
+from productrecs.records.catalog.text_folding import fold_text
 
 Items = npt.NDArray[np.int64]
 
-MOST_VALUES: Final = 100
 _MOST_RANGES: Final = 6
 _USUAL: Final = (2.0, 98.0)  # percentiles between which the ranges are laid
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0)
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryCount:
-    """How many results are of one category."""
-
-    value: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,20 @@ def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[
         found["price"] = price_mask(catalog, filters.prices)
     if len(set(filters.in_stock)) == 1:
         found["in_stock"] = buyable if filters.in_stock[0] else ~buyable
+    if len(set(filters.on_sale)) == 1:
+        on_sale = catalog.is_on_sale()
+        found["on_sale"] = on_sale if filters.on_sale[0] else ~on_sale
+    for name in dict.fromkeys(name for name, _ in filters.attributes):
+        values = [value for one, value in filters.attributes if one == name]
+        mask = catalog.attributes.mask(name, values, len(catalog))
+        found[attribute_kind(name)] = mask
     return found
+
+
+def attribute_kind(name: str) -> str:
+    """Return the kind of a filter on an attribute; no other facet is called so."""
+    folded = fold_text(name)
+    return folded if folded in ATTRIBUTE_FACETS else f"{Facet.ATTRIBUTES}.{folded}"
 
 
 def passing(items: Items, masks: list[Mask]) -> Items:
@@ -102,15 +112,15 @@ def passing(items: Items, masks: list[Mask]) -> Items:
     return items
 
 
-def category_counts(catalog: CatalogView, items: Items) -> list[CategoryCount]:
+def category_counts(catalog: CatalogView, items: Items) -> list[ValueCount]:
     """Return the categories of the items, those with the most first, at most a hundred."""
     sets = Counter(catalog.categories[item] for item in items.tolist())
     counts: Counter[str] = Counter()
     for names, count in sets.items():
         for name in names:
             counts[name] += count
-    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MOST_VALUES]
-    return [CategoryCount(name, count) for name, count in ranked]
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MAX_COUNTED]
+    return [ValueCount(name, count) for name, count in ranked]
 
 
 def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:

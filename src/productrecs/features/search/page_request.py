@@ -22,6 +22,21 @@ class Facet(StrEnum):
     CATEGORIES = "categories"
     PRICE = "price"
     IN_STOCK = "in_stock"
+    ON_SALE = "on_sale"
+    BRAND = "brand"
+    COLOR = "color"
+    SIZE = "size"
+    MATERIAL = "material"
+    ATTRIBUTES = "attributes"  # all of a product's further attributes
+
+
+ATTRIBUTE_FACETS: Final = (Facet.BRAND, Facet.COLOR, Facet.SIZE, Facet.MATERIAL)
+_OTHER_FACETS: Final = (Facet.CATEGORIES, Facet.PRICE, Facet.IN_STOCK, Facet.ON_SALE)
+FILTER_FORMS: Final = (
+    "a filter is categories:NAME, price:LOW..HIGH (also LOW.., ..HIGH, and LOW..<HIGH "
+    "without HIGH itself), in_stock:true, on_sale:true, brand:NAME, color:NAME, "
+    "size:NAME, material:NAME or attributes.NAME:VALUE"
+)
 
 
 class Sort(StrEnum):
@@ -45,11 +60,16 @@ class PriceRange:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters on the results: of each kind one value must match; none means any."""
+    """Filters on the results: of each kind one value must match; none means any.
+
+    `attributes` are pairs of a name and a value; each name is a kind of its own.
+    """
 
     categories: tuple[str, ...] = ()
     prices: tuple[PriceRange, ...] = ()
     in_stock: tuple[bool, ...] = ()
+    on_sale: tuple[bool, ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +100,28 @@ def parse_filters(texts: list[str]) -> Filters:
     if len(texts) > MOST_FILTERS:
         message = f"a search may have at most {MOST_FILTERS} filters"
         raise FilterError(message)
-    categories: list[str] = []
-    prices: list[PriceRange] = []
-    switches: list[bool] = []
+    found: dict[Facet, list[str]] = {}
+    attributes: list[tuple[str, str]] = []
     for text in texts:
         name, _, value = text.partition(":")
-        if name == Facet.CATEGORIES and value.strip():
-            categories.append(value)
-        elif name == Facet.PRICE:
-            prices.append(_range_of(value))
-        elif name == Facet.IN_STOCK and value in {"true", "false"}:
-            switches.append(value == "true")
+        kind, _, attribute = name.partition(".")
+        if kind == Facet.ATTRIBUTES and attribute.strip() and value.strip():
+            attributes.append((attribute, value))
+        elif name in ATTRIBUTE_FACETS and value.strip():
+            attributes.append((name, value))
+        elif name in {Facet.IN_STOCK, Facet.ON_SALE} and value not in {"true", "false"}:
+            raise FilterError(FILTER_FORMS)
+        elif name in _OTHER_FACETS and value.strip():
+            found.setdefault(Facet(name), []).append(value)
         else:
-            message = (
-                "a filter is categories:NAME, price:LOW..HIGH (also LOW.., ..HIGH, and "
-                "LOW..<HIGH without HIGH itself) or in_stock:true"
-            )
-            raise FilterError(message)
-    return Filters(tuple(categories), tuple(prices), tuple(switches))
+            raise FilterError(FILTER_FORMS)
+    return Filters(
+        categories=tuple(found.get(Facet.CATEGORIES, ())),
+        prices=tuple(map(_range_of, found.get(Facet.PRICE, ()))),
+        in_stock=tuple(value == "true" for value in found.get(Facet.IN_STOCK, ())),
+        on_sale=tuple(value == "true" for value in found.get(Facet.ON_SALE, ())),
+        attributes=tuple(attributes),
+    )
 
 
 def _range_of(value: str) -> PriceRange:

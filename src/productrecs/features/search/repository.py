@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import NOBODY
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
-from productrecs.records.catalog.item import strip_attributes
 from productrecs.storage.dialects import RawReader, raw_connection
 from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import (
@@ -54,12 +53,12 @@ _CREDITS: Final = (
 def read_descriptions(
     reader: RawReader, store_id: StoreId, numbers: Sequence[int]
 ) -> dict[int, str]:
-    """Return what shoppers may read of the descriptions of a few items, by number."""
+    """Return the descriptions of a few items, by number."""
     if not numbers:
         return {}
     sql = _DESCRIPTIONS_SQL.format(", ".join("?" * len(numbers)))
     rows = reader.all(sql, (store_id, *numbers))
-    return {int(number): strip_attributes(text) for number, text in rows if text}
+    return {int(number): str(text) for number, text in rows if text}
 
 
 def read_synonyms(reader: RawReader, store_id: StoreId) -> dict[int, Synonym]:

@@ -14,16 +14,21 @@ import numpy.typing as npt
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexQuery, Relaxed
 from productrecs.features.search.facets import (
-    CategoryCount,
     Items,
     PriceFacet,
     StockCount,
+    attribute_kind,
     category_counts,
     filter_masks,
     passing,
     price_facet,
 )
-from productrecs.features.search.page_request import Facet, ResultsPageRequest, Sort
+from productrecs.features.search.page_request import (
+    ATTRIBUTE_FACETS,
+    Facet,
+    ResultsPageRequest,
+    Sort,
+)
 from productrecs.features.search.product_search import (
     Pages,
     ResolvedQuery,
@@ -34,12 +39,14 @@ from productrecs.features.search.product_search import (
     with_pins,
 )
 from productrecs.features.search.request import Hit
+from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 
 MOST_COUNTED: Final = 20_000
 """Of more results than these, the ones that fit best are filtered, counted and sorted."""
 
-Counts = list[CategoryCount] | PriceFacet | StockCount
+AttributeCounts = dict[str, list[ValueCount]]
+Counts = list[ValueCount] | AttributeCounts | PriceFacet | StockCount
 Floats = npt.NDArray[np.float64]
 Trending = Callable[[Mask], Iterable[int]]
 
@@ -222,5 +229,33 @@ def _counted(
         return category_counts(catalog, items)
     if facet is Facet.PRICE:
         return price_facet(catalog, items)
-    bought = len(passing(items, [buyable]))
-    return StockCount(bought, len(items) - bought)
+    if facet is Facet.IN_STOCK or facet is Facet.ON_SALE:
+        mask = buyable if facet is Facet.IN_STOCK else catalog.is_on_sale()
+        chosen = len(passing(items, [mask]))
+        return StockCount(chosen, len(items) - chosen)
+    if facet is not Facet.ATTRIBUTES:
+        return catalog.attributes.counts(items).get(facet.value, [])
+    return _attribute_counts(catalog, results, masks)
+
+
+def _attribute_counts(
+    catalog: CatalogView, results: _Results, masks: Mapping[str, Mask]
+) -> AttributeCounts:
+    """Return the counts of all further attributes, those of the most results first.
+
+    One that is filtered is counted without its own filter.
+    """
+    counts = {
+        name: values
+        for name, values in catalog.attributes.counts(
+            results.passing(masks.values()).items
+        ).items()
+        if name not in ATTRIBUTE_FACETS
+    }
+    for filtered in masks:
+        others = [mask for name, mask in masks.items() if name != filtered]
+        for name in counts:
+            if attribute_kind(name) == filtered:
+                items = results.passing(others).items
+                counts[name] = catalog.attributes.counts(items).get(name, [])
+    return counts

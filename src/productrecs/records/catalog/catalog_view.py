@@ -18,13 +18,19 @@ import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
 from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.records.catalog.attribute_index import AttributeIndex
 from productrecs.records.catalog.availability import (
     Availability,
     HiddenReason,
     effective_availability,
     is_buyable,
 )
-from productrecs.records.catalog.item import NarrowestCategories, variant_key
+from productrecs.records.catalog.item import (
+    Attributes,
+    NarrowestCategories,
+    as_attributes,
+    variant_key,
+)
 from productrecs.records.catalog.repository import rows_after, rows_changed_since
 from productrecs.storage.dialects import RawReader
 
@@ -64,7 +70,9 @@ class CatalogView:
         self.categories: list[tuple[str, ...]] = []
         self.members: dict[str, array[int]] = {}
         self.variants: array[int] = array("q")  # equal for variants of one; 0: no telling
+        self.attributes = AttributeIndex()
         self.prices = np.zeros(0, dtype=np.float64)
+        self.list_prices = np.zeros(0, dtype=np.float64)
         self.created = np.zeros(0, dtype=np.int64)
         self._state = np.zeros(0, dtype=np.uint8)
         self._opens = np.zeros(0, dtype=np.int64)
@@ -153,6 +161,11 @@ class CatalogView:
             return HiddenReason.SOLD_OUT
         return None
 
+    def is_on_sale(self) -> Mask:
+        """Return, per item number, whether its price is below its list price."""
+        size = len(self.ids)
+        return self.prices[:size] < self.list_prices[:size]
+
     def title(self, number: int) -> str:
         """Return the title on an item's card; empty where it has none."""
         card = self.cards[number]
@@ -177,7 +190,7 @@ class CatalogView:
 
     def memory_bytes(self) -> int:
         """Return about how much memory the view takes."""
-        return 700 * len(self.ids)
+        return 800 * len(self.ids)
 
     def _everything(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
         after = -1
@@ -197,12 +210,14 @@ class CatalogView:
         if size > len(self.created):
             capacity = max(size, int(len(self.created) * 1.25), 64)
             self.prices = _grown(self.prices, capacity)
+            self.list_prices = _grown(self.list_prices, capacity)
             self.created = _grown(self.created, capacity)
             self._opens = _grown(self._opens, capacity)
             self._closes = _grown(self._closes, capacity)
             self._state = _grown(self._state, capacity)
         self.cards.extend([None] * missing)
         self.categories.extend([()] * missing)
+        self.attributes.reserve(size)
         self.variants.extend([0] * missing)
         self.ids.extend([None] * missing)
 
@@ -219,7 +234,9 @@ class CatalogView:
         key = variant_key(row[4])
         self.variants[number] = hash(key) if key else 0  # compared in this process only
         self._categorise(number, tuple(json.loads(row[10])))
+        self.attributes.put(number, _attributes(row[14:19]))
         self.prices[number] = np.nan if row[7] is None else row[7]
+        self.list_prices[number] = np.nan if row[19] is None else row[19]
         self.created[number] = row[13]
         self._opens[number] = window_start_ms(row[11], self.zone) if row[11] else -_FOREVER
         self._closes[number] = window_end_ms(row[12], self.zone) if row[12] else _FOREVER
@@ -230,6 +247,7 @@ class CatalogView:
         self._state[number] = _HIDDEN
         self.numbers.pop(item_id, None)
         self._categorise(number, ())
+        self.attributes.put(number, ())
         self.ids[number] = None
 
     def _categorise(self, number: int, categories: tuple[str, ...]) -> None:
@@ -243,6 +261,17 @@ class CatalogView:
         for name in categories:
             self.members.setdefault(name, array("i")).append(number)
         self.categories[number] = categories
+
+
+def _attributes(columns: Sequence[Any]) -> Attributes:
+    """Return an item's attributes from its brand, color, size, material and the rest."""
+    brand, *lists, others = columns
+    named = zip(("color", "size", "material"), lists, strict=True)
+    return (
+        *((("brand", (brand,)),) if brand else ()),
+        *((name, tuple(json.loads(text))) for name, text in named if text != "[]"),
+        *(as_attributes(json.loads(others)) if others != "[]" else ()),
+    )
 
 
 def _state(availability: Availability) -> int:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 import msgspec
 
 from productrecs.records.catalog.availability import Availability
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _pack: Final = msgspec.msgpack.Encoder().encode
 _unpack: Final = msgspec.msgpack.Decoder(dict[str, Any]).decode
-_LISTS: Final = ("categories", "category_ids")
+LIST_FIELDS: Final = ("categories", "category_ids", "color", "size", "material")
+"""The fields that are lists of strings."""
+
+ATTRIBUTE_FIELDS: Final = ("brand", "color", "size", "material")
+"""The attributes with a field of their own; `attributes` holds all others by name."""
 
 FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
@@ -33,9 +37,25 @@ FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
         "description": None,
         "available_from": None,
         "available_until": None,
+        "brand": None,
+        "gtin": None,
+        "color": (),
+        "size": (),
+        "material": (),
+        "attributes": (),
+        "list_price": None,
     }
 )
 """Every field of an item but its id, with the value that `null` returns it to."""
+
+
+Attributes: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Attribute names, each with its values, in the order in which they were pushed."""
+
+
+def as_attributes(pairs: Iterable[Sequence[Any]]) -> Attributes:
+    """Return attributes from their stored form: pairs of a name and its values."""
+    return tuple((str(name), tuple(values)) for name, values in pairs)
 
 
 class Patch(Protocol):
@@ -95,9 +115,11 @@ class PackedPatch:
     def fields(self) -> Mapping[str, object]:
         """The fields of the push, unpacked at each access."""
         fields = _unpack(self.packed)
-        for name in _LISTS:
+        for name in LIST_FIELDS:
             if name in fields:
                 fields[name] = tuple(fields[name])
+        if "attributes" in fields:
+            fields["attributes"] = as_attributes(fields["attributes"])
         if fields.get("availability") is not None:
             fields["availability"] = Availability(fields["availability"])
         return fields
@@ -121,6 +143,13 @@ class Item:
     description: str | None = None
     available_from: str | None = None
     available_until: str | None = None
+    brand: str | None = None
+    gtin: str | None = None
+    color: tuple[str, ...] = ()
+    size: tuple[str, ...] = ()
+    material: tuple[str, ...] = ()
+    attributes: Attributes = ()
+    list_price: float | None = None
 
     def patched(self, patch: Patch) -> Item:
         """Return this item with the fields of `patch` in place of its own."""
@@ -130,30 +159,6 @@ class Item:
 def new_item(patch: Patch) -> Item:
     """Return the item that `patch` creates: what it does not carry has its default."""
     return Item(patch.item_id).patched(patch)
-
-
-_MARK: Final = "Attributes: "
-_LAST: Final = re.compile(rf"(?:\A|\n\n){_MARK}[^\n]*\Z")
-_LONGEST: Final = 2_000
-
-
-def append_attributes(
-    description: str | None, attributes: Mapping[str, Sequence[str]], longest: int
-) -> str:
-    """Return a description of at most `longest` characters that ends with attributes.
-
-    Attributes that it ends with already are replaced.
-    """
-    prose = strip_attributes(description or "")
-    text = "; ".join(f"{name}: {', '.join(values)}" for name, values in attributes.items())
-    line = f"{_MARK}{' '.join(text.split())}"[:_LONGEST]
-    prose = prose[: longest - len(line) - 2].rstrip()
-    return f"{prose}\n\n{line}" if prose else line
-
-
-def strip_attributes(description: str) -> str:
-    """Return what a description says without the attributes at its end."""
-    return _LAST.sub("", description)
 
 
 class NarrowestCategories(dict[int, str]):

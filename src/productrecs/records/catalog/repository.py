@@ -9,18 +9,23 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import FIELD_DEFAULTS, Item
+from productrecs.records.catalog.item import (
+    FIELD_DEFAULTS,
+    LIST_FIELDS,
+    Item,
+    as_attributes,
+)
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.tables import items, store_heads
 
 _CHUNK: Final = 500
 _FIELDS: Final = tuple(FIELD_DEFAULTS)
-_LISTS: Final = frozenset({"categories", "category_ids"})
 _PAGE: Final = 10_000
 _COLUMNS: Final = (
     "number, item_id, present, change_seq, title, product_url, image_url, price, "
-    "availability, stock_qty, categories, available_from, available_until, created_at"
+    "availability, stock_qty, categories, available_from, available_until, created_at, "
+    "brand, color, size, material, attributes, list_price"
 )
 _PAGE_SQL: Final = (
     f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND number > ? "  # noqa: S608 - own names
@@ -200,7 +205,7 @@ class CatalogRepository:
 
 def _changing(one: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
     values: dict[str, object] = {name: getattr(one.item, name) for name in _FIELDS}
-    for name in _LISTS:
+    for name in (*LIST_FIELDS, "attributes"):
         values[name] = json.dumps(values[name], ensure_ascii=False)
     given = one.item.availability
     values["availability"] = None if given is None else given.value
@@ -209,8 +214,9 @@ def _changing(one: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
 
 def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
     fields: dict[str, Any] = {name: row[name] for name in _FIELDS}
-    for name in _LISTS:
+    for name in LIST_FIELDS:
         fields[name] = tuple(json.loads(fields[name]))
+    fields["attributes"] = as_attributes(json.loads(fields["attributes"]))
     if fields["availability"] is not None:
         fields["availability"] = Availability(fields["availability"])
     return StoredItem(

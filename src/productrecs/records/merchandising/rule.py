@@ -57,7 +57,8 @@ class RuleTarget:
 
     `items` are ids; `categories` names, as they stand in an item's `categories`. One of
     each is enough, all of `title_words` must stand in the title. A product without a price
-    is in no range of prices.
+    is in no range of prices. `attributes` are pairs of a name and a value, such as
+    ("brand", "Acme"): of each name, one value is enough.
     """
 
     items: tuple[str, ...] = ()
@@ -65,6 +66,7 @@ class RuleTarget:
     title_words: tuple[str, ...] = ()
     price_min: float | None = None
     price_max: float | None = None
+    attributes: tuple[tuple[str, str], ...] = ()
 
     @property
     def has_prices(self) -> bool:
@@ -74,7 +76,7 @@ class RuleTarget:
     @property
     def is_empty(self) -> bool:
         """Whether it has no condition: invalid, as it would match every product."""
-        return not (self.items or self.categories or self.title_words or self.has_prices)
+        return self == RuleTarget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ def describe_rule(content: RuleContent) -> str:
     parts = [
         _few("", target.items),
         _few("in ", target.categories),
+        _few("", tuple(f"{name} {value}" for name, value in target.attributes)),
         f"titled {' '.join(target.title_words)}" if target.title_words else "",
         f"from {target.price_min:g}" if target.price_min is not None else "",
         f"up to {target.price_max:g}" if target.price_max is not None else "",

@@ -8,6 +8,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.time_window import InvalidDateError, normalise_timestamp
+from productrecs.records.catalog.text_folding import folded_words
 from productrecs.records.merchandising.rule import (
     ListFilter,
     ListKind,
@@ -15,11 +16,12 @@ from productrecs.records.merchandising.rule import (
     RuleContent,
     RuleTarget,
 )
-from productrecs.records.merchandising.title_matches import folded_words
 
 MAX_ITEMS: Final = 1_000
 MAX_CATEGORIES: Final = 200
 MAX_WORDS: Final = 20
+MAX_ATTRIBUTES: Final = 100
+MAX_ATTRIBUTE_LENGTH: Final = 255
 MAX_NAME_LENGTH: Final = 200
 MAX_ID_LENGTH: Final = 255
 MAX_CATEGORY_LENGTH: Final = 1_000
@@ -82,6 +84,7 @@ def _checked_target(target: RuleTarget) -> RuleTarget:
         title_words=words,
         price_min=target.price_min,
         price_max=target.price_max,
+        attributes=_checked_attributes(target.attributes),
     )
     for name, price in (("price_min", clean.price_min), ("price_max", clean.price_max)):
         if price is not None and not (math.isfinite(price) and abs(price) <= MAX_PRICE):
@@ -92,9 +95,32 @@ def _checked_target(target: RuleTarget) -> RuleTarget:
         message = f"the lowest price ({low:g}) is above the highest ({high:g})"
         raise RuleError(message, "price_max")
     if clean.is_empty:
-        message = "say which products: by item, category, title words or price"
+        message = "say which products: by item, category, attribute, title words or price"
         raise RuleError(message, "target")
     return clean
+
+
+def parse_attribute(text: str) -> tuple[str, str]:
+    """Return the name and the value in a text such as `brand:Acme`."""
+    name, _, value = text.partition(":")
+    return name.strip(), value.strip()
+
+
+def _checked_attributes(
+    pairs: Iterable[tuple[str, str]],
+) -> tuple[tuple[str, str], ...]:
+    distinct = tuple(dict.fromkeys(pairs))
+    if len(distinct) > MAX_ATTRIBUTES:
+        message = (
+            f"one rule may have at most {MAX_ATTRIBUTES} attributes; make a second rule "
+            "for the rest"
+        )
+        raise RuleError(message, "attributes")
+    for name, value in distinct:
+        if not name or not value or max(map(len, (name, value))) > MAX_ATTRIBUTE_LENGTH:
+            message = "write an attribute as NAME:VALUE, such as brand:Acme"
+            raise RuleError(message, "attributes")
+    return distinct
 
 
 def _distinct(names: Iterable[str], most: int, longest: int, field: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Ints
 from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.catalog.text_folding import fold_text
 from productrecs.records.merchandising.repository import read_rules
 from productrecs.records.merchandising.rule import (
     Rule,
@@ -19,7 +20,7 @@ from productrecs.records.merchandising.rule import (
     by_priority,
 )
 from productrecs.records.merchandising.rule_book import RuleBook
-from productrecs.records.merchandising.title_matches import TitleMatcher, fold_text
+from productrecs.records.merchandising.title_matches import TitleMatcher
 from productrecs.storage.dialects import RawReader
 
 _FOREVER: Final = 2**62
@@ -123,6 +124,9 @@ class RulesView:
             parts.append(np.array([n for n in numbers if n is not None], np.int64))
         if target.categories:
             parts.append(self._in_categories(target.categories))
+        for name in dict.fromkeys(name for name, _ in target.attributes):
+            values = [value for one, value in target.attributes if one == name]
+            parts.append(self._catalog.attributes.items(name, values))
         if target.title_words:
             parts.append(self._titles.matches[frozenset(target.title_words)])
         if target.has_prices:

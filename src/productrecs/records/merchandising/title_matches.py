@@ -1,7 +1,5 @@
 """Title matches: items whose folded titles contain the words of a rule."""
 
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -10,28 +8,13 @@ import numpy as np
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Ints
+from productrecs.records.catalog.text_folding import folded_words
 from productrecs.records.merchandising.repository import (
     ItemTitle,
     read_changed_titles,
     read_titles,
 )
 from productrecs.storage.dialects import RawReader
-
-_WORD: Final = re.compile(r"\w+")
-
-
-def fold_text(text: str) -> str:
-    """Return a text as it is compared: no case, no accents, blanks around taken off."""
-    if text.isascii():
-        return text.strip().lower()
-    apart = unicodedata.normalize("NFKD", text.strip().casefold())
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
-
-
-def folded_words(text: str) -> frozenset[str]:
-    """Return the words of a text as they are compared; none for one without any."""
-    return frozenset(_WORD.findall(fold_text(text)))
-
 
 Words = frozenset[str]
 Matches = Mapping[Words, Ints]

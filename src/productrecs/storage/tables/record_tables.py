@@ -29,6 +29,14 @@ items = sa.Table(
     sa.Column("description", sa.Text),
     sa.Column("available_from", sa.String(40)),
     sa.Column("available_until", sa.String(40)),
+    sa.Column("brand", sa.Text),
+    sa.Column("gtin", sa.Text),
+    sa.Column("color", sa.Text, nullable=False, server_default="[]"),  # JSON
+    sa.Column("size", sa.Text, nullable=False, server_default="[]"),  # JSON
+    sa.Column("material", sa.Text, nullable=False, server_default="[]"),  # JSON
+    # JSON: pairs of a name and its values, in the order in which they were pushed.
+    sa.Column("attributes", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("list_price", sa.Double),  # before a reduction
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("store_id", "item_id"),

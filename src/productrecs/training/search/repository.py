@@ -8,21 +8,23 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.index_schema import MOST_DESCRIPTION, ProductText
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.tables import events, purchase_lines
 
 _HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (
-    "SELECT change_seq, number, present, item_id, sku, title, categories, description "
-    "FROM items WHERE store_id = ? AND change_seq > 0 AND (change_seq > ? OR "
+    "SELECT change_seq, number, present, item_id, sku, title, categories, description, "
+    "brand, gtin, color, size, material, attributes FROM items "
+    "WHERE store_id = ? AND change_seq > 0 AND (change_seq > ? OR "
     "(change_seq = ? AND number > ?)) ORDER BY change_seq, number LIMIT ?"
 )
 _SAMPLE_SQL: Final = (
     "SELECT title, description FROM items WHERE store_id = ? AND change_seq > 0 LIMIT ?"
 )
 _SAMPLE: Final = 400
+_PROSE: Final = MOST_DESCRIPTION - 2_000  # behind it there is room for the attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,16 @@ def sample_texts(reader: RawReader, store_id: StoreId) -> list[str]:
 
 
 def _product(row: Sequence[Any]) -> ProductText:
-    _, number, _, item_id, sku, title, categories, description = row
+    _, number, _, item_id, sku, title, categories, description, brand, gtin, *lists = row
+    *named, others = (json.loads(text) for text in lists)
+    texts = [value for values in named for value in values]
+    texts += [f"{name} {' '.join(values)}" for name, values in others]
     return ProductText(
         number=int(number),
         title=title,
-        codes=(item_id, sku) if sku else (item_id,),
-        categories=tuple(json.loads(categories)),
-        description=description or "",
+        codes=tuple(code for code in (item_id, sku, gtin) if code),
+        categories=(*json.loads(categories), *((brand,) if brand else ())),
+        description=f"{(description or '')[:_PROSE]}\n\n{' ; '.join(texts)}".strip(),
     )
 
 

@@ -95,6 +95,8 @@ SHOPIFY = {
             "Shirts",
         ),
         "description": "Light.\nDries fast & well.",
+        "brand": "Peak",
+        "size": ("M", "L"),
     },
     "mug": {
         "sku": "MUG",

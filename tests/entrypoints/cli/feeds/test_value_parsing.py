@@ -16,6 +16,7 @@ from productrecs.entrypoints.cli.feeds.value_parsing import (
     parse_price,
     parse_stock,
 )
+from productrecs.records.catalog.item import ItemPatch
 from tests.entrypoints.cli.feeds.reads import read
 
 
@@ -134,27 +135,33 @@ GOOGLE = (
     [
         (
             WOOCOMMERCE,
-            {"Brand": ["Acme"], "Color": ["Blue", "Red", "Green"], "Fit": ["Slim, long"]},
+            {
+                "color": ("Blue", "Red", "Green"),
+                "attributes": (("Fit", ("Slim, long",)),),
+            },
         ),
-        (SHOPIFY, {"Brand": ["Acme"], "Color": ["Blue", "Red"]}),
+        (SHOPIFY, {"color": ("Blue", "Red")}),
         (
             MAGENTO,
             {
-                "Brand": ["Acme"],
-                "Fabric": ["Wool", "Silk"],
-                "Color": ["Blue"],
-                "Style": ["a, b"],
+                "color": ("Blue",),
+                "attributes": (("Fabric", ("Wool", "Silk")), ("Style", ("a, b",))),
             },
         ),
-        (GOOGLE, {"Brand": ["Acme"], "Color": ["Blue", "White", "Red"], "Size": ["M"]}),
-        ("id,title,vendor,colour\nT,Tee,Acme,Blue|Red\n", None),
-        ('{"id": "T", "brand": "Acme", "color": "Blue|Red"}\n', None),
+        (GOOGLE, {"color": ("Blue", "White", "Red"), "size": ("M",)}),
+        ("id,title,vendor,colour\nT,Tee,Acme,Blue|Red\n", {"color": ("Blue", "Red")}),
+        (
+            '{"id": "T", "vendor": "Acme", "attributes": {"Fit": "Slim", "Pockets": 2}}\n',
+            {"attributes": (("Fit", ("Slim",)), ("Pockets", ("2",)))},
+        ),
     ],
 )
-def test_attributes_come_with_a_product(
-    tmp_path: Path, content: str, expected: dict[str, list[str]] | None
+def test_attributes_become_fields_of_the_item(
+    tmp_path: Path, content: str, expected: dict[str, object]
 ) -> None:
     first = read(content, tmp_path)[0]
 
-    plain = {"Brand": ["Acme"], "Color": ["Blue", "Red"]}
-    assert first.attributes == (expected or plain)
+    assert isinstance(first.item, ItemPatch)
+    names = ("brand", "color", "size", "material", "attributes")
+    found = {name: first.item.fields[name] for name in names if name in first.item.fields}
+    assert found == {"brand": "Acme", **expected}

@@ -175,17 +175,23 @@ def test_a_hostile_feed_opens_no_file_and_stores_nothing(
 
 
 @BOTH
-def test_attributes_are_kept_with_the_text_and_a_repeat_changes_nothing(
+def test_attributes_are_stored_exported_and_follow_the_file(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
     whole = "Handle,Title,Body (HTML),Vendor,Option1 Name,Option1 Value,Variant Price\n"
     rows = "tee,Tee,<p>Soft.</p>,Acme,Color,Blue,9\ntee,,,,,Red,9\n"
-    line = "Attributes: Brand: Acme; Color: Blue, Red"
+    own = '{"id": "mug", "title": "Mug", "attributes": {"Volume": "3 l"}, "list_price": 9}'
 
     shell("import-items", shop, write("a.csv", whole + rows))
-    shell("import-items", shop, write("a.csv", whole + rows))
+    shell("import-items", shop, write("b.jsonl", own))
 
-    assert catalog(services)["tee"].description == f"Soft.\n\n{line}"
-    # Without a column of descriptions what is stored stays, and attributes follow the file.
+    tee = catalog(services)["tee"]
+    assert (tee.description, tee.brand, tee.color) == ("Soft.", "Acme", ("Blue", "Red"))
+    for kind in ("csv", "jsonl"):
+        before = catalog(services)
+        exported = shell("export", shop, "items", "--format", kind)
+        shell("import-items", shop, write(f"again.{kind}", exported))
+        assert catalog(services) == before
     shell("import-items", shop, write("b.csv", "id,title,brand\ntee,Tee,Other\n"))
-    assert catalog(services)["tee"].description == "Soft.\n\nAttributes: Brand: Other"
+    assert catalog(services)["tee"].brand == "Other"
+    assert catalog(services)["tee"].color == ("Blue", "Red")

@@ -47,7 +47,7 @@ def item_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
         for one in page:
             fields = {name: getattr(one.item, name) for name in FIELD_DEFAULTS}
             yield {"id": one.item.item_id} | {
-                name: value
+                name: dict(value) if name == "attributes" else value
                 for name, value in fields.items()
                 if value != FIELD_DEFAULTS[name]
             }
@@ -244,4 +244,6 @@ def _write_csv(out: IO[str], rows: Iterator[Fields], columns: tuple[str, ...]) -
 
 
 def _cell(value: object) -> object:
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     return _WITHIN.join(value) if isinstance(value, tuple) else value

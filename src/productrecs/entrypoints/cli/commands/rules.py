@@ -27,6 +27,7 @@ from productrecs.records.merchandising.rule import (
     describe_rule,
 )
 from productrecs.records.merchandising.rule_editor import RuleChange, RuleEditor
+from productrecs.records.merchandising.rule_validation import parse_attribute
 from productrecs.tenancy.accounts.store_management import find_store
 
 _ACTOR = "command line"
@@ -38,6 +39,7 @@ class _RuleOptions(TypedDict):
 
     item: tuple[str, ...]
     category: tuple[str, ...]
+    attribute: tuple[str, ...]
     title: tuple[str, ...]
     price_min: float | None
     price_max: float | None
@@ -82,6 +84,11 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
 @click.argument("action", type=click.Choice([action.value for action in RuleAction]))
 @click.option("--item", multiple=True, help="A product id; may be repeated.")
 @click.option("--category", multiple=True, help="The products of a category, by its name.")
+@click.option(
+    "--attribute",
+    multiple=True,
+    help="Products with an attribute, as NAME:VALUE, such as brand:Acme.",
+)
 @click.option("--title", multiple=True, help="Products with these words in the title.")
 @click.option("--price-min", type=float, help="The lowest price of the products.")
 @click.option("--price-max", type=float, help="The highest price of the products.")
@@ -207,6 +214,7 @@ def _content(action: RuleAction, options: _RuleOptions) -> RuleContent:
             title_words=options["title"],
             price_min=options["price_min"],
             price_max=options["price_max"],
+            attributes=tuple(map(parse_attribute, options["attribute"])),
         ),
         places=ListFilter(
             only_in=tuple(map(ListKind, options["only_in"])),
@@ -257,6 +265,7 @@ def _fields(rule: Rule) -> dict[str, object]:
         "title_words": content.target.title_words,
         "price_min": content.target.price_min,
         "price_max": content.target.price_max,
+        "attributes": [":".join(pair) for pair in content.target.attributes],
         "in": content.places.only_in,
         "not_in": content.places.not_in,
         "from": content.starts,

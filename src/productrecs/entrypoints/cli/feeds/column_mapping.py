@@ -33,18 +33,18 @@ from productrecs.records.orders.csv_format import (
     read_header,
 )
 
-ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "brand": ("brand", "vendor", "manufacturer"),
         "color": ("color", "colour", "colors", "colours"),
         "size": ("size", "sizes"),
-        "material": ("material",),
+        "gtin": ("gtin", "ean", "upc", "isbn", "barcode"),
     }
 )
-"""Columns without a field of an item that a mapped file may have all the same."""
+"""Names that files give to some fields of an item."""
 
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"items": ("id", *FIELD_DEFAULTS, *ATTRIBUTES), "orders": tuple(HISTORY_LAYOUT.columns)}
+    {"items": ("id", *FIELD_DEFAULTS), "orders": tuple(HISTORY_LAYOUT.columns)}
 )
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"items": ("id",), "orders": HISTORY_LAYOUT.required}

@@ -13,7 +13,7 @@ from productrecs.entrypoints.cli.feeds import (
     shopify_products,
     woocommerce_products,
 )
-from productrecs.entrypoints.cli.feeds.column_mapping import ATTRIBUTES
+from productrecs.entrypoints.cli.feeds.column_mapping import SYNONYMS
 from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import parse_json
@@ -28,7 +28,7 @@ from productrecs.records.orders.csv_format import (
 
 CATALOG: Final = CsvLayout(
     columns=MappingProxyType(
-        {**{name: (name,) for name in ("id", *FIELD_DEFAULTS)}, **ATTRIBUTES}
+        {**{name: (name,) for name in ("id", *FIELD_DEFAULTS)}, **SYNONYMS}
     ),
     required=("id",),
     example="id,title,price,categories,... (the item's fields; | between categories)",

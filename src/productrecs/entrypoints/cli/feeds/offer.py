@@ -3,7 +3,7 @@
 import contextlib
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,13 @@ from productrecs.core.time_window import (
     window_end_ms,
     window_start_ms,
 )
+from productrecs.entrypoints.cli.feeds.column_mapping import SYNONYMS
 from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading, Price, parse_price
+from productrecs.entrypoints.http.schemas.items import (
+    MAX_ATTRIBUTE_NAME,
+    MAX_ATTRIBUTES,
+    MAX_VALUE,
+)
 from productrecs.records.catalog.availability import Availability
 
 Value = str | list[str] | None
@@ -27,6 +33,11 @@ Value = str | list[str] | None
 _JOINTS: Final = " -\u2013\u2014,;:/|("
 _MOST_VALUES: Final = 30  # of one attribute, such as the colours of all variants
 _SHORTEST: Final = 3  # characters that a title of several variants must have in common
+_ATTRIBUTE_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {one: name for name, synonyms in SYNONYMS.items() for one in synonyms}
+    | {"gtin, upc, ean, or isbn": "gtin"}
+)
+_SEPARATORS: Final = str.maketrans(":,", "  ")  # which separate names in addresses
 _RANK: Final = MappingProxyType(
     {
         None: 0,
@@ -121,7 +132,11 @@ class FeedProduct:
         Its price is that of the cheapest variant with the best availability; its stock
         is the sum over all variants, if each that can be bought is counted.
         """
-        found: dict[str, object] = {**self._others, **self._own}
+        found: dict[str, object] = {
+            **attribute_fields(self.attributes),
+            **self._others,
+            **self._own,
+        }
         title = self._title.rstrip(_JOINTS)
         if self._leads > 1 and len(title) >= _SHORTEST:
             found["title"] = title  # "Shirt - Red, M" and "Shirt - Red, L": "Shirt - Red"
@@ -178,6 +193,23 @@ def _common(one: str, other: str) -> str:
 
 
 _SHORT_HOUR: Final = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d):")
+
+
+def attribute_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, object]:
+    """Return attributes, by the names that shops give them, as the fields of an item."""
+    found: dict[str, object] = {}
+    others: dict[str, list[str]] = {}
+    for name, texts in attributes.items():
+        field_name = _ATTRIBUTE_FIELDS.get(name.casefold())
+        values = [text[:MAX_VALUE] for text in texts]
+        if field_name in {"brand", "gtin"}:
+            found.setdefault(field_name, values[0])
+        elif field_name is not None:
+            found.setdefault(field_name, values)
+        elif len(others) < MAX_ATTRIBUTES:
+            plain = " ".join(name.translate(_SEPARATORS).split())
+            others.setdefault(plain[:MAX_ATTRIBUTE_NAME], values)
+    return found | ({"attributes": others} if others else {})
 
 
 def current_price(

@@ -1,12 +1,12 @@
 """Item file reader: yields the items of our own formats and of shop exports."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
-from productrecs.entrypoints.cli.feeds.column_mapping import ATTRIBUTES, ColumnMapping
+from productrecs.entrypoints.cli.feeds.column_mapping import SYNONYMS, ColumnMapping
 from productrecs.entrypoints.cli.feeds.format_detection import (
     CATALOG,
     ItemFileFormat,
@@ -17,7 +17,7 @@ from productrecs.entrypoints.cli.feeds.platform_product_reader import (
     note_columns,
     read_products,
 )
-from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading, collect_attributes
+from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
 from productrecs.entrypoints.cli.imports.import_source import ImportSource, JsonArray
 from productrecs.entrypoints.http.schemas.items import (
     MAX_DESCRIPTION,
@@ -36,9 +36,9 @@ MAX_ITEM_BYTES: Final = 1 << 20
 """The most bytes of one item; the longest description takes 256 KiB."""
 
 _FIELDS: Final = frozenset(
-    {"id", *FIELD_DEFAULTS, *(name for names in ATTRIBUTES.values() for name in names)}
+    {"id", *FIELD_DEFAULTS, *(name for names in SYNONYMS.values() for name in names)}
 )
-_NUMBERS: Final = frozenset({"price", "cost", "stock_qty"})
+_NUMBERS: Final = frozenset({"price", "cost", "stock_qty", "list_price"})
 OnBytes: TypeAlias = Callable[[int], None]
 
 
@@ -53,15 +53,13 @@ class RejectedItem:
 class ReadItem:
     """The item in row `row` (or line, or index in an array, from 1), of `rows` in all.
 
-    A hidden one is not published by its shop. `attributes` are facts without a field of
-    their own, such as its brand.
+    A hidden one is not published by its shop.
     """
 
     row: int
     item: ItemPatch | RejectedItem
     rows: int = 1
     is_hidden: bool = False
-    attributes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def read_items(
@@ -114,7 +112,7 @@ def _product(product: FeedProduct, carried: frozenset[str]) -> ReadItem:
         if isinstance(text, str):
             fields["description"] = text[:MAX_DESCRIPTION]
         item = _taken(parse_item, {"id": product.item_id, **fields})
-    return ReadItem(product.row, item, product.rows, product.is_hidden, product.attributes)
+    return ReadItem(product.row, item, product.rows, product.is_hidden)
 
 
 def _csv(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
@@ -152,9 +150,7 @@ def _table(
         )
         for name in row.keys() & _NUMBERS:
             row[name] = normalise_number(row[name], csv_format.separator)
-        pairs = ((name.capitalize(), row.pop(name, "")) for name in ATTRIBUTES)
-        attributes = collect_attributes(pairs, "|")
-        yield ReadItem(number, _taken(parse_item_row, row), attributes=attributes)
+        yield ReadItem(number, _taken(parse_item_row, row))
 
 
 def _json_lines(
@@ -194,17 +190,13 @@ def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
         value = parse_json(text)
     except BodyError as error:
         return ReadItem(number, RejectedItem(str(error)))
-    attributes: dict[str, list[str]] = {}
     if isinstance(value, dict):
-        pairs = [
-            (name.capitalize(), value[synonym])
-            for name, synonyms in ATTRIBUTES.items()
-            for synonym in synonyms
-            if isinstance(value.get(synonym), str)
-        ]
-        attributes = collect_attributes(pairs, "|")
         reading.ignores(value.keys() - _FIELDS)
-    return ReadItem(number, _taken(parse_item, value), attributes=attributes)
+        for name, synonyms in SYNONYMS.items():
+            said = [value[one] for one in synonyms if one in value]
+            if said:
+                value.setdefault(name, said[0])
+    return ReadItem(number, _taken(parse_item, value))
 
 
 def _taken(read: Callable[..., ItemPatch], value: object) -> ItemPatch | RejectedItem:

@@ -8,7 +8,7 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
@@ -28,10 +28,10 @@ from productrecs.entrypoints.cli.imports.item_file_reader import (
     RejectedItem,
     read_items,
 )
-from productrecs.entrypoints.http.schemas.items import MAX_DESCRIPTION, MAX_ITEMS
+from productrecs.entrypoints.http.schemas.items import MAX_ITEMS
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import ItemPatch, append_attributes
+from productrecs.records.catalog.item import ItemPatch, as_attributes
 from productrecs.records.catalog.push_items import (
     CatalogLimitError,
     PushResult,
@@ -136,7 +136,6 @@ class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
     fields: dict[str, Any]
     rows: int
     is_hidden: bool
-    attributes: dict[str, Sequence[str]]
 
 
 def _brought_back(aside: _StagedItem) -> ReadItem:
@@ -144,10 +143,12 @@ def _brought_back(aside: _StagedItem) -> ReadItem:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in aside.fields.items()
     }
+    if "attributes" in fields:
+        fields["attributes"] = as_attributes(fields["attributes"])
     if fields.get("availability") is not None:
         fields["availability"] = Availability(fields["availability"])
     item = ItemPatch(aside.item_id, fields)
-    return ReadItem(aside.row, item, aside.rows, aside.is_hidden, aside.attributes)
+    return ReadItem(aside.row, item, aside.rows, aside.is_hidden)
 
 
 class _ItemStaging:
@@ -240,7 +241,6 @@ class _ItemStaging:
                     dict(_patch(item).fields),
                     item.rows,
                     item.is_hidden,
-                    dict(item.attributes),
                 )
                 for item in staged
             ]
@@ -262,7 +262,7 @@ class _ItemWriter:
             log = StoreLog(services.database, transaction, store_id, services.numbers)
             known = _known(CatalogRepository(transaction, store_id), chunk)
             wanted = [item for item in chunk if not _is_left_out(item, known)]
-            patches = [_whole(item, known) for item in wanted]
+            patches = [_patch(item) for item in wanted]
             accounts = AccountRepository(transaction)
             limit = catalog_limit(accounts, store_id, services.settings.plans)
             pushed = upsert_items(log, patches, services.clock(), limit)
@@ -292,15 +292,13 @@ class _DryRun:
             if is_new:
                 self._created.add(hash(item_id))
             created, updated = created + is_new, updated + (not is_new)
-            self._show(item, known, "create" if is_new else "update")
+            self._show(item, "create" if is_new else "update")
         pushed = PushResult(created, updated, size + len(self._created))
         _count(self.report, pushed, len(chunk) - len(wanted))
 
-    def _show(
-        self, item: ReadItem, known: _Known, change: Literal["create", "update"]
-    ) -> None:
+    def _show(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:
-            patch = _whole(item, known)
+            patch = _patch(item)
             sample = DryRunSample(item.row, change, patch.item_id, dict(patch.fields))
             self.report.would.append(sample)
 
@@ -309,22 +307,6 @@ def _known(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> _Known:
     """Return the chunk's items that the catalog has, by id."""
     stored = repository.find(_patch(item).item_id for item in chunk)
     return {item_id: one for item_id, one in stored.items() if one.present}
-
-
-def _whole(item: ReadItem, known: _Known) -> ItemPatch:
-    """Return the item as stored: its attributes are at the end of its description."""
-    patch = _patch(item)
-    if not item.attributes:
-        return patch
-    stored = known.get(patch.item_id)
-    text = None if stored is None else stored.item.description
-    text = (
-        str(patch.fields.get("description") or "")
-        if ("description" in patch.fields)
-        else text
-    )
-    text = append_attributes(text, item.attributes, MAX_DESCRIPTION)
-    return replace(patch, fields={**patch.fields, "description": text})
 
 
 def _is_left_out(item: ReadItem, known: _Known) -> bool:

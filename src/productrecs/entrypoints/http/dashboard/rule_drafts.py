@@ -16,7 +16,7 @@ from productrecs.records.merchandising.rule import (
     RuleContent,
     RuleTarget,
 )
-from productrecs.records.merchandising.rule_validation import RuleError
+from productrecs.records.merchandising.rule_validation import RuleError, parse_attribute
 
 ACTIONS: Final = MappingProxyType(
     {
@@ -54,6 +54,7 @@ class RuleDraft:
     name: str = ""
     items: tuple[str, ...] = ()
     categories: str = ""  # one a line
+    attributes: str = ""  # one a line, as NAME: VALUE
     title_words: str = ""
     price_min: str = ""
     price_max: str = ""
@@ -76,6 +77,7 @@ class RuleDraft:
             name=form["name"],
             items=tuple(dict.fromkeys(form.all("item"))),
             categories=form["categories"],
+            attributes=form["attributes"],
             title_words=form["title_words"],
             price_min=form["price_min"],
             price_max=form["price_max"],
@@ -99,6 +101,7 @@ class RuleDraft:
             name=content.name,
             items=target.items,
             categories="\n".join(target.categories),
+            attributes="\n".join(": ".join(pair) for pair in target.attributes),
             title_words=" ".join(target.title_words),
             price_min=_text(target.price_min),
             price_max=_text(target.price_max),
@@ -128,6 +131,11 @@ class RuleDraft:
                 title_words=tuple(self.title_words.split()),
                 price_min=_number(self.price_min, "price_min", float),
                 price_max=_number(self.price_max, "price_max", float),
+                attributes=tuple(
+                    parse_attribute(line)
+                    for line in self.attributes.splitlines()
+                    if line.strip()
+                ),
             )
         strength = None
         if action in {RuleAction.BOOST, RuleAction.BURY}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 from pydantic import (
@@ -13,7 +14,7 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import PydanticKnownError
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.field_readers import (
@@ -30,8 +31,10 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     list_of,
     nullable,
     read_identifier,
+    read_number,
     string_schema,
     text_reader,
+    too_long,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import (
     MAX_PROBLEMS,
@@ -40,7 +43,13 @@ from productrecs.entrypoints.http.schemas.validation_errors import (
     Problem,
     from_details,
 )
-from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch, PackedPatch
+from productrecs.records.catalog.item import (
+    FIELD_DEFAULTS,
+    LIST_FIELDS,
+    Attributes,
+    ItemPatch,
+    PackedPatch,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,6 +60,10 @@ MAX_DESCRIPTION = 64_000
 MAX_URL = 8_192
 MAX_CATEGORIES = 200
 MAX_CATEGORY = 1_000
+MAX_ATTRIBUTES = 50
+MAX_ATTRIBUTE_NAME = 100
+MAX_VALUES = 100
+MAX_VALUE = 255
 
 
 class UndecodedItem(Protocol):
@@ -72,6 +85,47 @@ def _read_category(value: object) -> str:
 
 def _read_category_id(value: object) -> str:
     return "" if value == "" else read_identifier(value)
+
+
+def _read_value(value: object) -> str:
+    """Return an attribute's value as text: numbers and switches are written out."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"{read_number(value):.12g}"
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    return check_string(value.strip(), MAX_VALUE)
+
+
+def _read_values(value: object) -> tuple[str, ...]:
+    """Return the distinct values of one attribute, from one value or a list."""
+    if value is None:
+        return ()
+    values = value if isinstance(value, list | tuple) else (value,)
+    if len(values) > MAX_VALUES:
+        raise too_long(MAX_VALUES, len(values))
+    return tuple(dict.fromkeys(text for one in values if (text := _read_value(one))))
+
+
+def _read_attributes(value: object) -> Attributes:
+    """Return attributes by name; those without a value are left out."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise PydanticKnownError("dict_type")
+    if len(value) > MAX_ATTRIBUTES:
+        message = f"an item has at most {MAX_ATTRIBUTES} attributes"
+        raise PydanticCustomError("too_many_attributes", message)
+    found: dict[str, tuple[str, ...]] = {}
+    for name, values in value.items():
+        name = check_string(str(name).strip(), MAX_ATTRIBUTE_NAME)  # noqa: PLW2901
+        if not name or ":" in name or "," in name:
+            message = "an attribute's name has at least one character, no colon, no comma"
+            raise PydanticCustomError("attribute_name", message)
+        if texts := _read_values(values):
+            found[name] = texts
+    return tuple(found.items())
 
 
 def _without_blanks(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -113,6 +167,39 @@ CategoryIds = Annotated[
 ]
 
 
+_VALUE_SCHEMA: Schema = {
+    "anyOf": [string_schema(0, MAX_VALUE), {"type": "number"}, {"type": "boolean"}]
+}
+_VALUES_SCHEMA: Schema = {
+    "anyOf": [
+        *_VALUE_SCHEMA["anyOf"],
+        {"type": "array", "maxItems": MAX_VALUES, "items": _VALUE_SCHEMA},
+        {"type": "null"},
+    ]
+}
+Brand = Annotated[
+    str | None, PlainValidator(text_reader(MAX_VALUE, None)), _text_schema(MAX_VALUE)
+]
+Values = Annotated[
+    tuple[str, ...], PlainValidator(_read_values), WithJsonSchema(_VALUES_SCHEMA)
+]
+NamedValues = Annotated[
+    Attributes,
+    PlainValidator(_read_attributes),
+    WithJsonSchema(
+        nullable(
+            {
+                "type": "object",
+                "maxProperties": MAX_ATTRIBUTES,
+                "propertyNames": {"maxLength": MAX_ATTRIBUTE_NAME, "pattern": "^[^:,]*$"},
+                "additionalProperties": _VALUES_SCHEMA,
+                "examples": [{"Season": "Winter", "Pockets": 2}],
+            }
+        )
+    ),
+]
+
+
 class ItemBody(BaseModel):
     """One product. Absent fields keep their stored values; null resets one."""
 
@@ -142,6 +229,22 @@ class ItemBody(BaseModel):
         None,
         description=("The last day (or time) it may be shown, in the store's time zone."),
     )
+    brand: Brand = Field(None, description="The manufacturer's or the label's name.")
+    gtin: OptionalIdentifier = Field(
+        None, description="The number under the barcode: GTIN, EAN, UPC or ISBN."
+    )
+    color: Values = Field((), description="One colour, or a list of them.")
+    size: Values = Field((), description="One size, or a list of them.")
+    material: Values = Field((), description="One material, or a list of them.")
+    attributes: NamedValues = Field(
+        (),
+        description="Further attributes: an object of names, each with its values.",
+        json_schema_extra={"default": {}},
+    )
+    list_price: OptionalNumber = Field(
+        None,
+        description="The price before a reduction. Above `price`, the item is on sale.",
+    )
 
 
 class ItemsPush(BaseModel):
@@ -152,7 +255,6 @@ class ItemsPush(BaseModel):
 
 _validate = ItemBody.__pydantic_validator__.validate_python
 _FIELDS = tuple(FIELD_DEFAULTS)
-_LISTED = frozenset({"categories", "category_ids"})
 
 
 def parse_items(body: object) -> list[ItemPatch]:
@@ -206,10 +308,10 @@ def parse_item(row: object) -> ItemPatch:
 
 
 def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
-    r"""Return the item in one row of a CSV: cells by header, none of them JSON.
+    r"""Return the item in one row of a CSV: cells by header.
 
-    An empty cell counts as absent; `|` separates categories; blanks around a cell are
-    ignored.
+    An empty cell counts as absent; `|` separates the values of a list; blanks around a
+    cell are ignored. Only the cell of `attributes` is JSON: an object.
 
     Raises:
         BodyError: when a cell is invalid for its field.
@@ -218,9 +320,18 @@ def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
     for name in ("id", *_FIELDS):
         cell = (row.get(name) or "").strip()
         if cell:
-            listed = name in _LISTED
+            listed = name in LIST_FIELDS
             cells[name] = [part.strip() for part in cell.split("|")] if listed else cell
+    if "attributes" in cells:
+        cells["attributes"] = _decoded(str(cells["attributes"]))
     return parse_item(cells)
+
+
+def _decoded(cell: str) -> object:
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell  # its reader says what it should be
 
 
 def _items_of(body: object) -> Sequence[object]:

@@ -1,7 +1,7 @@
 """Faceted search: the filters, facets, sorting, paging and highlights of GET /v1/search."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import Query
@@ -14,8 +14,9 @@ from productrecs.engines.text.title_spelling import spelled_as_title
 from productrecs.entrypoints.http.openapi.responses import NULLABLE_TEXT
 from productrecs.entrypoints.http.schemas.product_cards import search_page_body, title_of
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
-from productrecs.features.search.facets import CategoryCount, PriceFacet, StockCount
+from productrecs.features.search.facets import PriceFacet, StockCount
 from productrecs.features.search.page_request import (
+    FILTER_FORMS,
     MAX_OFFSET,
     MOST_FILTERS,
     Facet,
@@ -28,6 +29,7 @@ from productrecs.features.search.page_request import (
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.request import SearchRequest
 from productrecs.features.search.results_page import Counts, ResultsPage
+from productrecs.records.catalog.attribute_index import ValueCount
 
 PARAMETER_NAMES: Final = frozenset(
     {"filter", "facets", "sort", "offset", "highlight", "suggest"}
@@ -38,7 +40,8 @@ MAX_SUGGESTIONS: Final = 10
 _LONGEST_FILTER: Final = 1_100  # a category's name may have 1,000 characters
 _PRICE: Final = r"[0-9]{1,15}(\.[0-9]{1,5})?"
 _FILTER: Final = (
-    r"^(categories:[\s\S]*\S[\s\S]*|in_stock:(true|false)"
+    r"^((categories|brand|color|size|material|attributes\.[^:]+):[\s\S]*\S[\s\S]*"
+    r"|(in_stock|on_sale):(true|false)"
     rf"|price:({_PRICE}\.\.<?{_PRICE}|{_PRICE}\.\.|\.\.<?{_PRICE}))$"
 )
 _FACET: Final = "|".join(Facet)
@@ -63,14 +66,13 @@ def _none_if_blank(value: object) -> object:
 
 def _is_filter(value: str) -> str:
     if re.fullmatch(_FILTER, value) is None or len(value) > _LONGEST_FILTER:
-        message = "a filter is categories:NAME, price:10..50 or in_stock:true"
-        raise PydanticCustomError("filter", message)
+        raise PydanticCustomError("filter", FILTER_FORMS)
     return value
 
 
 def _are_facets(value: str) -> str:
     if re.fullmatch(_FACETS, value) is None or len(value) > _LONGEST_FACETS:
-        message = "facets are categories, price and in_stock, separated by commas"
+        message = f"facets are {', '.join(Facet)}, separated by commas"
         raise PydanticCustomError("facets", message)
     return value
 
@@ -89,8 +91,9 @@ FilterQuery = Annotated[
         description=(
             "Filters on the results: `categories:NAME`, `price:LOW..HIGH` (also "
             "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), "
-            "`in_stock:true`. May be repeated: filters of one kind are "
-            "alternatives, different kinds must all match."
+            "`in_stock:true`, `on_sale:true`, `brand:NAME`, `color:NAME`, `size:NAME`, "
+            "`material:NAME`, `attributes.NAME:VALUE`. May be repeated: filters of one "
+            "kind are alternatives, different kinds must all match."
         ),
         examples=[["price:10..50", "in_stock:true"]],
     ),
@@ -108,7 +111,9 @@ FacetsQuery = Annotated[
     ),
     Query(
         description=(
-            "The facets to count, comma-separated: `categories`, `price`, `in_stock`."
+            "The facets to count, comma-separated: `categories`, `price`, `in_stock`, "
+            "`on_sale`, `brand`, `color`, `size`, `material`, and `attributes` for all "
+            "further attributes, those that the most results have first."
         ),
     ),
 ]
@@ -253,11 +258,13 @@ def _shown(counts: Counts) -> object:
                 for one in counts.ranges
             ],
         }
-    return [_category(one) for one in counts]
+    if isinstance(counts, dict):
+        return [{"name": name, "values": _values(counts[name])} for name in counts]
+    return _values(counts)
 
 
-def _category(one: CategoryCount) -> dict[str, object]:
-    return {"value": one.value, "count": one.count}
+def _values(counts: Iterable[ValueCount]) -> list[dict[str, object]]:
+    return [{"value": one.value, "count": one.count} for one in counts]
 
 
 def _plain(price: float | None) -> str:
@@ -269,6 +276,20 @@ def _before(price: float | None) -> str:
 
 
 _COUNT: Final = {"type": "integer", "minimum": 0}
+_VALUES: Final = {
+    "type": "array",
+    "description": "Sorted by the number of results, at most a hundred.",
+    "items": {
+        "type": "object",
+        "required": ["value", "count"],
+        "properties": {"value": {"type": "string"}, "count": _COUNT},
+    },
+}
+_YES_AND_NO: Final = {
+    "type": "object",
+    "required": ["true", "false"],
+    "properties": {"true": _COUNT, "false": _COUNT},
+}
 _AMOUNT: Final = {"type": ["number", "null"]}
 EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
     "total": {
@@ -285,13 +306,14 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
             "counted without its own filters."
         ),
         "properties": {
-            "categories": {
+            **dict.fromkeys(("categories", "brand", "color", "size", "material"), _VALUES),
+            "attributes": {
                 "type": "array",
-                "description": "Sorted by the number of results, at most a hundred.",
+                "description": "Those that the most results have come first.",
                 "items": {
                     "type": "object",
-                    "required": ["value", "count"],
-                    "properties": {"value": {"type": "string"}, "count": _COUNT},
+                    "required": ["name", "values"],
+                    "properties": {"name": {"type": "string"}, "values": _VALUES},
                 },
             },
             "price": {
@@ -319,11 +341,7 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
                     },
                 },
             },
-            "in_stock": {
-                "type": "object",
-                "required": ["true", "false"],
-                "properties": {"true": _COUNT, "false": _COUNT},
-            },
+            **dict.fromkeys(("in_stock", "on_sale"), _YES_AND_NO),
         },
     },
     "suggestions": {

@@ -1,0 +1,128 @@
+"""Attribute index: the values of a catalog's attributes, and which items have them."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.records.catalog.item import ATTRIBUTE_FIELDS, Attributes
+from productrecs.records.catalog.text_folding import fold_text
+
+MAX_COUNTED: Final = 100
+"""The most values of one attribute that are counted."""
+
+Mask = npt.NDArray[np.bool_]
+Items = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """How many items have a value, as it was first written."""
+
+    value: str
+    count: int
+
+
+class AttributeIndex:
+    """Each item's attribute values by item number; names and values ignore case.
+
+    One thread at a time changes it; readers take no lock.
+    """
+
+    def __init__(self) -> None:
+        """Begin without items."""
+        self._items: list[tuple[int, ...]] = []  # by item number: ids of its values
+        self._members: list[array[int]] = []  # by id of a value: item numbers
+        self._names: list[str] = []  # by id of a value: its attribute, folded
+        self._values: list[str] = []  # by id of a value: as it was first written
+        self._ids: dict[tuple[str, str], int] = {}  # folded
+        # A folded name: as it was first written.
+        self._titles: dict[str, str] = dict(
+            zip(ATTRIBUTE_FIELDS, ATTRIBUTE_FIELDS, strict=True)
+        )
+        self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # equal sets are one object
+
+    def reserve(self, size: int) -> None:
+        """Make room for item numbers below `size`."""
+        self._items.extend([()] * (size - len(self._items)))
+
+    def put(self, number: int, attributes: Attributes) -> None:
+        """Store all of an item's attributes in place of those it had."""
+        ids = tuple(dict.fromkeys(self._value_ids(attributes)))
+        old = self._items[number]
+        if old == ids:
+            return
+        for gone in set(old).difference(ids):
+            self._members[gone].remove(number)
+        for new in set(ids).difference(old):
+            self._members[new].append(number)
+        self._items[number] = self._sets.setdefault(ids, ids)
+
+    def mask(self, name: str, values: Iterable[str], size: int) -> Mask:
+        """Return, per item number below `size`, whether it has one of the values."""
+        mask = np.zeros(size, dtype=np.bool_)
+        members = self.items(name, values)
+        mask[members[members < size]] = True
+        return mask
+
+    def items(self, name: str, values: Iterable[str]) -> Items:
+        """Return the numbers of the items that have one of the values; may repeat."""
+        folded = fold_text(name)
+        found = [np.zeros(0, np.int64)]
+        for value in values:
+            one = self._ids.get((folded, fold_text(value)))
+            if one is not None:
+                found.append(np.array(self._members[one], np.int64))
+        return np.concatenate(found)
+
+    def of(self, number: int) -> dict[str, list[str]]:
+        """Return an item's attributes: names and values as they were first written."""
+        found: dict[str, list[str]] = {}
+        for one in self._items[number] if number < len(self._items) else ():
+            found.setdefault(self._titles[self._names[one]], []).append(self._values[one])
+        return found
+
+    def counts(self, items: Items) -> dict[str, list[ValueCount]]:
+        """Return how many of `items` have each value, by attribute as first written.
+
+        The attribute that the most items have comes first, and of each the most frequent
+        value, at most `MAX_COUNTED` of them.
+        """
+        sets = Counter(
+            self._items[item] for item in items.tolist() if item < len(self._items)
+        )
+        values, having = Counter[int](), Counter[str]()
+        for ids, count in sets.items():
+            for name in {self._names[one] for one in ids}:
+                having[name] += count
+            for one in ids:
+                values[one] += count
+        found: dict[str, list[ValueCount]] = {
+            self._titles[name]: []
+            for name, _ in sorted(having.items(), key=lambda one: (-one[1], one[0]))
+        }
+        ranked = sorted(values.items(), key=lambda one: (-one[1], self._values[one[0]]))
+        for one, count in ranked:
+            listed = found[self._titles[self._names[one]]]
+            if len(listed) < MAX_COUNTED:
+                listed.append(ValueCount(self._values[one], count))
+        return found
+
+    def _value_ids(self, attributes: Attributes) -> Iterator[int]:
+        for name, values in attributes:
+            folded = fold_text(name)
+            self._titles.setdefault(folded, name)
+            for value in values:
+                key = (folded, fold_text(value))
+                one = self._ids.get(key)
+                if one is None:
+                    one = len(self._values)
+                    self._names.append(folded)
+                    self._values.append(value)
+                    self._members.append(array("i"))
+                    self._ids[key] = one  # last: readers find only what is whole
+                yield one
