@@ -34,8 +34,8 @@ from productrecs.core.ids import random_text, visitor_hash
 from productrecs.core.report import CsvWriter
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.command_context import open_services, progress
-from productrecs.entrypoints.cli.imports.event_import import CHUNK
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
+from productrecs.entrypoints.cli.imports.item_and_event_commands import CHUNK
 from productrecs.entrypoints.cli.imports.item_import import import_items
 from productrecs.entrypoints.cli.processes.listening_socket import (
     ListenError,

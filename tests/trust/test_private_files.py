@@ -11,7 +11,7 @@ from pathlib import Path
 from productrecs.entrypoints.cli.doctor.installation_checks import check_folder
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.file_permissions import is_shared_folder, make_private
+from productrecs.storage.folders_and_permissions import is_shared_folder, make_private
 from tests.support.service import Service, eventually
 
 OTHERS = 0o077

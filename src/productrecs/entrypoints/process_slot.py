@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from productrecs.storage.temp_folders import temp_folder
+from productrecs.storage.folders_and_permissions import temp_folder
 
 PROCESS_ID: Final = "productrecs_process_id"
 """The gauge that says which process has a slot now; it is not in `/metrics`."""

@@ -17,7 +17,7 @@ from productrecs.records.pictures.onnx_model_file import (
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
-from productrecs.storage.file_permissions import make_private
+from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
 from productrecs.storage.store_log import ItemNumbers
 from productrecs.training.search.packaged_text_model import packaged_text_model

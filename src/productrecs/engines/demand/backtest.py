@@ -13,23 +13,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.calibration import (
+from productrecs.engines.demand.demand_series import HORIZON, QUANTILES, WEEK, DemandOptions
+from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
     Calibration,
-    ForecastPaths,
-    PastForecasts,
-    fit_calibration,
-    no_calibration,
-    sale_classes,
-)
-from productrecs.engines.demand.demand_series import HORIZON, QUANTILES, WEEK, DemandOptions
-from productrecs.engines.demand.ensemble import (
     EnsembleWeights,
+    ForecastPaths,
     MethodForecasts,
     ObservedDemand,
+    PastForecasts,
+    fit_calibration,
     fit_ensemble_weights,
     ladder_only,
+    no_calibration,
     pinball_loss,
+    sale_classes,
 )
 from productrecs.engines.demand.forecast_features import (
     item_levels,

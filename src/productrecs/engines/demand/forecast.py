@@ -13,8 +13,8 @@ from productrecs.engines.demand.backtest import (
     ItemBacktest,
     method_forecasts,
 )
-from productrecs.engines.demand.calibration import ForecastPaths, sale_classes
 from productrecs.engines.demand.demand_series import HORIZON, WEEK, DemandOptions
+from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths, sale_classes
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
 from productrecs.engines.demand.gradient_boosting import (
     BoostingLibraryMissingError,

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.demand.calibration import ForecastPaths
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     DemandOptions,
     bulk_order_growth,
 )
+from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths
 from productrecs.engines.demand.forecast_features import OriginFeatures
 
 if TYPE_CHECKING:

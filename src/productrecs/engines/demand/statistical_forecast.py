@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from productrecs.engines.demand.calibration import OFTEN, ForecastPaths, sale_classes
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
@@ -26,6 +25,11 @@ from productrecs.engines.demand.demand_series import (
     bulk_order_growth,
     weekdays,
     without_bulk_orders,
+)
+from productrecs.engines.demand.ensemble_and_calibration import (
+    OFTEN,
+    ForecastPaths,
+    sale_classes,
 )
 from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,

@@ -31,11 +31,11 @@ from productrecs.storage.backup.archive import (
     write_archive,
 )
 from productrecs.storage.database import Database
+from productrecs.storage.folders_and_permissions import temp_folder
 from productrecs.storage.migrations import is_current, migrate
 from productrecs.storage.sqlite import SqliteDialect
 from productrecs.storage.sqlite_connection import storage_error
 from productrecs.storage.tables import metadata
-from productrecs.storage.temp_folders import temp_folder
 
 Row = tuple[object, ...]
 

@@ -34,10 +34,10 @@ from productrecs.storage.backup.create_backup import (
     verify_database,
 )
 from productrecs.storage.database import Database
+from productrecs.storage.folders_and_permissions import temp_folder
 from productrecs.storage.migrations import knows, migrate
 from productrecs.storage.sqlite_connection import storage_error
 from productrecs.storage.tables import models, store_heads, stores
-from productrecs.storage.temp_folders import temp_folder
 
 _WAIT_MS: Final = 1_000
 _FILES: Final = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE)

@@ -1,4 +1,4 @@
-"""Store management: registers, changes and deletes stores and their sandboxes."""
+"""Store management: registers, changes and deletes stores; sandboxes and plan usage."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -39,8 +39,15 @@ from productrecs.tenancy.accounts.repository import (
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
 from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationRepository
-from productrecs.tenancy.billing.plans import TRIAL, Plan
-from productrecs.tenancy.billing.subscription import Subscription, first_subscription
+from productrecs.tenancy.billing.plans import TRIAL, Plan, Plans
+from productrecs.tenancy.billing.repository import UsageRepository
+from productrecs.tenancy.billing.subscription import (
+    QuotaNotice,
+    Subscription,
+    first_subscription,
+    month_at,
+    quota_notice,
+)
 
 OWNER_ID: Final = "owner"
 """The user who registered the store."""
@@ -347,3 +354,40 @@ def _domain_of(store: Store) -> str:
         message = f"{store.domain} is a test store; only its store can have one"
         raise NoSandboxError(message)
     return normalise_domain(_BEFORE + store.domain)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanUsage:
+    """A store's plan and its stored usage of this month."""
+
+    plan: Plan | None  # None: the configuration has no plan of its name, nothing is limited
+    month: str  # of UTC, such as 2026-11
+    calls: int
+    notice: QuotaNotice | None
+
+
+def catalog_limit(
+    accounts: AccountRepository, store_id: StoreId, plans: Plans
+) -> int | None:
+    """Return how many items the store's catalog may hold, as its plan is stored now.
+
+    None is without a limit.
+
+    Raises:
+        StoreDeletedError: when the store was deleted.
+    """
+    plan = plans.get(accounts.subscription(store_id).plan)
+    return None if plan is None else plan.catalog_items
+
+
+def read_plan_usage(
+    database: Database, store: Store, plans: Plans, now_ms: int
+) -> PlanUsage:
+    """Return the store's allowance at a moment."""
+    month = month_at(now_ms).name
+    with database.reading() as connection:
+        calls = UsageRepository(connection, store.store_id).calls(month)
+    plan = plans.get(store.subscription.plan)
+    limit = None if plan is None else plan.monthly_calls
+    is_active = store.subscription.is_active(now_ms)
+    return PlanUsage(plan, month, calls, quota_notice(calls, limit, is_active=is_active))

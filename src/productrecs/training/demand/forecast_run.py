@@ -20,9 +20,8 @@ from productrecs.engines.demand.backtest import (
     MethodScores,
     run_backtest,
 )
-from productrecs.engines.demand.calibration import Calibration
 from productrecs.engines.demand.demand_series import DemandOptions
-from productrecs.engines.demand.ensemble import EnsembleWeights
+from productrecs.engines.demand.ensemble_and_calibration import Calibration, EnsembleWeights
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals
 from productrecs.storage.database import Database

@@ -13,8 +13,12 @@ from productrecs.engines.text.query_interpreter import NO_SYNONYMS, QueryTerm, S
 from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, SearchIndex
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.storage.index_files import DamagedIndexError, IndexFolder, IndexManifest
-from productrecs.storage.private_index_copy import IndexCopy
+from productrecs.storage.index_files import (
+    DamagedIndexError,
+    IndexCopy,
+    IndexFolder,
+    IndexManifest,
+)
 from productrecs.training.search.served_meaning import ServedMeaning
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from productrecs.entrypoints.http.routes.server import items
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.tenancy.accounts.plan_usage import catalog_limit
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store_management import catalog_limit
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

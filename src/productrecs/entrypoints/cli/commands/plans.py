@@ -15,9 +15,12 @@ from productrecs.entrypoints.cli.command_context import (
     settings_for,
 )
 from productrecs.entrypoints.services import Services
-from productrecs.tenancy.accounts.plan_usage import read_plan_usage
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import change_subscription, find_store
+from productrecs.tenancy.accounts.store_management import (
+    change_subscription,
+    find_store,
+    read_plan_usage,
+)
 from productrecs.tenancy.billing.plans import Plan, find_plan
 from productrecs.tenancy.billing.subscription import Subscription
 

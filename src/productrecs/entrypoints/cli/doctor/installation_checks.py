@@ -29,7 +29,10 @@ from productrecs.records.pictures.onnx_model_file import (
 )
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.settings import KNOBS, Settings
-from productrecs.storage.file_permissions import is_readable_by_others, is_shared_folder
+from productrecs.storage.folders_and_permissions import (
+    is_readable_by_others,
+    is_shared_folder,
+)
 from productrecs.training.search.packaged_text_model import packaged_text_model
 
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024

@@ -22,13 +22,13 @@ from productrecs.features.insights.health.issue_detection import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.model_files import BrokenModelError, open_arrays
-from productrecs.tenancy.accounts.plan_usage import PlanUsage, read_plan_usage
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,
     MisuseKind,
 )
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import PlanUsage, read_plan_usage
 from productrecs.tenancy.billing.subscription import NEAR_END_MS, BillingStatus
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder

@@ -23,7 +23,10 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
 )
 from productrecs.entrypoints.cli.imports.import_report import (
     KEPT_ROWS,
+    MERCHANT_TEXTS,
     ItemImportReport,
+    merchant_notes,
+    merchant_text,
     rejected_rows,
 )
 from productrecs.entrypoints.cli.imports.import_source import (
@@ -33,11 +36,6 @@ from productrecs.entrypoints.cli.imports.import_source import (
 from productrecs.entrypoints.cli.imports.item_import import (
     ItemImportOptions,
     import_items,
-)
-from productrecs.entrypoints.cli.imports.merchant_error_texts import (
-    MERCHANT_TEXTS,
-    merchant_notes,
-    merchant_text,
 )
 from productrecs.entrypoints.cli.imports.order_file_reader import (
     OrderFile,

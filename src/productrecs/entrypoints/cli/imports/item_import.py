@@ -40,9 +40,9 @@ from productrecs.records.catalog.push_items import (
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.orders.import_report import MAX_ERRORS
 from productrecs.storage.store_log import StoreLog
-from productrecs.tenancy.accounts.plan_usage import catalog_limit
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import catalog_limit
 
 MAX_SAMPLES: Final = 20
 """The most items shown in a dry run."""

@@ -27,7 +27,7 @@ from productrecs.entrypoints.process_slot import (
 )
 from productrecs.processes.supervisor import ProcessRole, Supervisor
 from productrecs.settings import Settings
-from productrecs.storage.temp_folders import temp_folder
+from productrecs.storage.folders_and_permissions import temp_folder
 
 _PROGRAM: Final = (sys.executable, "-m", "productrecs")
 _LONGEST_SOCKET_PATH: Final = 107  # bytes: `sun_path` of Linux, without its last zero

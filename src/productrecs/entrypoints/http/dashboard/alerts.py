@@ -10,8 +10,8 @@ from productrecs.entrypoints.reports import make_report
 from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.storage.job_counts import count_jobs
 from productrecs.storage.job_queue import JobState
-from productrecs.tenancy.accounts.plan_usage import read_plan_usage
 from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
+from productrecs.tenancy.accounts.store_management import read_plan_usage
 from productrecs.tenancy.billing.subscription import BillingStatus
 
 _RECENT_MS = 7 * DAY_MS

@@ -14,12 +14,12 @@ from productrecs.tenancy.accounts.api_keys import (
 )
 from productrecs.tenancy.accounts.domains_and_origins import OriginError
 from productrecs.tenancy.accounts.login.dashboard_user import Role
-from productrecs.tenancy.accounts.plan_usage import read_plan_usage
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     find_store,
+    read_plan_usage,
     revoke_secret,
     rotate_secret,
 )

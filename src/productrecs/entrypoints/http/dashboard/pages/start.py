@@ -8,7 +8,7 @@ from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visi
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
 from productrecs.features.insights.health.repository import DiagnosisRepository
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.tenancy.accounts.plan_usage import read_plan_usage
+from productrecs.tenancy.accounts.store_management import read_plan_usage
 
 
 @dataclass(frozen=True, slots=True)

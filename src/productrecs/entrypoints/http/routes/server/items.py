@@ -42,8 +42,8 @@ from productrecs.records.catalog.push_items import PushResult, remove_item, upse
 from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.store_log import StoreLog
-from productrecs.tenancy.accounts.plan_usage import catalog_limit
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store_management import catalog_limit
 
 
 class _AnyText(PathConvertor):

@@ -1,4 +1,4 @@
-"""File permissions: only the owner can read the data folder, whatever the umask.
+"""Folders and permissions: a data folder for its owner only, and temporary folders.
 
 The folder holds orders, shoppers' histories and the hashes of keys. New files are private
 because the program sets its umask; folders of earlier releases are restricted when they are
@@ -6,7 +6,11 @@ opened.
 """
 
 import contextlib
+import fcntl
+import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -69,3 +73,56 @@ def _tighten(path: Path) -> None:
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & _OTHERS:
             path.chmod(mode & ~_OTHERS)
+
+
+_HELD: Final = ".alive"
+
+
+@contextlib.contextmanager
+def temp_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Give a new folder that only this user may enter; it is removed at the end.
+
+    Raises:
+        OSError: when there can be none.
+    """
+    remove_abandoned_folders(parent, f"{prefix}*")
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    handle = lock_folder(folder)
+    try:
+        yield folder
+    finally:
+        remove_locked_folder(folder, handle)
+
+
+def lock_folder(folder: Path) -> int:
+    """Say for as long as this process lives that a folder is in use; return the handle.
+
+    Raises:
+        OSError: when the disk takes nothing.
+    """
+    draft = folder / f"{_HELD}.draft"
+    handle = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    draft.rename(folder / _HELD)  # who finds it finds it locked
+    return handle
+
+
+def remove_locked_folder(folder: Path, handle: int) -> None:
+    """Remove a folder that is held."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(handle)
+
+
+def remove_abandoned_folders(parent: Path, names: str = "*") -> None:
+    """Remove the folders whose process has ended."""
+    for folder in parent.glob(names):
+        try:
+            handle = os.open(folder / _HELD, os.O_RDWR)
+        except OSError:
+            continue  # being created, or not a temp folder of ours
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+        else:
+            remove_locked_folder(folder, handle)
