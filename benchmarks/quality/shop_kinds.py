@@ -5,7 +5,6 @@ orders, and Online Retail. The last 15 % of the orders of 2 to 50 products are a
 most 3,000), each product an anchor, as in `bought_together`; all earlier ones are learned
 from. Defaults were chosen with seeds 1 and 2, on Online Retail's two months before the
 test, and on the sets' training parts; the seeds measured here, 11 and 12, chose nothing.
-"Tuned" are the constants that a store's own past chooses, as its background does.
 """
 
 from __future__ import annotations
@@ -24,12 +23,9 @@ from benchmarks.quality.datasets import (
     serenade_bol,
 )
 from benchmarks.quality.made_shops import KINDS, orders_of
-from benchmarks.quality.own_constants import purchases_of
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.training.tuning.hyperparameters import Hyperparameters
-from productrecs.training.tuning.tune_store import tune_copurchase_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,21 +41,11 @@ LENGTHS: Final = (4, 10)
 
 
 def measure(report: Report) -> None:
-    """Add hits and catalog coverage beside counting, of the defaults, then as tuned."""
+    """Add hits and catalog coverage beside counting."""
     for name, test in _trials():
         counted = ask(test, counting(test))
         usual = ask(test, ours(test, CopurchaseOptions()))
         _add(report, f"shop kinds, {name}", test, usual, counted, "counts")
-        lines, n_items = purchases_of(test), test.orders.n_items
-        chosen = tune_copurchase_options(lines, n_items, lambda: None)
-        if chosen is None:
-            report.skip(f"shop kinds, {name}, tuned", "too few orders")
-            continue
-        changes = Hyperparameters(companions=chosen).changes()["companions"]
-        told = ", ".join(f"{key}={value:g}" for key, value in changes.items())
-        tuned = ask(test, ours(test, chosen)) if changes else usual
-        peer = f"the defaults, tuned to {told or 'the same'}"
-        _add(report, f"shop kinds, {name}, tuned", test, tuned, usual, peer)
 
 
 def last_orders(orders: Orders) -> Trial:
