@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 import pytest
 
-from productrecs.engines.popularity import Metric, Sales, rank_trending
+from productrecs.engines.popularity import Metric, TrendingSales, rank_trending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 Line = tuple[int, int, int, float, int]  # item, basket, units, revenue, time
 
 
-def sales(*lines: Line) -> Sales:
+def sales(*lines: Line) -> TrendingSales:
     columns = list(zip(*lines, strict=True)) if lines else [()] * 5
     items, baskets, units, revenue, times = columns
-    return Sales(
+    return TrendingSales(
         np.array(items, dtype=np.int32),
         np.array(baskets, dtype=np.int64),
         np.array(units, dtype=np.int64),
@@ -28,7 +28,7 @@ def sales(*lines: Line) -> Sales:
 
 
 def ranked(
-    sold: Sales,
+    sold: TrendingSales,
     metric: Metric = "orders",
     carts: Sequence[int] = (),
     views: Sequence[int] = (),

@@ -14,7 +14,7 @@ _UNIT: Final = 1 << 20  # of a faded sale: whole numbers add up alike in any ord
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sales:
+class TrendingSales:
     """Purchase lines as parallel arrays, shapes [n]; returns have negative units.
 
     `baskets` below 0 are lines without an order, each an order of its own; `times` are
@@ -27,10 +27,10 @@ class Sales:
     revenue: Floats
     times: Ints
 
-    def between(self, since_ms: int, until_ms: int) -> "Sales":
+    def between(self, since_ms: int, until_ms: int) -> "TrendingSales":
         """Return the lines with since_ms < time <= until_ms."""
         inside = (self.times > since_ms) & (self.times <= until_ms)
-        return Sales(
+        return TrendingSales(
             self.items[inside],
             self.baskets[inside],
             self.units[inside],
@@ -40,12 +40,12 @@ class Sales:
 
 
 def rank_trending(
-    sales: Sales,
+    sales: TrendingSales,
     carts: Items,
     views: Items,
     n_items: int,
     metric: Metric,
-    before: Sales | None = None,
+    before: TrendingSales | None = None,
 ) -> Items:
     """Return item numbers, the most trending first: what sold, was carted, or was seen.
 
@@ -76,14 +76,14 @@ def rank_trending(
     return np.concatenate((order, by_sales))
 
 
-def _faded(before: Sales, n_items: int) -> Floats:
+def _faded(before: TrendingSales, n_items: int) -> Floats:
     ages = (before.times.max() - before.times) / _HALF_LIFE_MS
     worth = np.floor(_UNIT * 0.5**ages) * (before.units > 0)
     sums = np.bincount(before.items, weights=worth, minlength=n_items)
     return sums.astype(np.float64)
 
 
-def _amounts(sales: Sales, n_items: int, metric: Metric) -> Floats:
+def _amounts(sales: TrendingSales, n_items: int, metric: Metric) -> Floats:
     if metric == "orders":
         return _orders(sales, n_items)
     amounts = sales.units if metric == "units" else sales.revenue
@@ -91,7 +91,7 @@ def _amounts(sales: Sales, n_items: int, metric: Metric) -> Floats:
     return sums.astype(np.float64)
 
 
-def _orders(sales: Sales, n_items: int) -> Floats:
+def _orders(sales: TrendingSales, n_items: int) -> Floats:
     sold = sales.units > 0
     items, baskets = sales.items[sold].astype(np.int64), sales.baskets[sold]
     alone = baskets < 0

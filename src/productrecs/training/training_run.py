@@ -30,7 +30,7 @@ from productrecs.engines.copurchase import (
     CopurchaseOptions,
 )
 from productrecs.engines.engine_spec import Facts
-from productrecs.engines.popularity import Sales, rank_trending
+from productrecs.engines.popularity import TrendingSales, rank_trending
 from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.records.events.event import EventKind
@@ -341,7 +341,7 @@ def _trending(
     bought, behaviour = inputs.purchases, inputs.behaviour
     since_ms = now_ms - settings.trending_days * DAY_MS
     standing = bought.standing
-    sold = Sales(
+    sold = TrendingSales(
         items=bought.items[standing],
         baskets=bought.baskets[standing],
         units=bought.quantities[standing],
