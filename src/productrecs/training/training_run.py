@@ -211,7 +211,7 @@ def fit(
     Engines learn by their defaults unless `constants` says otherwise.
     """
     learns = constants or Hyperparameters()
-    learned, carts, complements = _bought(inputs, n_items, CopurchaseOptions(), now_ms)
+    learned, carts, complements = _bought(inputs, n_items, learns.companions, now_ms)
     sessions = fit_session_index(inputs.behaviour, n_items, learns.visits)
     bought, viewed = learned.to_arrays(), sessions.to_arrays()
     carted = {} if carts is None else carts.to_arrays()

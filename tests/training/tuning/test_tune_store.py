@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.browse import InteractionType, SessionOptions
+from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.records.events.event import EventKind
 from productrecs.storage.model_files import open_arrays
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -23,6 +24,7 @@ from productrecs.training.tuning.tune_store import (
     RETUNE_AFTER_MS,
     RETUNE_GROWN_AFTER_MS,
     stores_to_tune,
+    tune_copurchase_options,
     tune_session_options,
 )
 from tests.records.orders.import_support import NOON, new_store
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 DAY: Final = 86_400_000
 N_ITEMS: Final = 120
+ORDERS: Final = 2_400
 
 
 def bought(contents: list[list[int]], hours_apart: int = 4) -> Purchases:
@@ -53,6 +56,18 @@ def bought(contents: list[list[int]], hours_apart: int = 4) -> Purchases:
         buyers=np.zeros(len(items), np.int64),
         visitors=np.zeros(len(items), np.int64),
     )
+
+
+def fashions(changing_every: int) -> list[list[int]]:
+    """Return orders of two products that go together until fashion changes."""
+    rng = np.random.default_rng(5)
+    made = []
+    for number in range(ORDERS):
+        era = number // changing_every
+        first = int(rng.integers(N_ITEMS))
+        step = 1 + (7 * era) % 50
+        made.append([first, (first + step) % N_ITEMS, int(rng.integers(N_ITEMS))])
+    return [list(dict.fromkeys(one)) for one in made]
 
 
 def looked_at(contents: list[list[int]]) -> Behaviour:
@@ -77,6 +92,30 @@ def strolls(rng: np.random.Generator, count: int) -> list[list[int]]:
 
 def nothing() -> None:
     """Take no note of progress."""
+
+
+@pytest.fixture
+def only_fading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try nothing but how soon orders are forgotten: the rest takes its time."""
+    days = tuple({"half_life_days": one} for one in (60.0, 3_600.0))
+    monkeypatch.setattr(tune_store, "PAGE_GRID", (days,))
+    monkeypatch.setattr(tune_store, "CART_GRID", ())
+
+
+@pytest.mark.usefixtures("only_fading")
+def test_a_store_whose_fashions_change_forgets_sooner() -> None:
+    found = tune_copurchase_options(bought(fashions(600)), N_ITEMS, nothing)
+
+    assert found is not None
+    assert found.half_life_days < CopurchaseOptions().half_life_days
+
+
+@pytest.mark.usefixtures("only_fading")
+def test_a_store_that_stays_as_it_is_forgets_no_sooner() -> None:
+    found = tune_copurchase_options(bought(fashions(10**6)), N_ITEMS, nothing)
+
+    assert found is not None
+    assert found.half_life_days >= CopurchaseOptions().half_life_days
 
 
 def test_the_same_past_chooses_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +191,7 @@ def test_too_little_past_chooses_nothing() -> None:
     few = strolls(np.random.default_rng(3), 1_500)
 
     assert tune_session_options(looked_at(few), N_ITEMS, nothing) is None
+    assert tune_copurchase_options(bought(few), N_ITEMS, nothing) is None
 
 
 def test_no_choice_makes_an_answer_slower() -> None:
@@ -161,6 +201,7 @@ def test_no_choice_makes_an_answer_slower() -> None:
         for one in values:
             assert one.get("neighbours", 0) <= usual.neighbours
             assert "recent_sessions" not in one
+    assert not any("considered" in one for values in tune_store.PAGE_GRID for one in values)
 
 
 def tried(values: list[float]) -> TuningTrial:
@@ -202,7 +243,9 @@ def test_control_without_errors_luck_is_taken_for_better(
 
 def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> None:
     store = new_store(database)
-    constants = Hyperparameters(SessionOptions(rarity=2.0, neighbours=100))
+    constants = Hyperparameters(
+        CopurchaseOptions(half_life_days=45.0, large_basket=10), SessionOptions(rarity=2.0)
+    )
 
     with database.transaction() as transaction:
         HyperparameterRepository(transaction, store).keep(
@@ -212,13 +255,16 @@ def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> Non
         found = HyperparameterRepository(connection, store).last()
 
     assert found == TunedParameters(constants, ("visits",), 7, 9)
-    assert found.constants.changes() == {"visits": {"rarity": 2.0, "neighbours": 100}}
+    assert found.constants.changes() == {
+        "companions": {"half_life_days": 45.0, "large_basket": 10},
+        "visits": {"rarity": 2.0},
+    }
 
 
 def test_names_of_another_release_are_passed_over() -> None:
-    kept = {"companions": {"exponent": 0.2}, "visits": {"forgotten": 3.0, "prefix": 5.0}}
+    kept = {"companions": {"forgotten": 3.0, "large_basket": 10.0}}
 
-    assert Hyperparameters.of(kept).visits == SessionOptions(prefix=5)
+    assert Hyperparameters.of(kept).companions == CopurchaseOptions(large_basket=10)
 
 
 def test_whose_turn_it_is(sqlite_database: Database) -> None:
@@ -251,17 +297,17 @@ def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path
     assert store is not None
     workshop = TrainingDeps(database, tmp_path, lambda: NOON + DAY)
 
-    def constants() -> list[float]:
+    def companions() -> list[int]:
         model = train_store(workshop, store, TrainingInputs(), lambda _: None)
         arrays, _ = open_arrays(tmp_path / store_id / model.model_id)
-        kept: list[float] = arrays["browse.constants"].tolist()
+        kept: list[int] = np.diff(arrays["copurchase.offsets"]).tolist()
         return kept
 
-    usual = constants()
-    chosen = SessionOptions(rarity=2.0)
+    usual = companions()
+    alone = Hyperparameters(companions=CopurchaseOptions(neighbours=1))
     with database.transaction() as transaction:
         repository = HyperparameterRepository(transaction, store_id)
-        repository.keep(TunedParameters(Hyperparameters(chosen), ("visits",), NOON, 1))
+        repository.keep(TunedParameters(alone, ("companions",), NOON, 1))
 
-    assert usual == SessionOptions().to_array().tolist()
-    assert constants() == chosen.to_array().tolist()
+    assert max(usual) > 2
+    assert max(companions()) == 2  # one for lists of an item, one for carts

@@ -8,24 +8,25 @@ by itself, and by enough to be worth having.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from productrecs.engines.arrays import Floats, Ints
-from productrecs.engines.browse import SessionOptions
 from productrecs.training.group_visits_and_orders import ItemGroups
-from productrecs.training.tuning.hyperparameters import Changes, with_changes
+from productrecs.training.tuning.hyperparameters import Changes, Options, with_changes
 
 MIN_STANDARD_ERRORS: Final = 2.5  # standard errors
 MIN_GAIN: Final = 0.005  # of the score
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class TuningTrial:
-    """How some options did: each stretch's questions' scores."""
+    """How some options did: each stretch's questions' scores, and the catalog they show."""
 
     scores: tuple[Floats, ...]
+    shown: float = 0.0  # share of the products learned from
 
     @property
     def mean(self) -> float:
@@ -33,7 +34,7 @@ class TuningTrial:
         return float(np.concatenate(self.scores).mean())
 
 
-Judge = Callable[[SessionOptions], TuningTrial]
+Judge = Callable[[Options], TuningTrial]
 
 
 def is_better(found: TuningTrial, than: TuningTrial) -> bool:
@@ -48,18 +49,22 @@ def is_better(found: TuningTrial, than: TuningTrial) -> bool:
 
 
 def grid_search(
-    options: SessionOptions, grid: Sequence[Sequence[Changes]], judge: Judge
-) -> tuple[SessionOptions, TuningTrial]:
+    options: Options,
+    grid: Sequence[Sequence[Changes]],
+    judge: Judge[Options],
+    least_shown: float = 0.0,
+) -> tuple[Options, TuningTrial]:
     """Return the options with what is clearly better, and their trial.
 
     `grid` has one set of changes after another; the best of a set is taken before the next
-    one is tried.
+    one is tried. Changes that show less of the catalog than `least_shown` are not taken.
     """
     best, trial = options, judge(options)
     for values in grid:
         tried = [with_changes(best, one) for one in values]
         found = [(judge(one), one) for one in tried if one != best]
         better = [(one, which) for one, which in found if is_better(one, trial)]
+        better = [pair for pair in better if pair[0].shown >= least_shown]
         if better:
             trial, best = max(better, key=lambda pair: pair[0].mean)
     return best, trial

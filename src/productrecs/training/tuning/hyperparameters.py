@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from productrecs.engines.browse import SessionOptions
+from productrecs.engines.copurchase import CopurchaseOptions
 
+Options = TypeVar("Options", CopurchaseOptions, SessionOptions)
 Changes = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """The constants of the engines that are tuned."""
+    """The constants of the engines that have some."""
 
+    companions: CopurchaseOptions = field(default_factory=CopurchaseOptions)
     visits: SessionOptions = field(default_factory=SessionOptions)
 
     @classmethod
@@ -21,16 +24,20 @@ class Hyperparameters:
 
         A name that this release does not know is passed over.
         """
-        return cls(visits=with_changes(SessionOptions(), changes.get("visits", {})))
+        return cls(
+            companions=with_changes(CopurchaseOptions(), changes.get("companions", {})),
+            visits=with_changes(SessionOptions(), changes.get("visits", {})),
+        )
 
     def changes(self) -> dict[str, dict[str, float]]:
         """Return what differs from the defaults: by engine, then by name."""
-        usual = asdict(SessionOptions())
-        visits = asdict(self.visits)
-        return {"visits": {name: one for name, one in visits.items() if one != usual[name]}}
+        return {
+            "companions": _differences(self.companions, CopurchaseOptions()),
+            "visits": _differences(self.visits, SessionOptions()),
+        }
 
 
-def with_changes(options: SessionOptions, changes: Changes) -> SessionOptions:
+def with_changes(options: Options, changes: Changes) -> Options:
     """Return the options with some values changed, each as the kind of number it is."""
     values: dict[str, Any] = {
         name: type(getattr(options, name))(value)
@@ -38,3 +45,8 @@ def with_changes(options: SessionOptions, changes: Changes) -> SessionOptions:
         if name in options.__dataclass_fields__
     }
     return replace(options, **values)
+
+
+def _differences(options: Options, defaults: Options) -> dict[str, float]:
+    usual = asdict(defaults)
+    return {name: one for name, one in asdict(options).items() if one != usual[name]}

@@ -1,6 +1,7 @@
-"""Store tuning: searches the grid of session options on the store's own log."""
+"""Store tuning: searches the grid of co-purchase and session options on its own log."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -10,13 +11,21 @@ from productrecs.core.clock import DAY_MS, Clock
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
 from productrecs.engines.browse import InteractionType, SessionIndex, SessionOptions
+from productrecs.engines.copurchase import (
+    CopurchaseModel,
+    CopurchaseModels,
+    CopurchaseOptions,
+    VariantGroups,
+)
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.engine_fitters import fit_session_index
+from productrecs.training.engine_fitters import fit_copurchase_model, fit_session_index
 from productrecs.training.group_visits_and_orders import (
+    ItemGroups,
     VisitSteps,
+    group_orders,
     steps_of_visits,
 )
 from productrecs.training.repository import TrainingRepository
@@ -40,6 +49,163 @@ from productrecs.training.tuning.repository import (
     TuningStatus,
     tuning_statuses,
 )
+
+MAX_LINES: Final = 300_000  # the newest: more would not change what is chosen
+_ANCHORS: Final = 10  # of an order
+_SHORT, _LONG = 4, 10  # lists: what is seen at once, and what a shopper may scroll to
+_LEAST_CART: Final = 3
+_OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
+
+_SHAPES: Final[tuple[Changes, ...]] = (
+    {"prior": 2.0},
+    {"prior": 10.0},
+    {"prior": 20.0, "least_fit": 0.6},
+    {"prior": 40.0, "least_fit": 0.5},
+    {"exponent": 0.1},
+    {"exponent": 0.3, "prior": 2.0},  # near cosine
+)
+"""Counting that trusts each basket, counting that expects what sells, and near cosine."""
+PAGE_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple(
+        {**shape, "half_life_days": days, "season": power}
+        for shape in _SHAPES
+        for days in (90.0, 360.0, 3_600.0)
+        for power in (0.0, 0.3)
+    ),
+    tuple({"large_basket": size} for size in (10, 100)),
+)
+VARIANT_GRID: Final[tuple[Changes, ...]] = tuple({"siblings": n} for n in (0.0, 20.0))
+CART_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
+    tuple({"lean": share} for share in (0.15, 0.45)),
+    tuple({"doublings": times} for times in (1, 3)),
+)
+_LARGEST_COUNTED: Final = 100  # lines of an order: larger ones take most of the time
+_COUNTING: Final = CopurchaseOptions(
+    prior=0.0,
+    half_life_days=1e9,
+    large_basket=10**9,
+    season=0.0,
+    siblings=0.0,
+    few_orders=10**9,
+    common_share=1.0,
+    places=0,
+)
+
+
+class OrderSplit(NamedTuple):
+    """A stretch's orders, and the lines before it."""
+
+    stretch: TimeSplit
+    before: Purchases
+
+
+def tune_copurchase_options(
+    bought: Purchases,
+    n_items: int,
+    on_trial: Callable[[], None],
+    usual: CopurchaseOptions | None = None,
+    products: VariantGroups | None = None,
+) -> CopurchaseOptions | None:
+    """Return the co-purchase hyperparameters; None when there is too little data.
+
+    `on_trial` is called after each trial. `products`: which items are variants of one. What
+    shows less of the catalog than plain counting is not chosen.
+    """
+    groups = group_orders(bought)
+    parts = [
+        OrderSplit(stretch, _before(bought, stretch.since_ms))
+        for stretch in time_splits(groups)
+    ]
+    if not parts:
+        return None
+
+    learned = partial(fit_copurchase_model, n_items=n_items, products=products)
+
+    def on_pages(options: CopurchaseOptions) -> TuningTrial:
+        by_these = partial(learned, options=options)
+        return _judged(groups, parts, by_these, _page_scores, on_trial)
+
+    def in_carts(options: CopurchaseOptions) -> TuningTrial:
+        by_these = partial(learned, options=options)
+        return _judged(groups, parts, by_these, _cart_scores, on_trial)
+
+    pages = (
+        PAGE_GRID
+        if products is None or not products.families.any()
+        else (*PAGE_GRID, VARIANT_GRID)
+    )
+    counted = on_pages(_COUNTING).shown
+    best, _ = grid_search(usual or CopurchaseOptions(), pages, on_pages, counted)
+    best, _ = grid_search(best, CART_GRID, in_carts)
+    return best
+
+
+def _before(bought: Purchases, until_ms: int) -> Purchases:
+    """Return the newest lines from before a moment, but those of very large orders."""
+    earlier = select_rows(bought, bought.times < until_ms)
+    _, where = np.unique(earlier.baskets, return_inverse=True)
+    earlier = select_rows(earlier, np.bincount(where)[where] <= _LARGEST_COUNTED)
+    if len(earlier.times) <= MAX_LINES:
+        return earlier
+    since = np.partition(earlier.times, -MAX_LINES)[-MAX_LINES]
+    return select_rows(earlier, earlier.times >= since)
+
+
+def _judged(
+    groups: ItemGroups,
+    parts: list[OrderSplit],
+    learned: Callable[..., CopurchaseModels],
+    scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
+    on_trial: Callable[[], None],
+) -> TuningTrial:
+    scores, shown, known = [], 0, 0
+    for stretch, before in parts:
+        model = learned(before, now_ms=stretch.since_ms).widest
+        baskets = [groups.contents(order) for order in stretch.test_groups.tolist()]
+        shown_items: set[int] = set()
+        scores.append(scores_of(model, baskets, shown_items))
+        shown += len(shown_items)
+        known += len(np.unique(before.items))
+        on_trial()
+    return TuningTrial(tuple(scores), shown / max(known, 1))
+
+
+def _page_scores(
+    model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
+) -> Floats:
+    """Return each order's share of pages with a hit, in short lists and in long ones.
+
+    The items of the short lists are added to `shown_items`.
+    """
+    lists: dict[int, list[int]] = {}
+    scores = np.zeros(len(baskets))
+    for number, order in enumerate(baskets):
+        anchors, content = order[:_ANCHORS], set(order)
+        for anchor in anchors:
+            if anchor not in lists:
+                lists[anchor] = model.complete([anchor], _LONG).items.tolist()
+                shown_items.update(lists[anchor][:_SHORT])
+            shown = lists[anchor]
+            hits = not content.isdisjoint(shown[:_SHORT])
+            scores[number] += hits + (hits or not content.isdisjoint(shown))
+        scores[number] /= 2 * len(anchors)
+    return scores
+
+
+def _cart_scores(
+    model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
+) -> Floats:
+    """Return for each order of three or more whether its hidden product was listed."""
+    scores = []
+    for number, order in enumerate(baskets):
+        if len(order) < _LEAST_CART:
+            continue
+        hidden = order[number * _OTHER_ONE % len(order)]
+        shown = model.complete([item for item in order if item != hidden], _LONG).items
+        shown_items.update(shown.tolist())
+        scores.append(float(hidden in shown))
+    return np.array(scores) if scores else np.zeros(1)
+
 
 MAX_EVENTS: Final = 1_000_000  # the newest
 _STEPS: Final = 5  # of a visit, the newest
@@ -162,7 +328,9 @@ def _most(past: list[int], interactions: list[int]) -> dict[int, int]:
 MIN_FACTS: Final = 2_000  # of a log; below, its past says nothing
 RETUNE_AFTER_MS: Final = 7 * DAY_MS
 RETUNE_GROWN_AFTER_MS: Final = DAY_MS  # or this much later, when the log has doubled
-_TRIALS: Final = N_SPLITS * (1 + sum(map(len, (*GRID, *ACTION_GRIDS.values()))))
+_TRIALS: Final = N_SPLITS * (
+    4 + sum(map(len, (*PAGE_GRID, VARIANT_GRID, *CART_GRID, *GRID, *ACTION_GRIDS.values())))
+)
 
 
 def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
@@ -191,12 +359,14 @@ def tune_store(
         done += 1
         progress(min(done / _TRIALS, 1.0))
 
-    visits = tune_session_options(
-        inputs.behaviour, head.numbers, count, bought=inputs.purchases
-    )
+    bought, products = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
+    companions = tune_copurchase_options(bought, head.numbers, count, products=products)
+    visits = tune_session_options(inputs.behaviour, head.numbers, count, bought=bought)
+    usual = Hyperparameters()
+    tuned = (("companions", companions), ("visits", visits))
     found = TunedParameters(
-        Hyperparameters() if visits is None else Hyperparameters(visits),
-        () if visits is None else ("visits",),
+        Hyperparameters(companions or usual.companions, visits or usual.visits),
+        tuple(name for name, options in tuned if options is not None),
         clock(),
         head.seq,
     )

@@ -18,9 +18,9 @@ def test_a_store_without_a_past_keeps_the_defaults(shell: CommandLine, shop: str
     told = shell.told("tune", shop)
 
     assert told["engines"] == []
-    assert told["changes"] == {"visits": {}}
+    assert told["changes"] == {"companions": {}, "visits": {}}
     assert shell.told("tune", shop, "--show") == told
-    assert shell("tune", shop, "--show").count("not enough history") == 1
+    assert shell("tune", shop, "--show").count("not enough history") == 2
 
 
 def test_what_was_chosen_is_shown(
@@ -30,11 +30,12 @@ def test_what_was_chosen_is_shown(
     store = find_store(services.database, shop)
     with services.database.transaction() as transaction:
         repository = HyperparameterRepository(transaction, store.store_id)
-        repository.keep(TunedParameters(chosen, ("visits",), 0, 0))
+        repository.keep(TunedParameters(chosen, ("companions", "visits"), 0, 0))
 
     said = shell("tune", shop, "--show")
 
     assert "what comes next: rarity=2" in said
+    assert "nothing else was clearly better" in said
     assert "rarity=2" in shell("evaluate", shop)
 
 

@@ -25,7 +25,7 @@ from productrecs.training.tuning.tune_store import tune_store
 
 _STEPS: Final = 100
 _POLITE: Final = 10
-_TITLES: Final = {"visits": "what comes next"}
+_TITLES: Final = {"companions": "what is bought together", "visits": "what comes next"}
 
 
 @click.command()
