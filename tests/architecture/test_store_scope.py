@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 ACROSS_STORES = {
+    "AttemptRepository": "it counts names that anybody may type",
     "AccountRepository": "it finds stores: by domain, and all of them for the directory",
 }
 OWN_TRANSACTIONS = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from productrecs.storage.database import Database
 
 WHOLE_INSTALLATION = {
+    "login_attempts": "names that anybody may type, hashed: they may be of no store",
     "counters": "a few rows that every process polls: which views are behind",
 }
 

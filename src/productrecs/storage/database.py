@@ -1,6 +1,7 @@
 """Database: opens, commits and rolls back the transaction of a use case."""
 
 import contextlib
+import copy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ class Database:
         self.outcomes = StorageHealth()
         # Threads of one process queue here in turn instead of sleeping in SQLite's wait.
         self._writing = threading.Lock() if dialect.can_read_on_event_loop else None
+        self._joined: Callable[[sa.Connection], None] | None = None
 
     @classmethod
     def open(cls, url: str | None, folder: Path) -> Self:
@@ -66,7 +68,25 @@ class Database:
             connection.begin()  # said first: a bare statement does not begin by itself
             self.dialect.begin_write(connection, synced=synced)
             yield connection
+            if self._joined is not None:
+                self._joined(connection)
             connection.commit()
+            self._joined = None
+
+    def joined(self, write: Callable[[sa.Connection], None]) -> Self:
+        """Return this database; its next transaction does `write` too, before it commits.
+
+        For one use case in one thread: what `write` stores is there exactly if that
+        transaction is.
+        """
+        other = copy.copy(self)
+        other._joined = write  # noqa: SLF001 - of the same class
+        return other
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether what was joined waits for a transaction still."""
+        return self._joined is not None
 
     @property
     def syncs_after_commit(self) -> bool:

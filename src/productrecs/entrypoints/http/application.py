@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import sys
-import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -247,7 +246,9 @@ class _Process:
             ),
             dependencies=Dependencies(database, services.settings.data),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
-            login_limits=AttemptLimits(_LOGIN_BURST, _LOGIN_SECONDS, time.monotonic),
+            login_limits=AttemptLimits(
+                database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
+            ),
             event_watch=EventWatch(database, background, services.clock),
             rates=self._rates,
         )

@@ -27,6 +27,7 @@ stores = sa.Table(
     # The key before, while both are accepted.
     sa.Column("old_secret_hash", sa.String(64)),
     sa.Column("old_secret_end", sa.String(4)),
+    sa.Column("old_secret_made_at", sa.BigInteger),
     sa.Column("old_secret_expires_at", sa.BigInteger),
 )
 
@@ -166,6 +167,16 @@ dashboard_second_factors = sa.Table(
     sa.Column("enabled_at", sa.BigInteger),  # null: no code has confirmed it yet
     sa.Column("last_step", sa.BigInteger, nullable=False),  # of the last code used
     sa.Column("recovery", sa.Text, nullable=False),  # JSON: hashes of codes not used yet
+)
+
+# Token buckets of failed logins and the like, shared by every process. The name (an e-mail,
+# an address) is hashed: it may be anybody's, or a password typed into the wrong field.
+login_attempts = sa.Table(
+    "login_attempts",
+    metadata,
+    sa.Column("name_hash", sa.String(64), primary_key=True),
+    sa.Column("full_at", sa.BigInteger, nullable=False),  # no failure counts after this
+    sa.Index(None, "full_at"),
 )
 
 # Logins whose password was right and whose code is awaited.

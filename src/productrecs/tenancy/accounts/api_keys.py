@@ -38,6 +38,7 @@ class SecretKeys:
     made_at: int | None = None
     old_hash: str | None = None
     old_end: str | None = None
+    old_made_at: int | None = None
     old_expires_at: int | None = None
 
     def replaced_by(self, secret: SecretKey, now_ms: int, overlap_ms: int) -> "SecretKeys":
@@ -51,6 +52,7 @@ class SecretKeys:
             new.made_at,
             old_hash=self.secret_hash,
             old_end=self.end,
+            old_made_at=self.made_at,
             old_expires_at=now_ms + overlap_ms,
         )
 
@@ -66,7 +68,8 @@ class SecretKeys:
             found.append(ActiveKey(key_id, self.end or "", self.made_at, None))
         if self.old_hash is not None and self.is_old_active(now_ms):
             key_id = key_id_of(self.old_hash)
-            found.append(ActiveKey(key_id, self.old_end or "", None, self.old_expires_at))
+            end = self.old_end or ""
+            found.append(ActiveKey(key_id, end, self.old_made_at, self.old_expires_at))
         return found
 
     def accepts(self, secret_hash: str, now_ms: int) -> bool:

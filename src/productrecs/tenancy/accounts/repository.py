@@ -271,6 +271,7 @@ def _secret_columns(secrets: SecretKeys) -> dict[str, object]:
         "secret_made_at": secrets.made_at,
         "old_secret_hash": secrets.old_hash,
         "old_secret_end": secrets.old_end,
+        "old_secret_made_at": secrets.old_made_at,
         "old_secret_expires_at": secrets.old_expires_at,
     }
 
@@ -293,6 +294,7 @@ def _store(row: sa.RowMapping) -> Store:
             row["secret_made_at"],
             row["old_secret_hash"],
             row["old_secret_end"],
+            row["old_secret_made_at"],
             row["old_secret_expires_at"],
         ),
         origins=frozenset(json.loads(row["origins"])),

@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Office:
-    """A service with its dashboard; `now_ms` is its time."""
+    """A service with its dashboard; `now_ms` is its time.
+
+    The machine's clock is `ahead_ms` ahead of it, as beside a frozen `PRODUCTRECS_NOW`.
+    """
 
     services: Services
     inside: Inside
     now_ms: int
+    ahead_ms: int = 0
 
     def member(self, store: Store) -> Member:
         """Return the owner of a store, logged in."""
@@ -44,7 +48,9 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     services = build_services(Settings(data=place.folder))
     found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
     found.services = replace(
-        services, clock=lambda: found.now_ms, system_clock=lambda: found.now_ms
+        services,
+        clock=lambda: found.now_ms,
+        system_clock=lambda: found.now_ms + found.ahead_ms,
     )
     with Inside(create_application(found.services, draining=[])) as inside:
         found.inside = inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -104,6 +105,57 @@ def test_a_session_ends_when_idle_and_in_any_case(
     assert seen[-1] == 303
 
 
+def test_a_session_ends_by_the_machines_clock_where_the_services_time_is_frozen(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+
+    office.ahead_ms += IDLE_MS + 1
+
+    assert member.get("/dashboard").status == 303
+
+
+@pytest.mark.parametrize(
+    ("asked", "headers", "after"),
+    [
+        ("/dashboard/products?q=red+tent&page=2", {}, None),
+        ("/dashboard?days=7", {}, None),
+        ("/dashboard", {}, ""),
+        (
+            "/dashboard/products?q=re",
+            {
+                "hx-request": "true",
+                "hx-current-url": "http://shop.example/dashboard/products?q=r",
+            },
+            "/dashboard/products?q=r",
+        ),
+    ],
+)
+def test_log_in_leads_back_to_the_page_with_its_query(
+    office: Office, store: Store, asked: str, headers: dict[str, str], after: str | None
+) -> None:
+    guest = Member(office.inside, headers=headers)
+
+    sent = guest.get(asked)
+    to = sent.header("location") or sent.header("hx-redirect") or ""
+    next_path = dict(parse_qsl(urlsplit(to).query)).get("next", "")
+    entered = Member(office.inside).post(
+        "/dashboard/login", name=store.domain, password=PASSWORD, next=next_path
+    )
+
+    wanted = asked if after is None else after
+    assert next_path == wanted
+    assert entered.header("location") == (wanted or "/dashboard")
+
+
+def test_a_form_sent_after_the_session_leads_back_to_its_page(office: Office) -> None:
+    guest = Member(office.inside, headers={"referer": "http://x/dashboard/account?a=1"})
+
+    reply = guest.send("/dashboard/account/origins/add", {"origin": "https://a.example"})
+
+    assert reply.header("location") == "/dashboard/login?next=/dashboard/account%3Fa%3D1"
+
+
 def test_wrong_passwords_sound_alike_and_are_throttled(
     office: Office, store: Store
 ) -> None:
@@ -142,7 +194,14 @@ def test_cookies_and_pages_are_closed_to_others(office: Office, store: Store) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["//evil.example", "https://evil.example", "/dashboard/\\e"]
+    "path",
+    [
+        "//evil.example",
+        "https://evil.example",
+        "/dashboard/\\e",
+        "/dashboardx",
+        "/dashboard@x",
+    ],
 )
 def test_log_in_leads_to_no_other_site(office: Office, store: Store, path: str) -> None:
     member = Member(office.inside)

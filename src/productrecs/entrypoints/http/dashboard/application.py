@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import URL
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dashboard.cookies import (
@@ -52,6 +53,7 @@ from productrecs.entrypoints.http.routes.public.page_response import (
 )
 from productrecs.entrypoints.http.transport.request_body import read_body
 from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 from productrecs.tenancy.accounts.login.sessions import Session, resume_session
 from productrecs.tenancy.accounts.store import Store
@@ -194,6 +196,7 @@ def _visit_of(
         known_store=store,
         csrf_secret=secret or secrets.token_urlsafe(24),
         loop=loop,
+        services=context.services,
     )
 
 
@@ -221,19 +224,22 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
     handler = page.change if visit.request.method == "POST" else page.show
     if handler is None:
         raise NotFoundError
-    if visit.request.method == "POST":
-        _check_sender(visit, page)
-        _check_token(visit)
-    reply = handler(visit)
-    if visit.request.method == "POST" and not page.is_public and page.is_audited:
-        _audit(visit, page, reply)
+    if visit.request.method != "POST":
+        return handler(visit)
+    _check_sender(visit, page)
+    _check_token(visit)
+    if page.is_public or not page.is_audited:
+        return handler(visit)
+    database = _audited(visit, page)
+    reply = handler(replace(visit, services=replace(visit.services, database=database)))
+    if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
+        with database.transaction():
+            """Write the line of what needed no transaction."""
     return reply
 
 
-def _audit(visit: Visit, page: Page, reply: Reply) -> None:
-    """Write a line of the audit log for a change that was made."""
-    if reply.status >= 400:  # noqa: PLR2004 - HTTP
-        return
+def _audited(visit: Visit, page: Page) -> Database:
+    """Return a database whose next transaction writes the audit log's line."""
     steps = page.path.removeprefix(f"{DASHBOARD_PATH}/").split("/")[1:]
     action = page.action or f"{page.title}: {' '.join(steps) or 'changed'}"
     sent = [
@@ -241,7 +247,7 @@ def _audit(visit: Visit, page: Page, reply: Reply) -> None:
         for name, text in visit.form.pairs()
         if text.strip() and not _SENSITIVE.search(name)
     ]
-    visit.record(action, ", ".join(sent))
+    return visit.recording(action, ", ".join(sent))
 
 
 def _check_sender(visit: Visit, page: Page) -> None:
@@ -280,11 +286,22 @@ def _needs(role: Role) -> str:
 
 
 def _to_login(visit: Visit) -> Reply:
-    path = visit.request.url.path
-    there = f"{LOGIN_PATH}?next={quote(path)}" if path != DASHBOARD_PATH else LOGIN_PATH
+    there = _here(visit)
+    there = f"{LOGIN_PATH}?next={quote(there, safe='/')}" if there else LOGIN_PATH
     if visit.is_partial:
         return Reply(status=204, headers={"hx-redirect": there})
     return visit.redirect(there)
+
+
+def _here(visit: Visit) -> str:
+    """Return the page on which the visitor is, with its query; "" for Home."""
+    url = visit.request.url
+    if visit.is_partial:
+        url = URL(visit.request.headers.get("hx-current-url", ""))
+    elif visit.request.method == "POST" and visit.page.show is None:
+        url = URL(visit.request.headers.get("referer", ""))
+    path = f"{url.path}?{url.query}" if url.query else url.path
+    return "" if path == DASHBOARD_PATH else path
 
 
 def _status_of(error: Exception) -> int:

@@ -22,11 +22,12 @@ from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.services import Services
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.login.attempt_limits import network_of
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.repository import BrowserFacts
 from productrecs.tenancy.accounts.login.sessions import Session
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.team.repository import AuditEntry, AuditRepository
+from productrecs.tenancy.accounts.team.repository import AuditEntry, recording
 
 LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
 HOME_PATH: Final = DASHBOARD_PATH
@@ -141,17 +142,13 @@ class Visit:
     known_store: Store | None
     csrf_secret: str
     loop: asyncio.AbstractEventLoop  # of the process; handlers run in threads
+    services: Services  # its database also writes the audit log's line
     file: SentFile | None = None  # None: none was chosen
-
-    @property
-    def services(self) -> Services:
-        """What every way in shares."""
-        return self.context.services
 
     @property
     def database(self) -> Database:
         """The database."""
-        return self.context.services.database
+        return self.services.database
 
     @property
     def now_ms(self) -> int:
@@ -162,6 +159,11 @@ class Visit:
     def system_ms(self) -> int:
         """The machine's time, by which sessions, links and keys expire."""
         return self.context.services.system_clock()
+
+    @property
+    def network(self) -> str:
+        """The sender's address as limits count it."""
+        return network_of(self.client)
 
     @property
     def browser(self) -> BrowserFacts:
@@ -232,15 +234,17 @@ class Visit:
         """Let this process's lists follow a change at once; others do within a second."""
         self.context.shops.refresh_blocking(self.store)
 
-    def record(
+    def recording(
         self, action: str, detail: str = "", user: DashboardUser | None = None
-    ) -> None:
-        """Write a line of the audit log: `user`, else who is logged in, did `action`."""
+    ) -> Database:
+        """Return the database, whose next transaction writes a line of the audit log.
+
+        It says that `user`, else who is logged in, did `action`.
+        """
         who = user or self.user
         name = who.email or f"{who.role.label} of {self.client}"
-        with self.database.transaction() as transaction:
-            log = AuditRepository(transaction, who.store_id)
-            log.add(AuditEntry(self.system_ms, name, action, detail))
+        entry = AuditEntry(self.system_ms, name, action, detail)
+        return recording(self.database, who.store_id, entry)
 
     def refresh_accounts(self) -> None:
         """Let this process see a changed store at once; others do within a second."""

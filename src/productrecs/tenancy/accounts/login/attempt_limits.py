@@ -1,17 +1,20 @@
 """Login attempt limits: token buckets of failures, by account and by address.
 
-Kept in the memory of one process: with several API processes the limit is so many times
-higher, and a restart forgets it. Argon2id makes each guess cost tens of milliseconds.
+They are rows of the database, so every API process counts together and a restart keeps
+them. Argon2id makes each guess cost tens of milliseconds as well.
 """
 
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+import hashlib
+import ipaddress
+from collections.abc import Iterable
 from typing import Final
 
+from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.login.repository import AttemptRepository
 
-_MAX_BUCKETS: Final = 20_000
+_SITE: Final = 64  # bits of an IPv6 address that one customer of a provider has
 
 
 class TooManyAttemptsError(ProductRecsError):
@@ -27,22 +30,21 @@ class TooManyAttemptsError(ProductRecsError):
         self.seconds = seconds
 
 
-@dataclass(slots=True)
-class _Bucket:
-    left: float
-    at: float
-
-
 class AttemptLimits:
-    """Failures that are allowed: at once `burst` for each name, then one in `seconds`."""
+    """Failures that are allowed: at once `burst` for each name, then one in `seconds`.
 
-    def __init__(self, burst: int, seconds: float, clock: Callable[[], float]) -> None:
-        """Start with nothing counted."""
-        self._burst = burst
-        self._seconds = seconds
+    A bucket is one number: when it will be full again. Each failure moves that on by
+    `seconds`, in one statement, so that failures of two processes both count.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, burst: int, seconds: float
+    ) -> None:
+        """Count in `database`, by the machine's clock."""
+        self._database = database
         self._clock = clock
-        self._buckets: dict[str, _Bucket] = {}
-        self._changing = threading.Lock()
+        self._each_ms = round(seconds * 1000)
+        self._burst = burst
 
     def check(self, *names: str) -> None:
         """Pass while every name has attempts left.
@@ -50,34 +52,38 @@ class AttemptLimits:
         Raises:
             TooManyAttemptsError: when one has none.
         """
-        with self._changing:
-            wait = max(self._wait(name) for name in names)
-        if wait > 0:
-            raise TooManyAttemptsError(round(wait) + 1)
+        with self._database.reading() as connection:
+            full_at = AttemptRepository(connection).full_at(_hashes(names))
+        wait_ms = full_at - self._clock() - (self._burst - 1) * self._each_ms
+        if wait_ms > 0:
+            raise TooManyAttemptsError(round(wait_ms / 1000) + 1)
 
     def failed(self, *names: str) -> None:
-        """Count a failure against every name."""
-        with self._changing:
-            for name in names:
-                self._bucket(name).left -= 1
-            while len(self._buckets) > _MAX_BUCKETS:
-                del self._buckets[next(iter(self._buckets))]
+        """Count a failure against every name; delete the buckets that are full again."""
+        now_ms = self._clock()
+        with self._database.transaction() as transaction:
+            attempts = AttemptRepository(transaction)
+            attempts.purge(now_ms)
+            for one in _hashes(names):
+                attempts.extend(one, now_ms, self._each_ms)
 
     def succeeded(self, *names: str) -> None:
-        """Forget the failures of every name."""
-        with self._changing:
-            for name in names:
-                self._buckets.pop(name, None)
+        """Delete the failures of every name."""
+        with self._database.transaction() as transaction:
+            AttemptRepository(transaction).delete(_hashes(names))
 
-    def _wait(self, name: str) -> float:
-        if name not in self._buckets:
-            return 0.0
-        left = self._bucket(name).left
-        return 0.0 if left >= 1 else (1 - left) * self._seconds
 
-    def _bucket(self, name: str) -> _Bucket:
-        now = self._clock()
-        bucket = self._buckets.setdefault(name, _Bucket(self._burst, now))
-        gained = (now - bucket.at) / self._seconds
-        bucket.left, bucket.at = min(self._burst, bucket.left + gained), now
-        return bucket
+def network_of(address: str) -> str:
+    """Return what is counted of an address: of IPv6 the /64, which is one customer's."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4:  # noqa: PLR2004 - the Internet Protocol's
+        return address
+    return str(ipaddress.ip_network((int(found), _SITE), strict=False))
+
+
+def _hashes(names: Iterable[str]) -> list[str]:
+    """Return the keys of names, in an order in which no two processes can deadlock."""
+    return sorted(hashlib.sha256(name.encode()).hexdigest() for name in names)

@@ -1,6 +1,7 @@
 """User repository: SQL of users, sessions, reset links and second factors."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from productrecs.storage.tables import (
     dashboard_second_factors,
     dashboard_sessions,
     dashboard_users,
+    login_attempts,
 )
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 
@@ -229,6 +231,42 @@ class UserRepository:
         )
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _user(row)
+
+
+class AttemptRepository:
+    """Buckets of failures, of names that may belong to no store; never commits."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        """Work on every bucket."""
+        self._connection = connection
+
+    def full_at(self, hashes: Sequence[str]) -> int:
+        """Return when the last of these buckets is full again; 0 where all are."""
+        query = sa.select(sa.func.max(login_attempts.c.full_at)).where(
+            login_attempts.c.name_hash.in_(hashes)
+        )
+        return self._connection.execute(query).scalar() or 0
+
+    def extend(self, name_hash: str, now_ms: int, step_ms: int) -> None:
+        """Count a failure: the bucket is full `step_ms` later than without it."""
+        full_at = login_attempts.c.full_at
+        later = sa.case((full_at > now_ms, full_at), else_=now_ms) + step_ms
+        row = upsert(self._connection, login_attempts).values(
+            name_hash=name_hash, full_at=now_ms + step_ms
+        )
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=["name_hash"], set_={"full_at": later})
+        )
+
+    def delete(self, hashes: Sequence[str]) -> None:
+        """Delete buckets."""
+        query = login_attempts.delete().where(login_attempts.c.name_hash.in_(hashes))
+        self._connection.execute(query)
+
+    def purge(self, now_ms: int) -> None:
+        """Delete the buckets that are full again."""
+        query = login_attempts.delete().where(login_attempts.c.full_at <= now_ms)
+        self._connection.execute(query)
 
 
 def _user(row: sa.RowMapping) -> DashboardUser:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.database import Database
 from productrecs.storage.tables import audit_log, dashboard_invitations
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 
@@ -169,3 +170,12 @@ class AuditRepository:
             audit_log.c.at < now_ms - RETENTION_MS,
         )
         self._connection.execute(query)
+
+
+def recording(database: Database, store_id: StoreId, entry: AuditEntry) -> Database:
+    """Return the database, whose next transaction also stores a line of the log."""
+
+    def write(transaction: sa.Connection) -> None:
+        AuditRepository(transaction, store_id).add(entry)
+
+    return database.joined(write)

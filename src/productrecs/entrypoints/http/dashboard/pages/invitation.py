@@ -5,6 +5,7 @@ from typing import Final
 from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
 from productrecs.entrypoints.http.dashboard.pages.team import INVITATION_PATH, sentence
+from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser
 from productrecs.tenancy.accounts.login.passwords_and_tokens import WeakPasswordError
 from productrecs.tenancy.accounts.team.members import accept, find_invitation
 from productrecs.tenancy.accounts.team.repository import (
@@ -22,13 +23,17 @@ def show_invitation(visit: Visit) -> Reply:
 def join(visit: Visit) -> Reply:
     """Make the user and begin the first session."""
     token, password = visit.form["token"], visit.form.as_typed("password")
+    found = find_invitation(visit.database, token, visit.system_ms)
+    if found is None:
+        return _page(visit, "")
+    newcomer = DashboardUser(found.store_id, "", found.email, found.role, None)
+    log = visit.recording("Joined the team", f"as {found.role.label}", newcomer)
     try:
-        user = accept(visit.database, token, password, visit.system_ms)
+        user = accept(log, token, password, visit.system_ms)
     except InvitationError:
         return _page(visit, "")
     except WeakPasswordError as error:
         return _page(visit, token, status=422, error=sentence(error))
-    visit.record("Joined the team", f"as {user.role.label}", user)
     return enter(visit, user, message="Welcome to the team.")
 
 

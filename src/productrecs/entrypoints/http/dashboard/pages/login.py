@@ -1,5 +1,6 @@
 """Login page: e-mail (or the store's domain) and password; and log out."""
 
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -39,7 +40,7 @@ def show_login(visit: Visit) -> Reply:
 def log_in(visit: Visit) -> Reply:
     """Begin a session, if the password is right."""
     name, password = visit.form["name"].lower()[:320], visit.form.as_typed("password")
-    counted = (f"account {name}", f"address {visit.client}")
+    counted = (f"account {name}", f"address {visit.network}")
     limits = visit.context.login_limits
     try:
         limits.check(*counted)
@@ -93,8 +94,8 @@ def start_session(
     """Return a redirect with the cookie of a new session; an earlier one ends."""
     if visit.session is not None:
         end_session(visit.database, visit.session)
-    session = begin_session(visit.database, user, visit.system_ms, password, visit.browser)
-    visit.record("Logged in", user=user)
+    database = visit.recording("Logged in", user=user)
+    session = begin_session(database, user, visit.system_ms, password, visit.browser)
     reply = visit.redirect(path, message)
     cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}
     return Reply(status=reply.status, headers=reply.headers, cookies=cookies)
@@ -142,8 +143,9 @@ def _is_local(visit: Visit) -> bool:
 
 def safe_path(path: str) -> str:
     """Return where to go on: a page of the dashboard, never another site."""
-    is_ours = path.startswith(f"{HOME_PATH}/") and "\\" not in path and path.isprintable()
-    return quote(path, safe="/?=&%") if is_ours else HOME_PATH
+    is_ours = re.match(rf"{HOME_PATH}(?:[/?]|$)", path) is not None
+    is_ours = is_ours and "\\" not in path and path.isprintable()
+    return quote(path, safe="/?=&%+") if is_ours else HOME_PATH
 
 
 PAGES: Final = (

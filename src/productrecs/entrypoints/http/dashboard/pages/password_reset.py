@@ -59,7 +59,7 @@ def _send_link(visit: Visit) -> Reply:
     if server is None:
         return _page(visit)
     email = visit.form["email"].lower()[:320]
-    counted = (f"reset {email}", f"reset from {visit.client}")
+    counted = (f"reset {email}", f"reset from {visit.network}")
     try:
         limits.check(*counted)
     except TooManyAttemptsError as error:

@@ -66,7 +66,7 @@ def register(visit: Visit) -> Reply:
         message = "registration is closed here; ask who runs this service for a store"
         raise RegistrationClosedError(message)
     limits = visit.context.login_limits
-    counted = f"registration {visit.client}"
+    counted = f"registration {visit.network}"
     form = visit.form
     settings = {
         name: form[name] for name in ("currency", "timezone", "language") if form[name]
