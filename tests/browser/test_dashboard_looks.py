@@ -24,6 +24,10 @@ def box_of(page: Page, row: int) -> tuple[float, ...]:
     return tuple(float(fields.locator(f"[data-{side}]").input_value()) for side in SIDES)
 
 
+def photo_of(colour: str) -> bytes:
+    return encoded(drawn(colour, "disc", side=400))
+
+
 def upload(office: DeskPage, title: str) -> Page:
     """Upload a photo; only the choice of the file is made without keys."""
     page = office.open("/dashboard/looks")
@@ -32,7 +36,7 @@ def upload(office: DeskPage, title: str) -> Page:
     keys.type(title)
     focus(page, "#f-on")
     keys.type("ridge-tent-for-two")
-    photo = encoded(drawn("red", "disc", side=400))
+    photo = photo_of("red")
     files = [{"name": "lake.jpg", "mimeType": "image/jpeg", "buffer": photo}]
     page.set_input_files("#f-file", files)  # type: ignore[arg-type]  # a dictionary will do
     focus(page, "form button.button")
@@ -42,6 +46,30 @@ def upload(office: DeskPage, title: str) -> Page:
     while page.locator("[data-spot]").count():  # what was proposed is the engine's matter
         page.locator("[data-remover] button").first.click()
     return page
+
+
+def preview_and_replace(office: DeskPage, axe: str) -> None:
+    """See a look at both widths, give it another photo, and take that back."""
+    page, keys = office.page, office.page.keyboard
+    assert box_of(page, 0) == (39, 38, 21, 21)
+    for width in (375, 1280):
+        focus(page, f"[data-width='{width}']")
+        keys.press("Enter")
+        expect(page.locator(f"[data-width='{width}']")).to_have_attribute(
+            "aria-pressed", "true"
+        )
+        inside = page.frame_locator("[name=look-preview]")
+        expect(inside.locator("product-look")).to_contain_text("By the lake")
+        assert page.frame("look-preview").evaluate("innerWidth") == width  # type: ignore[union-attr]  # it is there
+        office.check(axe)
+    files = [{"name": "b.jpg", "mimeType": "image/jpeg", "buffer": photo_of("blue")}]
+    page.set_input_files("#f-file", files)  # type: ignore[arg-type]  # a dictionary will do
+    focus(page, "[aria-labelledby=photo] button")
+    keys.press("Enter")
+    expect(page.locator(".flash")).to_contain_text("The photo is replaced")
+    focus(page, "[action$='/restore'] button")
+    keys.press("Enter")
+    expect(page.locator(".flash")).to_contain_text("The earlier version is back")
 
 
 def test_a_look_is_made_and_published_with_the_keyboard_alone(
@@ -71,7 +99,7 @@ def test_a_look_is_made_and_published_with_the_keyboard_alone(
     keys.press("Enter")
 
     expect(page.locator(".flash")).to_contain_text("Published")
-    assert box_of(page, 0) == (39, 38, 21, 21)
+    preview_and_replace(office, axe)
     focus(page, "[name=to][value=draft]")
     keys.press("Enter")
     expect(page.locator(".heading .badge")).to_have_text("Draft")

@@ -31,6 +31,7 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "file": "file",
         "invitation": "invitation",
         "look": "look",
+        "version": "version",
         "member": "user",
         "order": "order",
         "origin": "origin",

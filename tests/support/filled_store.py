@@ -230,7 +230,10 @@ def _looks(filled: Filled, texts: Sequence[str]) -> None:
             editor.add([replace(content, image_url=text)], publish=True)
             filled.held["look pictures"] += 1
     made = editor.add(plain, publish=True)
-    filled.ids["look"] = str(made[0].look_id)
+    look_id = made[0].look_id
+    editor.edit(look_id, replace(plain[0], title=texts[-1][:200]))
+    filled.ids["look"] = str(look_id)
+    filled.ids["version"] = str(editor.versions(look_id)[0].version)
     filled.held["looks"] += len(made)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.features.looks.look import (
+    MOST_VERSIONS,
     Hotspot,
     LookContent,
     LookError,
@@ -133,3 +134,27 @@ def test_a_look_that_is_not_there_cannot_be_changed(looks: LookEditor) -> None:
             change(7)
     with pytest.raises(UnknownLookError):
         looks.edit(7, LookContent("tent", URL))
+
+
+def test_what_a_look_was_is_kept_up_to_a_limit_and_restored(
+    database: Database, store: Store
+) -> None:
+    looks = LookEditor(database, store, Clock(), "anna@looks.example")
+    look_id = looks.add([LookContent("tent", URL, "0")])[0].look_id
+    for number in range(1, MOST_VERSIONS + 3):
+        looks.edit(look_id, LookContent("tent", URL, str(number), (SPOT,)))
+    looks.publish(look_id)  # no other content
+    looks.edit(look_id, looks.one(look_id).content)
+    earlier = looks.versions(look_id)
+
+    restored = looks.restore(look_id, earlier[-1].version)
+
+    titles = [one.content.title for one in earlier]
+    assert titles == [str(number) for number in range(MOST_VERSIONS + 1, 1, -1)]
+    assert {one.updated_by for one in earlier} == {"anna@looks.example"}
+    assert (restored.content.title, restored.state) == ("2", LookState.PUBLISHED)
+    assert looks.versions(look_id)[0].content.title == str(MOST_VERSIONS + 2)
+    with pytest.raises(UnknownLookError):
+        looks.restore(look_id, earlier[-1].version)  # the oldest made room
+    looks.remove(look_id)
+    assert looks.versions(look_id) == []

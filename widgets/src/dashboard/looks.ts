@@ -7,6 +7,7 @@ type Box = Record<Side, number>;
 const SIDES: Side[] = ["x", "y", "width", "height"];
 const LEAST = 2; // per cent: a smaller box is hard to hit
 const STEP = 1;
+const INSET = 24; // of a card, in pixels
 
 interface Spot {
   row: HTMLElement;
@@ -167,5 +168,49 @@ document.querySelectorAll<HTMLElement>("[data-look-editor]").forEach((form) => {
   const stage = form.querySelector<HTMLElement>("[data-stage]");
   if (stage?.querySelector("[data-photo]")) new LookEditor(form, stage);
 });
+
+// The preview's width: the frame is that wide, and drawn smaller where the page is narrower.
+class PreviewWidth {
+  private width = 0;
+
+  constructor(
+    private readonly buttons: HTMLElement,
+    private readonly frame: HTMLElement,
+    private readonly inner: HTMLIFrameElement,
+  ) {
+    buttons.querySelectorAll<HTMLElement>("[data-width]").forEach((button) => {
+      button.hidden = false;
+      button.addEventListener("click", () => this.choose(Number(button.dataset.width)));
+    });
+    new ResizeObserver(() => this.draw()).observe(frame.parentElement!);
+    this.choose(375);
+  }
+
+  private choose(width: number): void {
+    this.width = width;
+    this.buttons.querySelectorAll<HTMLElement>("[data-width]").forEach((button) => {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.width) === width));
+    });
+    this.draw();
+  }
+
+  private draw(): void {
+    const room = this.frame.parentElement!.clientWidth - 2 * INSET;
+    const scale = Math.min(1, room / this.width);
+    const high = this.width > 600 ? 900 : 640;
+    Object.assign(this.frame.style, {
+      inlineSize: `${this.width * scale + 2}px`, blockSize: `${high * scale + 2}px`, resize: "none",
+    });
+    Object.assign(this.inner.style, {
+      inlineSize: `${this.width}px`, blockSize: `${high}px`,
+      transform: `scale(${scale})`, transformOrigin: "0 0",
+    });
+  }
+}
+
+const widths = document.querySelector<HTMLElement>("[data-widths]");
+const frame = document.querySelector<HTMLElement>("[data-frame]");
+const inner = frame?.querySelector("iframe");
+if (widths && frame && inner) new PreviewWidth(widths, frame, inner);
 
 export {};

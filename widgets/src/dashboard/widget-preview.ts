@@ -4,6 +4,7 @@
 interface Told {
   readonly config: { readonly type: string };
   readonly products: readonly { readonly id: string }[];
+  readonly look: object | null; // of the preview of looks
 }
 
 const KEY = "productrecs-draft";
@@ -35,6 +36,8 @@ function answer(url: URL): object | null {
       return listed(url.searchParams);
     case "/v1/search":
       return { results: told.products.slice(0, Number(url.searchParams.get("num")) || 8) };
+    case "/v1/looks":
+      return { look: told.look };
     case "/v1/events":
       return { ok: true };
     default:

@@ -13,6 +13,8 @@ from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 
 MOST_LOOKS: Final = 5_000
 MOST_HOTSPOTS: Final = 20
+MOST_VERSIONS: Final = 20
+"""So many earlier versions of each look are stored."""
 LONGEST_LABEL: Final = 80
 _LONGEST_TITLE, _LONGEST_ID, _LONGEST_URL = 200, 255, 2_000
 _SIDES: Final = 4
@@ -74,6 +76,17 @@ class Look:
     state: LookState
     published_at: int | None  # UTC ms; of the last time it was published
     updated_at: int
+    updated_by: str = ""  # an e-mail; "" for a command
+
+
+@dataclass(frozen=True, slots=True)
+class LookVersion:
+    """What a look was before a change of its content."""
+
+    version: int
+    content: LookContent
+    updated_at: int
+    updated_by: str
 
 
 def checked_look(content: LookContent) -> LookContent:

@@ -6,11 +6,13 @@ from dataclasses import replace
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.features.looks.look import (
     MOST_LOOKS,
+    MOST_VERSIONS,
     Hotspot,
     Look,
     LookContent,
     LookError,
     LookState,
+    LookVersion,
     SanitizedPicture,
     UnknownLookError,
     checked_look,
@@ -26,8 +28,11 @@ from productrecs.tenancy.accounts.store import Store
 class LookEditor:
     """One store's looks: to make, edit, publish, unpublish, archive and remove."""
 
-    def __init__(self, database: Database, store: Store, clock: Clock) -> None:
-        """Work on `store` in `database`."""
+    def __init__(
+        self, database: Database, store: Store, clock: Clock, by: str = ""
+    ) -> None:
+        """Work on `store` in `database`; `by` is the e-mail of who changes looks."""
+        self._by = by
         self._database = database
         self._store_id = store.store_id
         self._clock = clock
@@ -52,7 +57,8 @@ class LookEditor:
             for content in checked:
                 number = repository.next_id()
                 _check_kept(repository, content)
-                look = Look(number, content, state, now_ms if publish else None, now_ms)
+                published_at = now_ms if publish else None
+                look = Look(number, content, state, published_at, now_ms, self._by)
                 repository.add(look)
                 added.append(look)
             if repository.count() > MOST_LOOKS:
@@ -145,6 +151,23 @@ class LookEditor:
             say=lambda content: replace(content, image_url="", picture_id=picture_id),
         )
 
+    def versions(self, look_id: int) -> list[LookVersion]:
+        """Return what a look was before each change of its content, the newest first."""
+        with self._database.reading() as connection:
+            return LookRepository(connection, self._store_id).versions(look_id)
+
+    def restore(self, look_id: int, version: int) -> Look:
+        """Return a look to an earlier version; its state stays, and this can be undone.
+
+        Raises:
+            UnknownLookError: when there is no such look, or no such version of it.
+        """
+        found = [one for one in self.versions(look_id) if one.version == version]
+        if not found:
+            message = f"look {look_id} has no version {version}"
+            raise UnknownLookError(message)
+        return self._changed(look_id, say=lambda _content: found[0].content)
+
     def publish(self, look_id: int) -> Look:
         """Show a look from now on; it is the newest of its product.
 
@@ -193,7 +216,7 @@ class LookEditor:
         now_ms = self._clock()
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
-            repository.next_id()
+            version = repository.next_id()
             known = repository.find(look_id)
             if known is None:
                 raise _unknown(look_id)
@@ -205,7 +228,10 @@ class LookEditor:
                     now_ms if state is LookState.PUBLISHED else known.published_at
                 ),
                 updated_at=now_ms,
+                updated_by=self._by,
             )
+            if changed.content != known.content:
+                repository.add_version(known, version, MOST_VERSIONS)
             is_another = changed.content.picture_id != known.content.picture_id
             if is_another:
                 _check_kept(repository, changed.content)

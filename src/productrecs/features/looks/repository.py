@@ -12,16 +12,17 @@ from productrecs.features.looks.look import (
     Look,
     LookContent,
     LookState,
+    LookVersion,
     SanitizedPicture,
 )
 from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.store_log import next_counter_value
-from productrecs.storage.tables import look_pictures, looks, store_heads
+from productrecs.storage.tables import look_pictures, look_versions, looks, store_heads
 
 _PUBLISHED_SQL: Final = (
     "SELECT look_id, item_id, image_url, title, hotspots, state, published_at, "
-    "updated_at, picture_id FROM looks WHERE store_id = ? AND state = 'published' "
-    "ORDER BY published_at, look_id"
+    "updated_at, picture_id, updated_by FROM looks "
+    "WHERE store_id = ? AND state = 'published' ORDER BY published_at, look_id"
 )
 
 _PICTURE_SQL: Final = (
@@ -94,10 +95,43 @@ class LookRepository:
 
     def remove(self, look_id: int) -> None:
         """Delete a look."""
-        query = looks.delete().where(
-            looks.c.store_id == self._store_id, looks.c.look_id == look_id
+        for table in (looks, look_versions):
+            query = table.delete().where(
+                table.c.store_id == self._store_id, table.c.look_id == look_id
+            )
+            self._transaction.execute(query)
+
+    def versions(self, look_id: int) -> list[LookVersion]:
+        """Return what a look was before, the newest first."""
+        columns = look_versions.c
+        query = (
+            sa.select(look_versions)
+            .where(columns.store_id == self._store_id, columns.look_id == look_id)
+            .order_by(columns.version.desc())
         )
-        self._transaction.execute(query)
+        return [
+            LookVersion(row.version, _content(row), row.updated_at, row.updated_by or "")
+            for row in self._transaction.execute(query)
+        ]
+
+    def add_version(self, look: Look, version: int, most: int) -> None:
+        """Store what a look is before it changes; the oldest above `most` are deleted."""
+        values = _values(look)
+        row = {name: values[name] for name in look_versions.c.keys() if name in values}  # noqa: SIM118 - no mapping
+        self._transaction.execute(
+            look_versions.insert().values(
+                store_id=self._store_id, look_id=look.look_id, version=version, **row
+            )
+        )
+        old = [one.version for one in self.versions(look.look_id)[most:]]
+        columns = look_versions.c
+        gone = look_versions.delete().where(
+            columns.store_id == self._store_id,
+            columns.look_id == look.look_id,
+            columns.version.in_(old),
+        )
+        if old:
+            self._transaction.execute(gone)
 
     def has_picture(self, picture_id: str) -> bool:
         """Return whether a picture is stored."""
@@ -131,8 +165,13 @@ class LookRepository:
     def delete_pictures(self, picture_id: str, before_ms: int) -> None:
         """Delete a picture, and all from before a time, unless looks use them."""
         columns = look_pictures.c
-        named = sa.select(looks.c.picture_id).where(
-            looks.c.store_id == self._store_id, looks.c.picture_id.is_not(None)
+        named = sa.union(
+            *(
+                sa.select(table.c.picture_id).where(
+                    table.c.store_id == self._store_id, table.c.picture_id.is_not(None)
+                )
+                for table in (looks, look_versions)
+            )
         )
         self._transaction.execute(
             look_pictures.delete().where(
@@ -158,6 +197,7 @@ class LookRepository:
             columns.published_at,
             columns.updated_at,
             columns.picture_id,
+            columns.updated_by,
         ).where(columns.store_id == self._store_id)
 
 
@@ -173,18 +213,18 @@ def _values(look: Look) -> dict[str, Any]:
         "published_at": look.published_at,
         "updated_at": look.updated_at,
         "picture_id": content.picture_id or None,
+        "updated_by": look.updated_by or None,
     }
 
 
 def _look(row: Any) -> Look:
     look_id, item_id, image_url, title, hotspots, state, published_at = row[:7]
-    updated_at, picture_id = row[7:]
-    spots = tuple(
-        Hotspot(label, (x, y, width, height), shown)
-        for label, x, y, width, height, shown in json.loads(hotspots)
-    )
+    updated_at, picture_id, updated_by = row[7:]
+    spots = _hotspots(hotspots)
     content = LookContent(item_id, image_url, title, spots, picture_id or "")
-    return Look(int(look_id), content, LookState(state), published_at, updated_at)
+    return Look(
+        int(look_id), content, LookState(state), published_at, updated_at, updated_by or ""
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +239,15 @@ class PublishedLooks:
         """Return the published looks as of `seq`: the newest of each product."""
         found = read_published(reader, store_id) if seq else []
         return cls(seq, {look.content.item_id: look for look in found})
+
+
+def _content(row: Any) -> LookContent:
+    spots = _hotspots(row.hotspots)
+    return LookContent(row.item_id, row.image_url, row.title, spots, row.picture_id or "")
+
+
+def _hotspots(text: str) -> tuple[Hotspot, ...]:
+    return tuple(
+        Hotspot(label, (x, y, width, height), shown)
+        for label, x, y, width, height, shown in json.loads(text)
+    )

@@ -328,7 +328,24 @@ looks = sa.Table(
     sa.Column("published_at", sa.BigInteger),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
+    sa.Column("updated_by", sa.String(320)),  # who said so; null: a command
     sa.Index(None, "store_id", "state"),
+)
+
+# What looks were before each change of their content, the last few of each.
+look_versions = sa.Table(
+    "look_versions",
+    metadata,
+    store_id_column(),
+    sa.Column("look_id", sa.BigInteger, primary_key=True),
+    sa.Column("version", sa.BigInteger, primary_key=True),  # of `store_heads.looks_seq`
+    sa.Column("item_id", sa.Text, nullable=False),
+    sa.Column("image_url", sa.Text, nullable=False),
+    sa.Column("picture_id", sa.String(32)),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("hotspots", sa.Text, nullable=False),
+    sa.Column("updated_at", sa.BigInteger, nullable=False),
+    sa.Column("updated_by", sa.String(320)),
 )
 
 # The uploaded pictures of looks, re-encoded. Large rows: read few at a time.

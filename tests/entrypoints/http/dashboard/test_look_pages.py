@@ -208,6 +208,61 @@ def test_a_look_is_archived_made_a_draft_again_and_removed(
     assert member.get(page).status == 404
 
 
+def test_a_photo_is_replaced_and_the_look_before_can_be_seen_and_restored(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    look = upload(member)
+    page = f"{EDIT}?look={look}"
+    first = stored(office, shop)[0].content
+    member.post(EDIT, page=page, look=look, on="tent", then="publish", **SPOT)
+    other = encoded(drawn("blue", "square"))
+
+    bad = member.send_file(f"{EDIT}/photo", b"no", "a.jpg", page=page, look=look)
+    done = member.send_file(f"{EDIT}/photo", other, "b.jpg", page=page, look=look)
+
+    assert (bad.status, done.status) == (422, 303)
+    assert "JPEG" in text_of(bad)
+    (one,) = stored(office, shop)
+    assert one.content.picture_id != first.picture_id
+    assert len(one.content.hotspots) == 1
+    shown = member.get(page)
+    numbers = re.findall(r'name="version" value="(\d+)"', shown.body.decode())
+    assert len(numbers) == 2
+    assert f"owner@{shop.store.domain}" in text_of(shown)
+    seen = member.get(f"{EDIT}/preview?look={look}&version={numbers[-1]}").body.decode()
+    assert first.picture_id in seen
+    restored = member.post(f"{EDIT}/restore", page=page, look=look, version=numbers[-1])
+
+    assert restored.status == 303
+    (one,) = stored(office, shop)
+    assert (one.content, one.state) == (first, LookState.PUBLISHED)
+    assert member.post(f"{EDIT}/restore", page=page, look=look, version="999").status == 404
+    address = f"/look-pictures/{shop.store.domain}/{first.picture_id}.jpg"
+    assert office.inside.ask("GET", address, None, {}).status == 200
+
+
+def test_a_draft_is_previewed_with_what_is_not_saved(office: Office, shop: Filled) -> None:
+    member = office.member(shop.store)
+    look = draft_of(office, shop)
+    page = f"{EDIT}?look={look}"
+    unfinished = {**SPOT, "spot_x": "left"}
+
+    saved = member.get(f"{EDIT}/preview?look={look}").body.decode()
+    draft, part = (
+        member.post(
+            f"{EDIT}/preview", page=page, look=look, on="tent", title="New", **fields
+        )
+        for fields in (SPOT, unfinished)
+    )
+
+    assert '"title": "By the lake"' in saved
+    assert '"title": "New"' in draft.body.decode()
+    assert "Green tent" in draft.body.decode()
+    assert (part.status, '"hotspots": []' in part.body.decode()) == (200, True)
+    assert stored(office, shop)[0].content.hotspots == ()
+
+
 def test_a_viewer_sees_looks_and_no_way_to_change_them(
     office: Office, shop: Filled
 ) -> None:

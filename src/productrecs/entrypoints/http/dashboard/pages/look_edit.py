@@ -1,5 +1,6 @@
 """Look editor page: the photo's hotspots, proposed and corrected, and the look's state."""
 
+import contextlib
 from dataclasses import replace
 from typing import Final
 
@@ -13,12 +14,16 @@ from productrecs.entrypoints.http.dashboard.page import NotFoundError, Page, Rep
 from productrecs.entrypoints.http.dashboard.pages.looks import (
     LOOKS_PATH,
     STATES,
+    UNREADABLE,
     editor_of,
     look_id_of,
     picture_of,
     sales_by_item,
+    stored_photo,
     titles_of,
 )
+from productrecs.entrypoints.http.dashboard.pages.team import sentence
+from productrecs.entrypoints.http.dashboard.pages.widgets import look_preview
 from productrecs.features.looks.hotspot_proposals import look_picture, propose_hotspots
 from productrecs.features.looks.look import (
     Hotspot,
@@ -29,9 +34,11 @@ from productrecs.features.looks.look import (
 )
 from productrecs.features.looks.photo_analysis import spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.decode_picture import MAX_BYTES
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 EDIT_PATH: Final = f"{LOOKS_PATH}/edit"
+_NO_VERSION: Final = "This look has no such version."
 _AT_ONCE: Final = "Your shop follows within a second."
 
 
@@ -78,6 +85,59 @@ def save_look(visit: Visit) -> Reply:
         message = f"Saved. {_AT_ONCE}"
     visit.refresh_store()
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def replace_photo(visit: Visit) -> Reply:
+    """Show another photo in a look; its hotspots stay where they are."""
+    look, editor = _found(visit, visit.form["look"]), editor_of(visit)
+    try:
+        editor.show_picture(look.look_id, stored_photo(visit, editor))
+    except (LookError, *UNREADABLE) as error:
+        draft = LookDraft.of_content(look.content)
+        return _form(visit, look, draft, status=422, errors={"file": sentence(error)})
+    visit.refresh_store()
+    message = "The photo is replaced. Check that each hotspot is still in its place."
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def restore_version(visit: Visit) -> Reply:
+    """Return a look to an earlier version; what it is now becomes one of them."""
+    look = _found(visit, visit.form["look"])
+    version = look_id_of(visit.form["version"])
+    try:
+        editor_of(visit).restore(look.look_id, version)
+    except UnknownLookError as error:
+        raise NotFoundError(_NO_VERSION) from error
+    visit.refresh_store()
+    message = "The earlier version is back. The one before is listed below."
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def show_preview(visit: Visit) -> Reply:
+    """Show a look as shoppers see it: as it is saved, or as an earlier version was.
+
+    Raises:
+        NotFoundError: when there is none.
+    """
+    look, wanted = _found(visit, visit.query["look"]), visit.query["version"]
+    if wanted:
+        versions = editor_of(visit).versions(look.look_id)
+        found = [one for one in versions if str(one.version) == wanted]
+        if not found:
+            raise NotFoundError(_NO_VERSION)
+        look = replace(look, content=found[0].content)
+    return look_preview(visit, look)
+
+
+def preview_draft(visit: Visit) -> Reply:
+    """Show a look as the form says; nothing is saved, and unfinished rows are left out."""
+    look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
+    spots = []
+    for row, spot in enumerate(draft.spots):
+        with contextlib.suppress(LookError):
+            spots.append(spot.hotspot(row))
+    content = replace(look.content, title=draft.title, hotspots=tuple(spots))
+    return look_preview(visit, replace(look, content=content))
 
 
 def add_hotspot(visit: Visit) -> Reply:
@@ -158,6 +218,7 @@ def _form(
         titles=titles_of(visit, draft.item_ids),
         sales=sales_by_item(visit) if stored else {},
         empty_spot=SpotDraft.new(),
+        versions=editor_of(visit).versions(look.look_id),
     )
 
 
@@ -168,6 +229,23 @@ PAGES: Final = (
     Page(
         f"{EDIT_PATH}/add", "Look", None, add_hotspot, shows_pictures=True, is_audited=False
     ),
+    Page(
+        f"{EDIT_PATH}/photo",
+        "Look",
+        None,
+        replace_photo,
+        shows_pictures=True,
+        file_limit=MAX_BYTES,
+        action="Replaced the photo of a look",
+    ),
+    Page(
+        f"{EDIT_PATH}/restore",
+        "Look",
+        None,
+        restore_version,
+        action="Restored an earlier version of a look",
+    ),
+    Page(f"{EDIT_PATH}/preview", "Preview", show_preview, preview_draft, is_audited=False),
     Page(
         f"{LOOKS_PATH}/state",
         "Look",

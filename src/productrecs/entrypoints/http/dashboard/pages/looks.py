@@ -13,9 +13,16 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.entrypoints.reports import make_report
 from productrecs.features.insights.impact.sales_and_funnel_reports import looks_by_item
-from productrecs.features.looks.look import Look, LookContent, LookError, LookState
+from productrecs.features.looks.look import (
+    Look,
+    LookContent,
+    LookError,
+    LookState,
+    SanitizedPicture,
+)
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.decode_picture import (
@@ -36,6 +43,8 @@ STATES: Final = MappingProxyType(
         LookState.ARCHIVED: ("Archived", ""),
     }
 )
+NO_PHOTO: Final = "Choose a photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB"
+UNREADABLE: Final = (NotAPictureError, PictureTooLargeError)
 _MOST_ITEMS: Final = 10_000
 
 
@@ -66,7 +75,8 @@ class LookRow:
 
 def editor_of(visit: Visit) -> LookEditor:
     """Return the editor of the store's looks."""
-    return LookEditor(visit.database, visit.store, visit.context.clock)
+    by = visit.user.email or ""
+    return LookEditor(visit.database, visit.store, visit.context.clock, by)
 
 
 def picture_of(visit: Visit, content: LookContent) -> str:
@@ -115,24 +125,36 @@ def add_look(visit: Visit) -> Reply:
     """Store a photo and make a draft of it; its hotspots are proposed next."""
     item_id, title = visit.form["on"], visit.form["title"]
     errors = {}
-    if visit.file is None or not visit.file.size:
-        errors["file"] = "Choose a photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB."
     if item_id not in titles_of(visit, [item_id]):
         errors["on"] = "Choose the product on whose page the look is shown, by its id."
-    if errors or visit.file is None:
+    if visit.file is None or not visit.file.size:
+        errors["file"] = f"{NO_PHOTO}."
+    if errors:
         return _looks(visit, status=422, errors=errors)
-    editor, data = editor_of(visit), visit.file.path.read_bytes()
+    editor = editor_of(visit)
     try:
-        with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
-            picture = editor.keep_picture(data, viewer)
-    except (NotAPictureError, PictureTooLargeError) as error:
-        return _looks(visit, status=422, errors={"file": _sentence(error)})
+        picture = stored_photo(visit, editor)
+    except UNREADABLE as error:
+        return _looks(visit, status=422, errors={"file": sentence(error)})
     try:
         content = LookContent(item_id, title=title, picture_id=picture.picture_id)
         look = editor.add([content])[0]
     except LookError as error:
-        return _looks(visit, status=422, errors={"title": _sentence(error)})
+        return _looks(visit, status=422, errors={"title": sentence(error)})
     return visit.redirect(f"{LOOKS_PATH}/edit?look={look.look_id}&propose=1")
+
+
+def stored_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
+    """Return the picture of a form's file, stored for a look.
+
+    Raises:
+        NotAPictureError: when there is none, or it cannot be read.
+        PictureTooLargeError: when it is too large.
+    """
+    if visit.file is None or not visit.file.size:
+        raise NotAPictureError(NO_PHOTO)
+    with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
+        return editor.keep_picture(visit.file.path.read_bytes(), viewer)
 
 
 def look_id_of(text: str) -> int:
@@ -187,11 +209,6 @@ def _row(
             clicked=sum(one.clicked for one in sold),
         ),
     )
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 PAGES: Final = (

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Final
 
+import msgspec
+
 from productrecs.entrypoints.http.dashboard.page import (
     Group,
     NotFoundError,
@@ -18,9 +20,12 @@ from productrecs.entrypoints.http.dashboard.widget_form import (
     read_form,
     reset_of,
 )
+from productrecs.entrypoints.http.pipeline.authentication import LOOK_PICTURE_PATH
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
+from productrecs.entrypoints.http.routes.widget.looks import look_reply
 from productrecs.entrypoints.http.schemas.product_cards import safe_url
 from productrecs.features.guides.guide_texts import EmbedSnippet, embed_snippets
+from productrecs.features.looks.look import Look
 from productrecs.features.widgets.colour_contrast import ENOUGH, check_accent
 from productrecs.features.widgets.default_titles import default_title
 from productrecs.features.widgets.repository import WidgetRepository
@@ -171,10 +176,24 @@ def _told(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
     }
 
 
-def _preview(visit: Visit, widget_type: str, config: WidgetConfig) -> Reply:
+def look_preview(visit: Visit, look: Look) -> Reply:
+    """Show a look, published or not, with the saved appearance of looks."""
+    return _preview(visit, "look", _saved(visit, "look"), look)
+
+
+def _preview(
+    visit: Visit,
+    widget_type: str,
+    config: WidgetConfig,
+    look: Look | None = None,
+) -> Reply:
     products = _products(visit)
     shown = config.resolved(widget_type, visit.store.settings)
     first = products[0]["id"] if products else ""
+    if widget_type == "look" and look is None:
+        look = next(reversed(visit.opened.looks.newest.values()), None)
+    if look is not None:
+        first = look.content.item_id
     scripts = dict(zip(("recs", "search", "look"), _addresses(visit), strict=True))
     reply = visit.render(
         "widget_preview.html",
@@ -184,13 +203,29 @@ def _preview(visit: Visit, widget_type: str, config: WidgetConfig) -> Reply:
         item=first,
         word=(products[0]["title"].split() or [""])[0] if products else "",
         language=str(shown.settings["locale"]).partition("-")[0],
-        told={"config": _told(widget_type, shown), "products": products},
+        told={
+            "config": _told(widget_type, shown),
+            "products": products,
+            "look": None if look is None else _drawn(visit, look),
+        },
     )
     headers = {
         "content-security-policy": _PREVIEW_POLICY,
         "x-frame-options": "SAMEORIGIN",
     }
     return Reply(reply.status, reply.template, reply.values, headers=headers)
+
+
+def _drawn(visit: Visit, look: Look) -> Any:
+    """Return what the service answers of a look; its cards are ready bytes."""
+    content = look.content
+    address = safe_url(content.image_url)
+    if content.picture_id:
+        address = LOOK_PICTURE_PATH.format(
+            store_domain=visit.store.domain, picture_id=content.picture_id
+        )
+    reply = look_reply(look, address or "", visit.opened, visit.now_ms)
+    return json.loads(msgspec.json.encode(reply))
 
 
 def _addresses(visit: Visit) -> list[str]:

@@ -53,12 +53,16 @@ async def declared_look(
     look = opened.looks.newest.get(item_id)
     if look is None:
         return conditional_reply(request, NOTHING, 0)
-    reply = _told(look, _image_url(request, store, look), opened, context.clock())
+    address = _image_url(request, store, look)
+    reply = look_reply(look, address, opened, context.clock())
     # Prices in it are those of this second, so a browser asks each time.
     return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
 
 
-def _told(look: Look, image_url: str, opened: CachedStore, now_ms: int) -> dict[str, Any]:
+def look_reply(
+    look: Look, image_url: str, opened: CachedStore, now_ms: int
+) -> dict[str, Any]:
+    """Return a look as widgets get it, with the products that can be shown now."""
     content = look.content
     return {
         "id": str(look.look_id),
