@@ -104,10 +104,48 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
     assert len(lines(member, "item=tents")) == 2
 
 
+def test_orders_appear_beside_events_with_their_verdicts(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    member.get(PAGE)
+    shown = {"order_id": "A-1", "user_id": "anna", "items": [{"item_id": "tent"}]}
+    path = "/v1/orders"
+
+    def order(body: object, key: str = store.publishable_key) -> int:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        office.now_ms += 5
+        return office.inside.ask("POST", f"{path}?key={key}", data, {}).status
+
+    statuses = [
+        order(shown),
+        order(shown),
+        order({**shown, "order_id": "A-2", "user_id": ""}),
+        order({**shown, "order_id": ""}),
+        order({**shown, "items": []}),
+        order(b"{broken"),
+    ]
+    seen = list(reversed(awaited(member, 6)))
+
+    assert statuses == [200, 200, 200, 422, 422, 422]
+    assert [verdict_of(one) for one in seen] == [
+        "Unknown product",
+        "Duplicate",
+        "No shopper",
+        "Invalid",
+        "Invalid",
+        "Invalid",
+    ]
+    assert "Order A-1." in seen[0]
+    assert "counts once" in seen[1]
+    assert len(lines(member, "kind=order&verdict=no_shopper")) == 1
+    assert len(lines(member, "item=tent&kind=order")) == 4
+
+
 def verdict_of(line: str) -> str:
     """Return the badge of a line."""
     known = ("Unknown product", "No order id", "Accepted", "Invalid", "Not stored")
-    others = ("Clock differs", "Duplicate", "Other origin", "Key refused")
+    others = ("Clock differs", "Duplicate", "Other origin", "Key refused", "No shopper")
     return next(one for one in (*known, *others) if f" {one} " in f"{line} ")
 
 

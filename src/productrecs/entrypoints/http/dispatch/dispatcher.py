@@ -296,7 +296,8 @@ async def _watched_events(
 def _watch_refusal(context: Context, exchange: HttpExchange) -> None:
     """Note refused events of the store whose key they have, else whose page sent them."""
     admission = exchange.admission
-    if admission.refusal is None or exchange.scope["path"] != "/v1/events":
+    path = exchange.scope["path"]
+    if admission.refusal is None or path not in {"/v1/events", "/v1/orders"}:
         return
     caller, origin = admission.caller, exchange.headers.get(b"origin", b"")
     host = origin.decode("latin-1").partition("://")[2].partition(":")[0]
@@ -306,6 +307,7 @@ def _watch_refusal(context: Context, exchange: HttpExchange) -> None:
         sender = Sender(
             *(store.store_id, now_ms, peer, exchange.headers),
             has_key=caller is not None,
+            is_order=path == "/v1/orders",
         )
         context.event_watch.note(sender, b"", admission.refusal)
 

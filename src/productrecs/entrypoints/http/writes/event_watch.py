@@ -6,6 +6,7 @@ The event loop only appends; parsing, verdicts and storing are a background writ
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -56,6 +57,8 @@ class Sender:
     headers: Mapping[bytes, bytes]
     is_foreign: bool = False
     has_key: bool = True  # that some store has
+    is_order: bool = False
+    is_repeated: bool = False  # the order came before
 
 
 class EventWatch:
@@ -72,6 +75,7 @@ class EventWatch:
         self._reader = database.raw_reader()
         self._background = background
         background.register(Arrived, _LIVE_EVENTS)
+        self._looking = threading.Lock()
 
     def open(self, store_id: StoreId) -> None:
         """Watch a store for two minutes, in every process within a second."""
@@ -100,6 +104,8 @@ class EventWatch:
             problems=problems,
             refusal="" if error is None or problems else str(error),
             is_key_refused=not sender.has_key,
+            is_order=sender.is_order,
+            is_repeated=sender.is_repeated,
         )
         self._background.add(arrived)
 
@@ -113,7 +119,7 @@ class EventWatch:
             following.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await following
-            self._reader.close()
+            await asyncio.to_thread(self._close)
 
     async def _follow(self) -> None:
         while True:
@@ -129,7 +135,12 @@ class EventWatch:
                 )
 
     def _look(self) -> None:
-        self.stores = watched_stores(self._reader, self._clock())
+        with self._looking:
+            self.stores = watched_stores(self._reader, self._clock())
+
+    def _close(self) -> None:
+        with self._looking:  # a cancelled task leaves its thread running
+            self._reader.close()
 
 
 def _store(database: Database, batch: Sequence[Arrived]) -> None:

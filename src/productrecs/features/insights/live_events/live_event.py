@@ -1,4 +1,4 @@
-"""Live event: one event as it came, and what became of it."""
+"""Live event: one event or order as it came, and what became of it."""
 
 import hashlib
 import json
@@ -18,6 +18,9 @@ from productrecs.records.events.event import (
 
 MOST_BODY: Final = 2_000  # characters of one event that are stored
 _MOST_NAME: Final = 128
+ORDER: Final = "order"
+"""The kind of an order, beside the events' own."""
+
 _MOST_SKEW: Final = 5  # minutes
 _PRODUCTS: Final = frozenset({EventSubject.PRODUCT, EventSubject.PRODUCTS})
 
@@ -28,7 +31,9 @@ class Verdict(StrEnum):
     ACCEPTED = "accepted"
     UNKNOWN_ITEM = "unknown_item"
     NO_ORDER_ID = "no_order_id"
+    NO_SHOPPER = "no_shopper"  # an order that belongs to nobody
     DUPLICATE = "duplicate"
+    ORDER_AGAIN = "order_again"
     FOREIGN_ORIGIN = "foreign_origin"
     CLOCK = "clock"  # its own time is far from ours
     INVALID = "invalid"
@@ -39,7 +44,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A request with events, as an API process notes it.
+    """A request with events or an order, as an API process notes it.
 
     `problems` are the reasons of invalid events by their place in the request; a place of
     -1 is the whole request. `refusal` is why the request was refused.
@@ -53,6 +58,8 @@ class Arrived:
     problems: Mapping[int, str] = field(default_factory=dict)
     refusal: str = ""
     is_key_refused: bool = False
+    is_order: bool = False
+    is_repeated: bool = False  # the order came before
 
     @property
     def key(self) -> None:
@@ -109,8 +116,14 @@ def judged(event: LiveEvent, known: Collection[str]) -> Verdict:
 def _verdict(arrived: Arrived, place: int, body: Mapping[str, Any]) -> tuple[Verdict, str]:
     if place in arrived.problems:
         return Verdict.INVALID, arrived.problems[place]
+    if arrived.is_order:
+        return _order_verdict(arrived, body), ""
     if arrived.problems:
         return Verdict.NOT_STORED, ""
+    return _event_verdict(arrived, body)
+
+
+def _event_verdict(arrived: Arrived, body: Mapping[str, Any]) -> tuple[Verdict, str]:
     if body.get("event") == EventKind.BUY.wire_name and not body.get("order_id"):
         return Verdict.NO_ORDER_ID, ""
     if arrived.is_foreign:
@@ -119,6 +132,13 @@ def _verdict(arrived: Arrived, place: int, body: Mapping[str, Any]) -> tuple[Ver
     if minutes >= _MOST_SKEW:
         return Verdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
     return Verdict.ACCEPTED, ""
+
+
+def _order_verdict(arrived: Arrived, body: Mapping[str, Any]) -> Verdict:
+    if arrived.is_repeated:
+        return Verdict.ORDER_AGAIN
+    has_shopper = bool(body.get("user_id") or body.get("session_id"))
+    return Verdict.ACCEPTED if has_shopper else Verdict.NO_SHOPPER
 
 
 def _skew_minutes(text: object, at_ms: int) -> int:
@@ -132,20 +152,22 @@ def _skew_minutes(text: object, at_ms: int) -> int:
 def _event(
     arrived: Arrived, body: Mapping[str, Any], verdict: Verdict, detail: str, shown: str
 ) -> LiveEvent:
-    items = _items(body)
+    items = _lines(body) if arrived.is_order else _items(body)
+    order_id = body.get("order_id") if arrived.is_order else None
+    detail = f"Order {order_id}. {detail}" if order_id else detail
     named = ", ".join(items) or str(body.get("search_query") or body.get("item_id") or "")
     text = shown or json.dumps(body, ensure_ascii=False, indent=1)
     return LiveEvent(
         at_ms=arrived.at_ms,
         verdict=verdict,
-        kind=_clean(str(body.get("event") or ""))[:32],
+        kind=ORDER if arrived.is_order else _clean(str(body.get("event") or ""))[:32],
         session=_clean(str(body.get("session_id") or body.get("user_id") or "")),
         item=_clean(named),
         client=arrived.client,
         detail=_clean(detail, 500),
         body=_clean(text, MOST_BODY),
-        event_id=str(body.get("event_id") or ""),
-        items=items if _is_about_products(body) else (),
+        event_id="" if arrived.is_order else str(body.get("event_id") or ""),
+        items=items if arrived.is_order or _is_about_products(body) else (),
     )
 
 
@@ -157,6 +179,14 @@ def _items(body: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(str(one).strip() for one in listed[:200])
     item = body.get("item_id")
     return (str(item).strip(),) if item and _is_about_products(body) else ()
+
+
+def _lines(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the products of an order's lines."""
+    lines = body.get("items")
+    some = lines[:200] if isinstance(lines, list) else []
+    ids = (line.get("item_id") for line in some if isinstance(line, dict))
+    return tuple(str(one).strip() for one in ids if one is not None)
 
 
 def _is_about_products(body: Mapping[str, Any]) -> bool:

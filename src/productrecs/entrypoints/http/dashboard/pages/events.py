@@ -1,4 +1,4 @@
-"""Events page: the last events as they come, each with its verdict and remedy."""
+"""Events page: the last events and orders as they come, with verdicts and remedies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
 from productrecs.features.insights.live_events.live_event import (
+    ORDER,
     LiveEvent,
     Verdict,
     client_mark,
@@ -21,6 +22,7 @@ from productrecs.records.events.event import EVENT_KINDS
 
 EVENTS_PATH: Final = "/dashboard/events"
 _ACCOUNT: Final = "/dashboard/account"
+_KINDS: Final = (*EVENT_KINDS, ORDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,22 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Guide: events",
             "/guides/events",
         ),
+        Verdict.NO_SHOPPER: Judgement(
+            "No shopper",
+            "warn",
+            "Stored, but an order without user_id and session_id follows no "
+            "recommendation. Send the customer's id, or the pr_sid of the widgets.",
+            "Guide: orders",
+            "/guides/orders",
+        ),
+        Verdict.ORDER_AGAIN: Judgement(
+            "Duplicate",
+            "",
+            "An order of this id came in the last seven days, so it counts once. If it is "
+            "another order, send it with an id of its own.",
+            "Guide: orders",
+            "/guides/orders",
+        ),
         Verdict.FOREIGN_ORIGIN: Judgement(
             "Other origin",
             "warn",
@@ -96,6 +114,11 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
     }
 )
 
+_VERDICTS: Final = [
+    (one.value, "Duplicate order" if one is Verdict.ORDER_AGAIN else it.label)
+    for one, it in JUDGEMENTS.items()
+]
+
 
 @dataclass(frozen=True, slots=True)
 class StreamRow:
@@ -128,8 +151,8 @@ def show_events(visit: Visit) -> Reply:
         address=f"{EVENTS_PATH}?{urlencode(told)}",
         asked=asked,
         is_filtered=bool(told.keys() - {"pause"}),
-        verdicts=[("", "Any"), *((one.value, it.label) for one, it in JUDGEMENTS.items())],
-        kinds=[("", "Any"), *((kind, kind) for kind in EVENT_KINDS)],
+        verdicts=[("", "Any"), *_VERDICTS],
+        kinds=[("", "Any"), *((kind, kind) for kind in _KINDS)],
         most=MOST_EVENTS,
     )
 
@@ -140,7 +163,7 @@ def _asked(visit: Visit) -> dict[str, str]:
     verdict = query["verdict"]
     return {
         "verdict": verdict if verdict in {one.value for one in Verdict} else "",
-        "kind": query["kind"] if query["kind"] in EVENT_KINDS else "",
+        "kind": query["kind"] if query["kind"] in _KINDS else "",
         "session": query["session"][:128],
         "item": query["item"][:128],
         "mine": "on" if query["mine"] else "",

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import peer_of
 from productrecs.entrypoints.http.openapi.responses import (
     OK_REPLY,
     error_responses,
@@ -16,6 +18,8 @@ from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.entrypoints.http.writes.batched_writes import WriteKind
+from productrecs.entrypoints.http.writes.event_watch import Sender
+from productrecs.storage.byte_budget import Claim
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext
@@ -64,11 +68,13 @@ async def sync_order(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     headers, claim = request.scope["headers"], exchange.claim
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
-    order = parse_order(parse_json(data))
-    context, store = exchange.context, exchange.known_caller.store
-    receipt: OrderReceipt = await context.write_client.write(
-        WriteKind.ORDER, store.store_id, order, claim
-    )
+    context = exchange.context
+    try:
+        receipt = await _stored(exchange, data, claim)
+    except ProductRecsError as error:
+        _watch(request, data, error)
+        raise
+    _watch(request, data, is_repeated=receipt.duplicate)
     counted = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
     context.request_metrics.add(counted)
     content = {
@@ -78,3 +84,34 @@ async def sync_order(request: Request) -> Response:
         "duplicate": receipt.duplicate,
     }
     return Response(_encode(content), media_type="application/json")
+
+
+async def _stored(exchange: "RequestContext", data: bytes, claim: Claim) -> "OrderReceipt":
+    """Return the receipt of the order in a body, once it is on the disk."""
+    order = parse_order(parse_json(data))
+    context, store_id = exchange.context, exchange.known_caller.store.store_id
+    receipt: OrderReceipt = await context.write_client.write(
+        WriteKind.ORDER, store_id, order, claim
+    )
+    return receipt
+
+
+def _watch(
+    request: Request,
+    data: bytes,
+    error: ProductRecsError | None = None,
+    *,
+    is_repeated: bool = False,
+) -> None:
+    """Note an order of a store whose live view is open, and what became of it."""
+    exchange: RequestContext = request.scope["productrecs"]
+    context, store_id = exchange.context, exchange.known_caller.store.store_id
+    if store_id not in context.event_watch.stores:
+        return
+    headers = dict(request.scope["headers"])
+    sender = Sender(
+        *(store_id, context.clock(), peer_of(request.scope), headers),
+        is_order=True,
+        is_repeated=is_repeated,
+    )
+    context.event_watch.note(sender, data, error)
