@@ -44,6 +44,9 @@ from productrecs.tenancy.accounts.store import Store
 MAX_ATTEMPTS: Final = 5
 """So often a file is begun; then the file is at fault."""
 
+TURN_SECONDS: Final = 20.0
+"""So long a store imports while another waits."""
+
 KEEP_MS: Final = 7 * DAY_MS
 """How long a checked file waits for the merchant."""
 
@@ -71,6 +74,9 @@ class ImportedFile:
 class FileImporter(Protocol):
     """Reads files as the command line does, which builds it."""
 
+    def staged_share(self, one: FileImport) -> float:
+        """Return the share of an import before which nothing of it is stored."""
+
     def check(
         self, store: Store, one: FileImport, path: Path, on_share: OnShare
     ) -> Mapping[str, Any]:
@@ -93,8 +99,11 @@ class FileImporter(Protocol):
 class FileImportJobs:
     """Handlers of the jobs about files of the dashboard."""
 
-    def __init__(self, services: Services, importer: FileImporter) -> None:
-        """Import for the stores of `services`."""
+    def __init__(
+        self, services: Services, importer: FileImporter, turn: float = TURN_SECONDS
+    ) -> None:
+        """Import for the stores of `services`, each for `turn` seconds if others wait."""
+        self._turn = turn
         self._services = services
         self._importer = importer
         self._accounts = AccountDirectory(services.database)
@@ -112,19 +121,20 @@ class FileImportJobs:
         """Do the dry runs of a store."""
         store = self._store(job)
         while one := self._next(store, _WAITING):
-            share = self._noted(store, one, progress)
+            share = self._noted(store, one, progress, job)
             try:
                 preview = self._importer.check(store, one, self._path(one), share)
                 self._end(store, one, ImportStatus.CHECKED, preview=preview)
             except (FileNotFoundError, ProductRecsError) as error:
                 problem = {"problem": self._problem(store, one, error)}
                 self._end(store, one, ImportStatus.CHECKED, preview=problem)
+            self._give_way(job)
 
     def run(self, job: Job, progress: JobProgress) -> None:
         """Import what a store has started."""
         store = self._store(job)
         while one := self._next(store, _STARTED):
-            share = self._noted(store, one, progress)
+            share = self._noted(store, one, progress, job)
             try:
                 done = self._importer.run(store, one, self._path(one), share)
             except (FileNotFoundError, ProductRecsError) as error:
@@ -132,6 +142,7 @@ class FileImportJobs:
                 self._finish(store, one, ImportStatus.FAILED, problem)
             else:
                 self._finish(store, one, ImportStatus.DONE, done.result, done.rejects)
+            self._give_way(job)
 
     def expire(self, _job: Job, _progress: JobProgress) -> None:
         """End checked imports that nobody started; the sweep deletes their files."""
@@ -163,21 +174,50 @@ class FileImportJobs:
                     return one
             self._finish(store, one, ImportStatus.FAILED, {"problem": _GIVEN_UP})
 
-    def _noted(self, store: Store, one: FileImport, progress: JobProgress) -> OnShare:
-        """Return what notes the progress, and stops where the job has to."""
-        last = time.monotonic()
+    def _noted(
+        self, store: Store, one: FileImport, progress: JobProgress, job: Job
+    ) -> OnShare:
+        """Return what notes the progress, and stops where the job has to.
+
+        An import also stops when its turn is over and another store waits. The turn
+        begins where the import had stopped before, so that each one gets further.
+        """
+        last = asked = time.monotonic()
+        began: float | None = None
+        reached = max(one.progress, self._importer.staged_share(one))
 
         def note(share: float) -> None:
-            nonlocal last
+            nonlocal last, asked, began
             progress.report(share)
-            if time.monotonic() - last < _STEP:
-                return
-            last = time.monotonic()
-            with self._services.database.transaction() as transaction:
-                repository = FileImportRepository(transaction, store.store_id)
-                repository.set_progress(one.import_id, min(share, 1.0))
+            now = time.monotonic()
+            is_over = (
+                job.kind == IMPORT_JOB
+                and share > reached
+                and now - (began := began or now) >= self._turn
+                and now - asked >= min(_STEP, self._turn)
+            )
+            if now - last >= _STEP or is_over:
+                last = now
+                with self._services.database.transaction() as transaction:
+                    repository = FileImportRepository(transaction, store.store_id)
+                    repository.set_progress(
+                        one.import_id, min(max(one.progress, share), 1.0)
+                    )
+            if is_over:
+                asked = now
+                self._give_way(job)
 
         return note
+
+    def _give_way(self, job: Job) -> None:
+        """Give the job back where another store waits for one like it.
+
+        Raises:
+            JobInterruptedError: when one does; the queue then takes the longest due.
+        """
+        if self._services.queue.is_due([job.kind]):
+            message = "another store's turn"
+            raise JobInterruptedError(message)
 
     def _problem(self, store: Store, one: FileImport, error: Exception) -> str:
         """Return what is wrong with a file.
@@ -238,9 +278,11 @@ def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
     return JobWorker(services.queue, {CHECK_JOB: files.check}, _schedule(services, [duty]))
 
 
-def build_file_importer(services: Services, importer: FileImporter) -> JobWorker:
+def build_file_importer(
+    services: Services, importer: FileImporter, turn: float = TURN_SECONDS
+) -> JobWorker:
     """Return the worker that imports files which merchants have started."""
-    files = FileImportJobs(services, importer)
+    files = FileImportJobs(services, importer, turn)
     handlers: dict[str, JobHandler] = {
         IMPORT_JOB: files.run,
         "expire-files": files.expire,

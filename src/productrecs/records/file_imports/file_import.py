@@ -55,6 +55,16 @@ class ImportChoices:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemMark:
+    """How far an import of products came: stored with each chunk of them."""
+
+    items: int = 0
+    created: int = 0
+    updated: int = 0
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NewFileImport:
     """A file in the upload folder, named by its `import_id`."""
 
@@ -82,6 +92,7 @@ class FileImport:
     attempts: int
     preview: Mapping[str, Any] = field(default_factory=dict)
     result: Mapping[str, Any] = field(default_factory=dict)
+    mark: ItemMark = ItemMark()
 
     @property
     def is_moving(self) -> bool:

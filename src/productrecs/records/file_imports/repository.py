@@ -14,6 +14,7 @@ from productrecs.records.file_imports.file_import import (
     FileImport,
     ImportChoices,
     ImportStatus,
+    ItemMark,
     NewFileImport,
     TooManyImportsError,
 )
@@ -120,6 +121,10 @@ class FileImportRepository:
         """Do not count the attempt: something else than the file broke it off."""
         self._set(import_id, attempts=_COLUMNS.attempts - 1)
 
+    def set_mark(self, import_id: str, mark: ItemMark) -> None:
+        """Note how far an import of products came; what gets further is not at fault."""
+        self._set(import_id, mark=json.dumps(asdict(mark)), attempts=1)
+
     def set_progress(self, import_id: str, share: float) -> None:
         """Note how much of it is done, from 0 to 1."""
         self._set(import_id, progress=share)
@@ -194,5 +199,6 @@ def _read(row: sa.RowMapping) -> FileImport:
         choices=ImportChoices(**json.loads(row["choices"])),
         progress=row["progress"],
         attempts=row["attempts"],
+        mark=ItemMark(**json.loads(row["mark"] or "{}")),
         **reports,
     )

@@ -199,6 +199,7 @@ file_imports = sa.Table(
     sa.Column("preview", sa.Text, nullable=False),  # JSON: the dry run; emptied at the end
     sa.Column("result", sa.Text, nullable=False),  # JSON: counts, notes, first errors
     sa.Column("rejects", sa.Text, nullable=False),  # CSV: the rows that failed, and why
+    sa.Column("mark", sa.Text),  # JSON: how far an import of products came
     sa.UniqueConstraint("store_id", "number"),
     sa.Index(None, "status"),
 )

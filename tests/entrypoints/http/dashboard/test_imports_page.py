@@ -312,3 +312,56 @@ def test_interruptions_do_not_count_as_attempts(
     work(office)
 
     assert "Ready to start" in text_of(member.get(path))
+
+
+def started(office: Office, store: Store, rows: int) -> str:
+    """Send a file of products and start it; return its page's address."""
+    member = office.member(store)
+    lines = "".join(f"p{number},Product {number}\n" for number in range(rows))
+    path = send(member, f"id,title\n{lines}", "a.csv")
+    checker = build_file_checker(office.services, DashboardFiles(office.services))
+    while checker.run_one():
+        pass
+    press(member, path, "start")
+    return path
+
+
+def test_an_interrupted_import_of_products_goes_on_where_it_stopped(
+    office: Office, store: Store
+) -> None:
+    path = started(office, store, 4_500)
+    files = DashboardFiles(office.services)
+    file = office.services.uploads / id_of(path)
+
+    def stop(share: float) -> None:
+        if share > 0.8:
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        files.run(store, found(office, store, path), file, stop)
+    first = found(office, store, path).mark
+    work(office)
+    done = found(office, store, path)
+
+    assert first.items == first.created == 3_000
+    assert done.result["counts"]["inserted"] == 4_500
+    assert done.result["counts"]["overwritten"] == 0  # as pushing again would count
+    assert len(stored(office, store)) == 1_000  # of a page
+
+
+def test_imports_of_several_stores_take_turns(office: Office, store: Store) -> None:
+    other = add_store(office.services, f"small-{office.now_ms}.example")
+    long, short = started(office, store, 4_500), started(office, other, 2)
+    importer = build_file_importer(
+        office.services, DashboardFiles(office.services), turn=0.0
+    )
+
+    states = []
+    while importer.run_one():
+        both = (found(office, store, long), found(office, other, short))
+        states.append(tuple(one.status.value for one in both))
+
+    assert ("running", "done") in states
+    assert states[-1] == ("done", "done")
+    assert found(office, store, long).result["counts"]["inserted"] == 4_500
+    assert found(office, store, long).attempts == 0

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 from types import MappingProxyType
@@ -47,7 +47,8 @@ from productrecs.entrypoints.cli.imports.order_import import OrderDryRun, OrderI
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShare
 from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.file_imports.file_import import FileImport
+from productrecs.records.file_imports.file_import import FileImport, ItemMark
+from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.orders.csv_format import (
     HEAD_BYTES,
     HISTORY_LAYOUT,
@@ -89,6 +90,7 @@ _ITEM_TITLES: Final = MappingProxyType(
     }
 )
 _ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
+_STAGED: Final = 0.5  # a file of products is read as a whole before it is stored
 _SHOWN_ROWS: Final = 10
 _SHOWN_ERRORS: Final = 100
 _LONGEST_CELL: Final = 80
@@ -116,6 +118,10 @@ class DashboardFiles:
                 return {**told, **take(store, one, source, on_share)}
             except _ABOUT_THE_FILE as error:
                 return {**told, "problem": merchant_text(error)}
+
+    def staged_share(self, one: FileImport) -> float:
+        """Return the share of an import before which nothing of it is stored."""
+        return _STAGED if one.choices.kind == ITEMS else 0.0
 
     def run(
         self, store: Store, one: FileImport, path: Path, on_share: OnShare
@@ -206,7 +212,11 @@ class DashboardFiles:
     def _run_items(
         self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowReport]:
-        options = _item_options(one, dry_run=False)
+
+        def note(transaction: Any, mark: ItemMark) -> None:
+            FileImportRepository(transaction, store.store_id).set_mark(one.import_id, mark)
+
+        options = replace(_item_options(one, dry_run=False), mark=one.mark, on_stored=note)
         report = import_items(self.services, store, source, options, _steps(on_share))
         return {
             "counts": _item_counts(report),

@@ -8,7 +8,7 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
@@ -38,6 +38,7 @@ from productrecs.records.catalog.push_items import (
     upsert_items,
 )
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.records.file_imports.file_import import ItemMark
 from productrecs.records.orders.import_report import MAX_ERRORS
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -51,6 +52,9 @@ ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], No
 """Progress display: opened with a step's name and length, called with each advance."""
 
 
+OnStored = Callable[[Any, ItemMark], None]
+"""Gets a chunk's transaction, and how far the import came with it."""
+
 _Known = Mapping[str, StoredItem]
 
 
@@ -61,7 +65,8 @@ class ItemImportOptions:
     `address` begins the product addresses of files that have none; the default is the
     store's domain. `each_variant` keeps the variants of a Google feed separate. A
     `mapping` maps the columns of a table. With `dry_run` nothing is stored. The report
-    names so many rejected rows as `errors_kept` says.
+    names so many rejected rows as `errors_kept` says. An import that was interrupted goes
+    on after its `mark`; `on_stored` gets the new mark within each chunk's transaction.
     """
 
     kind: ItemFileFormat | None = None
@@ -70,6 +75,8 @@ class ItemImportOptions:
     mapping: ColumnMapping | None = None
     dry_run: bool = False
     errors_kept: int = MAX_ERRORS
+    mark: ItemMark = field(default_factory=ItemMark)
+    on_stored: OnStored | None = None
 
 
 @contextlib.contextmanager
@@ -114,7 +121,10 @@ def import_items(
             folder = services.settings.data
             gathering.take(read_items(source, chosen.kind, reading, folder, on_bytes))
         gathering.check()
-        pushing = (_DryRun if chosen.dry_run else _ItemWriter)(services, store, report)
+        # Without titles the catalog decides which rows count, so it starts again.
+        mark = ItemMark() if reading.is_untitled else chosen.mark
+        writer = _ItemWriter(services, store, report, mark, chosen.on_stored)
+        pushing = _DryRun(services, store, report) if chosen.dry_run else writer
         with shown("items", gathering.items) as advance:
             for chunk in gathering.chunks():
                 pushing.push(chunk)
@@ -250,13 +260,29 @@ class _ItemStaging:
 class _ItemWriter:
     """Stores items, one transaction per chunk."""
 
-    def __init__(self, services: Services, store: Store, report: ItemImportReport) -> None:
+    def __init__(
+        self,
+        services: Services,
+        store: Store,
+        report: ItemImportReport,
+        mark: ItemMark,
+        on_stored: OnStored | None,
+    ) -> None:
         self.report = report
         self._services = services
         self._store = store
+        self._stored = mark.items  # by an attempt before
+        self._pushed = 0
+        self._on_stored = on_stored
+        report.created += mark.created
+        report.updated += mark.updated
+        report.hidden += mark.hidden
 
     def push(self, chunk: Sequence[ReadItem]) -> None:
         """Store the changed items of a chunk, and update the report."""
+        self._pushed += len(chunk)
+        if chunk and self._pushed <= self._stored:
+            return
         services, store_id = self._services, self._store.store_id
         with services.database.transaction() as transaction:
             log = StoreLog(services.database, transaction, store_id, services.numbers)
@@ -266,8 +292,14 @@ class _ItemWriter:
             accounts = AccountRepository(transaction)
             limit = catalog_limit(accounts, store_id, services.settings.plans)
             pushed = upsert_items(log, patches, services.clock(), limit)
+            _count(self.report, pushed, len(chunk) - len(wanted))
+            if chunk and self._on_stored is not None:
+                self._on_stored(transaction, self._mark())
         log.committed()
-        _count(self.report, pushed, len(chunk) - len(wanted))
+
+    def _mark(self) -> ItemMark:
+        report = self.report
+        return ItemMark(self._pushed, report.created, report.updated, report.hidden)
 
 
 class _DryRun:
