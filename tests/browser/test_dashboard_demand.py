@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from tests.browser.test_dashboard_catalog import focus
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -25,7 +27,33 @@ def test_from_the_store_to_what_to_order_of_one_product(office: DeskPage, axe: s
     page.locator("section[aria-labelledby=orders] tbody a").first.click()
     expect(page.locator("dt", has_text="Days of cover")).to_be_visible()
     expect(page.locator(".series canvas")).to_be_visible()
+    page.click("text=Show what was sold each day")
+    expect(page.locator("[aria-label^='Sold by day'] tbody tr")).to_have_count(120)
     office.check(axe)
+
+
+def test_what_to_order_is_found_and_changed_with_the_keyboard_alone(
+    office: DeskPage,
+) -> None:
+    page = office.open("/dashboard/demand")
+    keys = page.keyboard
+    focus(page, ".choices a[href*='by=expected_28_days']", 160)
+    keys.press("Enter")
+    expect(page.locator(".choices [aria-current]")).to_have_text("Sells most")
+    focus(page, "section[aria-labelledby=orders] tbody a", 160)
+    keys.press("Enter")
+    expect(page.locator("dt", has_text="Days of cover")).to_be_visible()
+    focus(page, "main summary")
+    keys.press("Enter")
+    expect(page.locator("[aria-label^='Expected sales by day'] tbody tr")).to_have_count(28)
+
+    office.open("/dashboard/demand")
+    focus(page, "[name=lead_time_days]", 240)
+    before = page.input_value("[name=lead_time_days]")
+    keys.press("Control+A")
+    keys.type("21" if before != "21" else "14")
+    keys.press("Enter")
+    expect(page.locator(".flash")).to_contain_text("Saved")
 
 
 def test_the_server_draws_the_chart_where_no_script_runs(

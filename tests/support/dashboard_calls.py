@@ -69,6 +69,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "days": "30",
         "after": "",
         "kind": "buy",
+        "mails": "on",
         "mine": "",
         "pause": "",
         "session": "",
@@ -118,6 +119,10 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             for form in ("", "/file", "/start", "/discard", "/failed-rows")
         },
         "/dashboard/merchandising/settings": {"rec_num": "9"},
+        **{
+            f"/dashboard/demand{form}": {"lead_time_days": "9"}
+            for form in ("", "/on", "/off", "/ordering", "/mails", "/product")
+        },
         **{
             f"/dashboard/search{page}": {
                 "action": "pin",

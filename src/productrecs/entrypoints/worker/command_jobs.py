@@ -26,6 +26,7 @@ from productrecs.entrypoints.worker.job_worker import (
     JobWorker,
     PeriodicJob,
 )
+from productrecs.entrypoints.worker.stock_mails import alerted_products, mail_stock_alerts
 from productrecs.processes.child_process import ChildProcess, start_program
 from productrecs.processes.messages import FROM_CHILD, Progress
 from productrecs.storage.job_queue import Job, NewJob
@@ -179,7 +180,9 @@ class ForecastJobs:
         """Forecast a store in a process of its own."""
         store = store_of_job(job, self._accounts)
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
+        told = alerted_products(self._services, store)
         run_store_command("forecast", store, self._services.settings.data, progress)
+        mail_stock_alerts(self._services, store, told)
 
 
 def build_forecaster(services: Services) -> JobWorker:

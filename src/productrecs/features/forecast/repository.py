@@ -1,8 +1,8 @@
 """Forecast repository: SQL for stored forecasts and the catalog's current items."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -63,6 +63,7 @@ class ItemForecast:
     created_at: int
     method: str | None
     days: Sequence[DayAhead]
+    daily: Mapping[int, float] | None = None  # sold, by days before the run; None: unknown
 
 
 class StockedItem(NamedTuple):
@@ -127,11 +128,28 @@ class ForecastRepository:
             seconds=row["seconds"],
         )
 
+    def alerted(self) -> frozenset[str]:
+        """Return the products that e-mails of the newest run have told of."""
+        query = sa.select(forecast_runs.c.alerted).where(
+            forecast_runs.c.store_id == self._store_id
+        )
+        return frozenset(json.loads(self._connection.execute(query).scalar() or "[]"))
+
+    def note_alerted(self, item_ids: Collection[str]) -> None:
+        """Note the products of which e-mails have told."""
+        query = forecast_runs.update().where(forecast_runs.c.store_id == self._store_id)
+        self._connection.execute(query.values(alerted=json.dumps(sorted(item_ids))))
+
     def item(self, item_id: str) -> ItemForecast | None:
         """Return an item of the catalog and its forecast; None when it is not in it."""
-        query = self._items().where(items.c.item_id == item_id)
+        query = self._items(item_forecasts.c.daily).where(items.c.item_id == item_id)
         row = self._connection.execute(query).mappings().first()
-        return None if row is None else _read(row)
+        if row is None:
+            return None
+        stored = row["daily"]
+        return replace(
+            _read(row), daily=None if stored is None else dict(json.loads(stored))
+        )
 
     def items(self, item_ids: Sequence[str]) -> list[ItemForecast]:
         """Return those of a few items that are in the catalog, with their forecasts."""
@@ -152,7 +170,7 @@ class ForecastRepository:
         items = [StockedItem._make(row[:-2]) for row in rows]
         return StockedItems(items, both[:, 0], both[:, 1])
 
-    def _items(self) -> sa.Select[Any]:
+    def _items(self, *more: sa.ColumnElement[Any]) -> sa.Select[Any]:
         joined = items.outerjoin(
             item_forecasts,
             (item_forecasts.c.store_id == items.c.store_id)
@@ -172,6 +190,7 @@ class ForecastRepository:
                 items.c.created_at,
                 item_forecasts.c.method,
                 item_forecasts.c.days,
+                *more,
             )
             .select_from(joined)
             .where(items.c.store_id == self._store_id, items.c.present.is_(True))

@@ -107,6 +107,7 @@ dashboard_users = sa.Table(
     sa.Column("role", sa.String(16), nullable=False),  # owner editor viewer
     sa.Column("password_hash", sa.String(255)),  # Argon2id; null: none chosen yet
     sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("stock_mails", sa.Boolean),  # whether e-mails say what to order; null: no
     sa.UniqueConstraint("store_id", "email"),
     sa.Index(None, "email"),
 )

@@ -244,6 +244,7 @@ forecast_runs = sa.Table(
     sa.Column("items", sa.BigInteger, nullable=False),
     sa.Column("learned", sa.BigInteger, nullable=False),  # items that the model knows
     sa.Column("seconds", sa.Double, nullable=False),  # that the run took
+    sa.Column("alerted", sa.Text),  # JSON: ids of what was to be ordered then
 )
 
 item_forecasts = sa.Table(
@@ -257,6 +258,7 @@ item_forecasts = sa.Table(
     sa.Column("spread", sa.Double, nullable=False),  # of sums, beside chance alone
     sa.Column("sold", sa.Text),  # JSON: in the last 30, 60 and 90 days
     sa.Column("ahead", sa.LargeBinary),  # float32: the means, then p90, of each day
+    sa.Column("daily", sa.Text),  # JSON: [days before the run, sold] where any was sold
     sqlite_with_rowid=False,
 )
 

@@ -30,6 +30,7 @@ class Plan:
     monthly_calls: int | None
     catalog_items: int | None
     days: int | None = None  # how long it lasts once given; None: until it is changed
+    forecast: bool = True  # whether a store's owner may turn the demand forecast on
 
 
 Plans = Mapping[str, Plan]
@@ -88,15 +89,23 @@ def _plan(name: str, value: object) -> Plan:
     if not isinstance(value, dict):
         message = f"{name} is not a table; write [{name}] and below it what the plan allows"
         raise PlansError(message)
-    unknown = value.keys() - {*_LIMITS, "days"}
+    unknown = value.keys() - {*_LIMITS, "days", "forecast"}
     if unknown:
-        message = f"[{name}] says {min(unknown)}; a plan has {', '.join(_LIMITS)} and days"
+        known = f"{', '.join(_LIMITS)}, days and forecast"
+        message = f"[{name}] says {min(unknown)}; a plan has {known}"
         raise PlansError(message)
     missing = [one for one in _LIMITS if one not in value]
     if name not in DEFAULT_PLANS and missing:
         message = f'[{name}] lacks {missing[0]}; write a whole number or "unlimited"'
         raise PlansError(message)
-    values: dict[str, Any] = {one: _limit(name, one, value[one]) for one in value}
+    values: dict[str, Any] = {
+        one: _limit(name, one, value[one]) for one in value if one != "forecast"
+    }
+    if "forecast" in value:
+        if not isinstance(value["forecast"], bool):
+            message = f"[{name}] has forecast = {value['forecast']!r}; it is true or false"
+            raise PlansError(message)
+        values["forecast"] = value["forecast"]
     return replace(DEFAULT_PLANS.get(name, Plan(name, 0, 0)), **values)
 
 

@@ -41,6 +41,8 @@ _FORECAST: Final = 0.95
 _MEAN, _P90 = 0, 3  # of a day's four numbers
 _DIGITS: Final = 3
 _SOLD_DAYS: Final = (30, 60, 90)
+DAILY_DAYS: Final = 120
+"""Past days of which each product's sales are stored day by day."""
 
 
 def forecast_store(
@@ -169,7 +171,7 @@ def _rounded(values: Any) -> list[float]:
 
 
 def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]:
-    """Return (number, method, days, expected, spread, sold, ahead) of each item."""
+    """Return the columns of `item_forecasts` after the store, of each item."""
     days = np.round(
         np.concatenate((found.paths.mean[None], found.paths.quantiles)), _DIGITS
     )
@@ -186,17 +188,25 @@ def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]
             round(float(spread), _DIGITS),
             json.dumps(_rounded(recent)),
             path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
+            json.dumps(_daily(series)),
         )
-        for number, learned, path, amount, spread, recent in zip(
+        for number, learned, path, amount, spread, recent, series in zip(
             inputs.numbers.tolist(),
             found.learned.tolist(),
             by_item,
             expected,
             found.spreads,
             np.stack(sold, axis=1),
+            amounts[:, -DAILY_DAYS:],
             strict=True,
         )
     ]
+
+
+def _daily(series: Any) -> list[tuple[int, float]]:
+    """Return (days before the run, sold) of the days with sales, the oldest first."""
+    places = np.flatnonzero(series).tolist()
+    return [(len(series) - place, round(float(series[place]), _DIGITS)) for place in places]
 
 
 def _short(path: Any) -> list[list[float]]:

@@ -208,6 +208,7 @@ class DemandRepository:
             run.items,
             run.learned,
             run.seconds,
+            None,  # what is to be ordered is noted once e-mails have told it
         )
         database.insert_rows(self._transaction, forecast_runs, [stored])
         own = [(self._store_id, *row) for row in rows]

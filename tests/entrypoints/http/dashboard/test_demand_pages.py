@@ -6,21 +6,23 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.entrypoints.http.application import create_application
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.training.demand.forecast_run import forecast_store
+from tests.api.inside import Inside
 from tests.records.orders.import_support import import_text
-from tests.support.dashboard import add_store, text_of
+from tests.support.dashboard import Member, add_store, text_of
 from tests.support.filled_store import open_store
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
     from tests.entrypoints.http.dashboard.conftest import Office
-    from tests.support.dashboard import Member
 
 DAYS = 150
 
@@ -102,6 +104,14 @@ def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None
     assert re.search(r"Order \d+ by \d+ \w{3} \d{4}", text)
     assert "Statistical methods" in text
     assert owner.get("/dashboard/demand/product?id=no-such").status == 404
+    series = re.search(r"data-series='([^']+)'", page.body.decode())
+    assert series is not None
+    points = json.loads(series[1])
+    assert [len(one) for one in points] == [120 + 28] * 5
+    sold = points[1][:120]
+    assert set(sold) == {3.0, 6.0}  # each day, and each seventh
+    assert sum(sold[-30:]) / 30 == pytest.approx(3.4)
+    assert sold[-7] == 6.0, "seven days before today"
 
 
 def test_a_store_without_forecast_is_told_how_one_comes(
@@ -112,4 +122,54 @@ def test_a_store_without_forecast_is_told_how_one_comes(
 
     waiting = add_store(office.services, "waiting.example", demand_forecast="true")
     text = text_of(office.member(waiting).get("/dashboard/demand"))
-    assert "The first forecast is made in the next nightly run" in text
+    assert "The first forecast is on its way" in text
+
+
+def test_an_owner_turns_the_forecast_on_and_off(office: Office, store: Store) -> None:
+    member, page = office.member(store), "/dashboard/demand"
+
+    on = member.post(f"{page}/on", page=page)
+    waiting = text_of(member.get(page))
+    off = member.post(f"{page}/off", page=page)
+
+    assert (on.status, off.status) == (303, 303)
+    assert "The forecast is on." in waiting
+    assert "The first forecast is on its way" in waiting
+    assert "The demand forecast is off" in text_of(member.get(page))
+
+
+def test_a_plan_without_forecast_says_so(office: Office, store: Store) -> None:
+    plans = dict(office.services.settings.plans)
+    plans["unlimited"] = replace(plans["unlimited"], forecast=False)
+    settings = replace(office.services.settings, plans=plans)
+    services = replace(office.services, settings=settings)
+    with Inside(create_application(services, draining=[])) as inside:
+        member = Member(inside)
+        member.log_in(store.domain)
+        page = member.get("/dashboard/demand")
+        refused = member.post("/dashboard/demand/on", page="/dashboard/demand")
+
+    assert "Your plan does not include it" in text_of(page)
+    assert refused.status == 400
+    assert "your plan has no demand forecast" in text_of(refused).lower()
+    assert not find_store(services.database, store.domain).settings.demand_forecast
+
+
+def test_how_the_shop_orders_changes_what_to_order(
+    office: Office, owner: Member, selling: Store
+) -> None:
+    page = "/dashboard/demand"
+    sent = {"service_level": "95", "order_every_days": "7", "overstock_days": "90"}
+
+    wrong = owner.post(f"{page}/ordering", page=page, lead_time_days="0", **sent)
+    before = flat(text_of(owner.get(f"{page}/product?id=lamp")))
+    saved = owner.post(f"{page}/ordering", page=page, lead_time_days="20", **sent)
+    after = flat(text_of(owner.get(f"{page}/product?id=lamp")))
+
+    assert (wrong.status, saved.status) == (422, 303)
+    assert "Lead time, in days must be" in text_of(wrong)
+    found = [re.search(r"Order (\d+) by", text) for text in (before, after)]
+    few, more = (int(one[1]) for one in found if one is not None)
+    assert more > few
+    stored = find_store(office.services.database, selling.domain).settings
+    assert stored.lead_time_days == 20

@@ -27,7 +27,8 @@ OURS, OTHERS = "zqours", "zqother"
 _SEEN_WITHOUT_CHANGE = {"dashboard_sessions", "key_uses"}  # when they were last used
 SHOWN = [page for page in PAGES if page.show is not None and not page.is_public]
 CHANGING = [page for page in PAGES if page.change is not None]
-OWN = {  # what a viewer may change: the own login, nothing of the store
+OWN = {  # what a viewer may change: the own login and e-mails, nothing of the store
+    "/dashboard/demand/mails",
     "/dashboard/security/password",
     "/dashboard/security/sessions",
     "/dashboard/security/two-factor",

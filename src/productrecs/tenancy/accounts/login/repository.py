@@ -100,6 +100,23 @@ class UserRepository:
         )
         self._connection.execute(query.values(role=role.label))
 
+    def set_stock_mails(self, user_id: str, *, is_on: bool) -> None:
+        """Store whether e-mails tell a user what to order."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(stock_mails=is_on))
+
+    def stock_mail_readers(self) -> list[DashboardUser]:
+        """Return whom e-mails tell what to order."""
+        query = sa.select(dashboard_users).where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.stock_mails.is_(True),
+            dashboard_users.c.email.is_not(None),
+        )
+        return [_user(row) for row in self._connection.execute(query).mappings()]
+
     def remove(self, user_id: str) -> None:
         """Delete a login; end its sessions before."""
         query = dashboard_users.delete().where(

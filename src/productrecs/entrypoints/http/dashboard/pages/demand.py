@@ -1,11 +1,13 @@
 """Demand pages: expected sales of the store and of one product, and what to order."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from productrecs.core.errors import ProductRecsError
 from productrecs.core.report import Report, ReportValue, report_query
 from productrecs.entrypoints.http.dashboard.charts import series
 from productrecs.entrypoints.http.dashboard.page import (
@@ -15,6 +17,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
 from productrecs.entrypoints.http.dashboard.period import (
     REPORT_FILE_PATH,
     as_number,
@@ -28,6 +31,9 @@ from productrecs.features.forecast.item_and_store_forecast import (
     store_summary,
 )
 from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.store_management import change_settings
 
 DEMAND_PATH: Final = "/dashboard/demand"
 PRODUCT_PATH: Final = f"{DEMAND_PATH}/product"
@@ -52,13 +58,39 @@ METHODS: Final = MappingProxyType(
     {"lgbm": "Learned model", "statistical": "Statistical methods"}
 )
 _MODES: Final = MappingProxyType({"units": "units", "order_lines": "order lines"})
+ORDERING: Final = (
+    ("lead_time_days", "Lead time, in days", "From your order until the goods can be sold"),
+    (
+        "service_level",
+        "Service level, in per cent",
+        "How often stock should last until then",
+    ),
+    ("order_every_days", "Days between two orders", "An order lasts so long after it came"),
+    ("overstock_days", "Overstock, in days", "Stock for more days than this is too much"),
+)
+_NOT_IN_PLAN: Final = (
+    "your plan has no demand forecast; the operator of your service can change that"
+)
 _SHOWN_DAYS: Final = 120
 _ROWS: Final = 50
 _MONTH: Final = 30
 
 
+class ForecastNotInPlanError(ProductRecsError):
+    """The store's plan has no demand forecast."""
+
+
 def show_demand(visit: Visit) -> Reply:
     """Show the store's expected sales, and what to do about each product."""
+    return _demand(visit)
+
+
+def _demand(
+    visit: Visit,
+    status: int = 200,
+    ordering: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+) -> Reply:
     by = visit.query["by"] if visit.query["by"] in _ORDERS else "order_date"
     zone = visit.store.settings.zone
     asked = report_query(visit.now_ms, zone, by=_column(by), limit=_ROWS)
@@ -70,14 +102,24 @@ def show_demand(visit: Visit) -> Reply:
     is_on = visit.store.settings.demand_forecast
     summary = store_summary(run, visit.store.settings.currency, enabled=is_on)
     figures = figures_of(forecast)
+    settings = visit.store.settings
     return visit.render(
         "demand.html",
+        status=status,
         is_on=is_on,
+        is_offered=_is_offered(visit),
+        is_owner=visit.user.role is Role.OWNER,
+        ordering=ORDERING,
+        chosen=ordering
+        or {name: f"{getattr(settings, name):g}" for name, _, _ in ORDERING},
+        mistakes=errors or {},
+        can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
+        has_mails=_has_mails(visit),
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         unit=_MODES.get(summary["target_mode"] or "", ""),
         chart=_store_chart(summary),
-        errors=_errors(visit, summary["accuracy"]),
+        judged=_errors(visit, summary["accuracy"]),
         figures=figures,
         stock=figures_of(demand),
         demand=demand,
@@ -89,7 +131,7 @@ def show_demand(visit: Visit) -> Reply:
         methods=METHODS,
         file=_file,
         column=_column(by),
-        settings=visit.store.settings,
+        settings=settings,
     )
 
 
@@ -143,6 +185,62 @@ def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
     return found
 
 
+def turn_on(visit: Visit) -> Reply:
+    """Turn the forecast on; a running service makes the first one at once.
+
+    Raises:
+        ForecastNotInPlanError: when the store's plan has none.
+    """
+    if not _is_offered(visit):
+        raise ForecastNotInPlanError(_NOT_IN_PLAN)
+    change_settings(visit.database, visit.store, {"demand_forecast": "true"})
+    visit.refresh_accounts()
+    message = "The forecast is on. The first one is made now; large shops take minutes."
+    return visit.redirect(DEMAND_PATH, message)
+
+
+def turn_off(visit: Visit) -> Reply:
+    """Turn the forecast off."""
+    change_settings(visit.database, visit.store, {"demand_forecast": "false"})
+    visit.refresh_accounts()
+    return visit.redirect(DEMAND_PATH, "The forecast is off. Its pages are empty again.")
+
+
+def choose_mails(visit: Visit) -> Reply:
+    """Turn the user's own e-mails about what to order on or off."""
+    is_on = visit.form["mails"] == "on"
+    with visit.database.transaction() as transaction:
+        users = UserRepository(transaction, visit.store.store_id)
+        users.set_stock_mails(visit.user.user_id, is_on=is_on)
+    message = "E-mails about what to order are off."
+    if is_on:
+        message = f"Products that have to be ordered are mailed to {visit.user.email}."
+    return visit.redirect(f"{DEMAND_PATH}#ordering", message)
+
+
+def _has_mails(visit: Visit) -> bool:
+    with visit.database.reading() as connection:
+        readers = UserRepository(connection, visit.store.store_id).stock_mail_readers()
+    return any(one.user_id == visit.user.user_id for one in readers)
+
+
+def save_ordering(visit: Visit) -> Reply:
+    """Store how the shop orders from its suppliers; what to order follows at once."""
+    sent = {name: visit.form[name] for name, _, _ in ORDERING}
+    errors = setting_errors(sent, {name: label for name, label, _ in ORDERING})
+    if errors:
+        return _demand(visit, status=422, ordering=sent, errors=errors)
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    return visit.redirect(f"{DEMAND_PATH}#ordering", "Saved. The numbers above follow it.")
+
+
+def _is_offered(visit: Visit) -> bool:
+    """Return whether the store's plan has the forecast."""
+    plan = visit.services.settings.plans.get(visit.store.subscription.plan)
+    return plan is None or plan.forecast
+
+
 def show_product(visit: Visit) -> Reply:
     """Show the expected sales of one product, and what to order."""
     item_id, store, now_ms = visit.query["id"], visit.store, visit.now_ms
@@ -164,6 +262,7 @@ def show_product(visit: Visit) -> Reply:
     made = make_report(visit.services, store, "demand", asked)
     action = next(iter(rows_of(made)), None) if is_on else None
     paces = [] if action is None else _paces(action)
+    sold = _sold(item.daily, ahead[0][0]) if ahead else []
     return visit.render(
         "demand_product.html",
         title=item.title or item_id,
@@ -172,7 +271,8 @@ def show_product(visit: Visit) -> Reply:
         reply=reply,
         action=action,
         paces=paces,
-        chart=series(_history(paces, ahead[0][0]), ahead) if ahead else None,
+        sold=sold,
+        chart=series(sold, ahead) if ahead else None,
         definitions=_meanings(made),
         alerts=ALERTS,
         methods=METHODS,
@@ -194,12 +294,14 @@ def _paces(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
     ]
 
 
-def _history(paces: list[tuple[str, float]], first_day: str) -> list[tuple[str, float]]:
-    """Return the mean of each month for each of its days, up to the forecast."""
-    begin = date.fromisoformat(first_day) - timedelta(days=_MONTH * len(paces))
+def _sold(daily: Mapping[int, float] | None, first_day: str) -> list[tuple[str, float]]:
+    """Return the sales of each past day; those of the run's own day are not all in."""
+    if daily is None:
+        return []
+    ran = date.fromisoformat(first_day) - timedelta(days=1)
     return [
-        ((begin + timedelta(days=day)).isoformat(), paces[day // _MONTH][1])
-        for day in range(_MONTH * len(paces))
+        ((ran - timedelta(days=back)).isoformat(), daily.get(back, 0.0))
+        for back in range(_SHOWN_DAYS, 0, -1)
     ]
 
 
@@ -209,5 +311,36 @@ def _meanings(made: Report) -> dict[str, str]:
 
 PAGES: Final = (
     Page(DEMAND_PATH, "Demand", show_demand, group=Group.ANALYSE),
+    Page(
+        f"{DEMAND_PATH}/on",
+        "Demand",
+        None,
+        turn_on,
+        may_change=Role.OWNER,
+        action="Turned the demand forecast on",
+    ),
+    Page(
+        f"{DEMAND_PATH}/off",
+        "Demand",
+        None,
+        turn_off,
+        may_change=Role.OWNER,
+        action="Turned the demand forecast off",
+    ),
+    Page(
+        f"{DEMAND_PATH}/ordering",
+        "Demand",
+        None,
+        save_ordering,
+        action="Changed the ordering settings",
+    ),
+    Page(
+        f"{DEMAND_PATH}/mails",
+        "Demand",
+        None,
+        choose_mails,
+        may_change=Role.VIEWER,
+        action="Chose e-mails about stock",
+    ),
     Page(PRODUCT_PATH, "Expected sales of a product", show_product),
 )

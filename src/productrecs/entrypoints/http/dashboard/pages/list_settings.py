@@ -1,5 +1,6 @@
 """List settings page: what lists, trending and search show, in force at once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -122,14 +123,9 @@ def show_settings(visit: Visit) -> Reply:
 
 def save_settings(visit: Visit) -> Reply:
     """Store all settings, or none; each mistake stands beside its field."""
-    before, sent, errors = _stored(visit), dict[str, str](), dict[str, str]()
-    for field in _fields():
-        sent[field.name] = _sent(visit, field)
-        try:
-            parse_setting(field.name, sent[field.name])
-        except SettingError as error:
-            meaning = str(error).rpartition(f"{field.name} is ")[2]
-            errors[field.name] = f"{field.label} must be {meaning}."
+    before = _stored(visit)
+    sent = {field.name: _sent(visit, field) for field in _fields()}
+    errors = setting_errors(sent, {field.name: field.label for field in _fields()})
     if errors:
         return _settings(visit, sent, errors, status=422)
     store = change_settings(visit.database, visit.store, sent)
@@ -150,6 +146,18 @@ def _sent(visit: Visit, field: SettingField) -> str:
     if field.kind == "check":
         return "true" if field.name in visit.form else "false"
     return value.replace(",", ".") if field.kind == "number" else value
+
+
+def setting_errors(sent: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with settings as they were typed, by their names."""
+    errors = {}
+    for name, text in sent.items():
+        try:
+            parse_setting(name, text)
+        except SettingError as error:
+            meaning = str(error).rpartition(f"{name} is ")[2]
+            errors[name] = f"{labels[name]} must be {meaning}."
+    return errors
 
 
 def _fields() -> list[SettingField]:

@@ -1,0 +1,96 @@
+"""Stock e-mails: after a forecast, tell those who asked for it what is to be ordered.
+
+Each product is told once, when it becomes due; again only after it was not due in between.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from productrecs.entrypoints.mail import MailError, send_mail
+from productrecs.entrypoints.services import Services
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.stock_actions import (
+    StockAction,
+    StockAlert,
+    plan_stock_actions,
+)
+from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.store import Store
+
+_DUE: Final = frozenset(
+    {StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW}
+)
+_MOST: Final = 2_000  # products that are looked at, those with most money first
+_NAMED: Final = 30  # in one e-mail
+_WORDS: Final = {
+    StockAlert.OUT_OF_STOCK: "sold out",
+    StockAlert.RUNS_OUT: "will be sold out before an order of today arrives",
+    StockAlert.ORDER_NOW: "order now",
+}
+_log = logging.getLogger(__name__)
+
+
+def alerted_products(services: Services, store: Store) -> frozenset[str]:
+    """Return the products of which e-mails have told: ask before the next forecast."""
+    with services.database.reading() as connection:
+        return ForecastRepository(connection, store.store_id).alerted()
+
+
+def mail_stock_alerts(services: Services, store: Store, told: frozenset[str]) -> int:
+    """Send what is newly to be ordered; return how many e-mails were sent.
+
+    `told` are the products of which earlier e-mails have told. A mail server that does
+    not answer is logged; the next night tells it then.
+    """
+    server = services.settings.smtp
+    with services.database.reading() as connection:
+        readers = UserRepository(connection, store.store_id).stock_mail_readers()
+    if server is None or not readers:
+        return 0
+    due = _due(services, store)
+    new, sent = [one for one in due if one.item_id not in told], 0
+    text = _text(new, store, services.settings.base_url or "")
+    for reader in readers if new else ():
+        try:
+            count = f"{len(new)} product{'s' if len(new) > 1 else ''}"
+            subject = f"{store.domain}: {count} to order"
+            send_mail(server, reader.email or "", subject, text)
+            sent += 1
+        except MailError:
+            _log.warning("mail not sent", extra={"reason": "stock alert"})
+    if new and not sent:
+        return 0
+    with services.database.transaction() as transaction:
+        repository = ForecastRepository(transaction, store.store_id)
+        repository.note_alerted({one.item_id for one in due})
+    return sent
+
+
+def _due(services: Services, store: Store) -> list[StockAction]:
+    """Return the products to be ordered, those with most money at stake first."""
+    with services.database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        run, stocked = repository.run(), repository.stocked()
+    if run is None:
+        return []
+    actions = plan_stock_actions(stocked, run, store.settings, services.clock())
+    some = [] if actions is None else actions.first(_MOST)
+    return [one for one in some if one.alert in _DUE]
+
+
+def _text(new: Sequence[StockAction], store: Store, base_url: str) -> str:
+    lines = [
+        f"- {one.title or one.item_id} ({one.item_id}): {_WORDS[one.alert]}"
+        + (f"; order {one.order_quantity}" if one.order_quantity else "")
+        for one in new[:_NAMED]
+        if one.alert is not None
+    ]
+    if len(new) > _NAMED:
+        lines.append(f"and {len(new) - _NAMED} more")
+    listed = "\n".join(lines)
+    return (
+        f"Last night's forecast of {store.domain} says:\n\n{listed}\n\n"
+        f"What to order, and by when: {base_url}/dashboard/demand\n\n"
+        "You turned these e-mails on there, and can turn them off.\n"
+    )
