@@ -180,6 +180,7 @@ def test_a_replaced_key_works_as_long_as_was_chosen(office: Office, store: Store
 
     before = [status_with(office, key) for key in (first, new)]
     listed = text_of(member.get(page))
+    assert not re.search(r"sk_…\w{4}\s+–", listed), "a key without its creation time"
     office.now_ms += 6 * HOUR_MS
     after = [status_with(office, key) for key in (first, new)]
 

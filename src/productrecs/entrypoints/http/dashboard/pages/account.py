@@ -23,9 +23,37 @@ from productrecs.tenancy.accounts.store_management import (
     revoke_secret,
     rotate_secret,
 )
+from productrecs.tenancy.billing.subscription import BillingStatus
 
 ACCOUNT_PATH: Final = "/dashboard/account"
 _WWW: Final = "www."
+_SCHEMES: Final = MappingProxyType({"https": "http", "http": "https"})
+_STATES: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType(
+    {
+        "": ("active", "good", "Shoppers see lists and search results."),
+        BillingStatus.WARN: (
+            "over 80 % used",
+            "warn",
+            "Shoppers see everything still. Replies carry a warning for your server.",
+        ),
+        BillingStatus.OVER_QUOTA: (
+            "used up",
+            "bad",
+            (
+                "Lists and searches are empty until the month ends, so widgets hide. "
+                "Events and orders are still stored."
+            ),
+        ),
+        BillingStatus.SUSPENDED: (
+            "suspended",
+            "bad",
+            (
+                "Lists and searches are empty, so widgets hide. Events and orders are "
+                "still stored. Ask the operator of your service."
+            ),
+        ),
+    }
+)
 OVERLAPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "24": "for 24 more hours",
@@ -82,10 +110,11 @@ def add_origin(visit: Visit) -> Reply:
         return _account(visit, status=422, origin=text, origin_error=said)
     visit.refresh_accounts()
     added = next(iter(after - before), None)
-    twin = None if added is None else _twin(added)
     message = "Origin added." if added else "This origin is on the list already."
-    if twin is not None and twin not in after:
-        message += f" {twin} is another origin: add it too if your shop answers there."
+    others = [] if added is None else [one for one in _twins(added) if one not in after]
+    if others:
+        are = "is another origin" if len(others) == 1 else "are other origins"
+        message += f" {' and '.join(others)} {are}: add each that your shop answers at."
     return visit.redirect(f"{ACCOUNT_PATH}#origins", message)
 
 
@@ -96,11 +125,11 @@ def remove_origin(visit: Visit) -> Reply:
     return visit.redirect(f"{ACCOUNT_PATH}#origins", "Origin removed.")
 
 
-def _twin(origin: str) -> str:
-    """Return the same origin with or without `www.`."""
+def _twins(origin: str) -> list[str]:
+    """Return the same site with or without `www.`, and with the other scheme."""
     scheme, _, host = origin.partition("://")
     other = host.removeprefix(_WWW) if host.startswith(_WWW) else _WWW + host
-    return f"{scheme}://{other}"
+    return [f"{scheme}://{other}", f"{_SCHEMES.get(scheme, scheme)}://{host}"]
 
 
 def _keys(store: Store, uses: Mapping[str, int], now_ms: int) -> list[SecretKeyRow]:
@@ -139,6 +168,7 @@ def _account(
         shop=store,
         origins=sorted(store.origins),
         usage=usage,
+        state=_STATES[usage.notice.status if usage.notice else ""],
         items=items,
         is_owner=visit.user.role is Role.OWNER,
     )
