@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from demo_store.assortment_types import DemoProduct
+from demo_store.looks import LOOKS
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.shopping_patterns import (
@@ -21,6 +22,7 @@ from demo_store.store_history import (
 )
 
 BUNDLE_ORDERS, FINDS, CHORE_KEEPERS, STROLLS = 2_250, 1_850, 420, 9_500
+LOOKERS, LOOK_DAYS = 3_000, 180  # visits that begin with a look, and since when there are
 # Orders that left no visit behind: by telephone, or from a browser that blocks scripts.
 UNSEEN = 0.35
 SENT_BACK = 0.02
@@ -40,9 +42,11 @@ CLICKED = {
     "recs": 0.035,
     "cart": 0.05,
     "trending": 0.02,
+    "look": 0.0,  # see HOTSPOT_OPENED
 }  # at the first place
 BUTTONS = frozenset({"fbt", "cart"})  # widgets with a button that adds to the cart
 ADDED_AT_ONCE = 0.006
+HOTSPOT_OPENED = 0.09
 CONVINCED = 0.35  # by the page of a card that was clicked on
 WANTED_ANYWAY = 0.35  # who sees what they came for goes there by its card
 
@@ -62,6 +66,8 @@ def simulate_year(history: StoreHistory) -> None:
             customs.keep_a_chore(chore)
     for _ in range(STROLLS):
         customs.stroll()
+    for _ in range(LOOKERS):
+        customs.open_a_look()
     customs.send_some_back()
 
 
@@ -132,6 +138,28 @@ class ShopperSimulation:
         if self._happens(0.2):
             visit.add_to_cart(seen, 1, seen.price)
         if visit.tempted and self._happens(0.4):
+            visit.sign_in()
+            self._pay(visit, ())
+        self._history.remember(visit)
+
+    def open_a_look(self) -> None:
+        """Someone comes to a product's page, sees its look, and maybe opens a hotspot."""
+        look = self._rng.choice(LOOKS)
+        pieces = [self._shop.products[piece.item_id] for piece in look.pieces]
+        day = len(self._history.days) - 1 - self._rng.randrange(LOOK_DAYS)
+        seen = self._rng.choice(pieces)
+        visitor = self._history.crowd.someone_who_likes(seen.shelf, self._rng)
+        visit = SimulatedVisit(visitor, self._history.moment(day), self._rng)
+        visit.view(seen)
+        if self._history.sees_lists(visit):
+            cards = [
+                Card(product, "look", "look", position)
+                for position, product in enumerate(pieces, start=1)
+                if product is not seen and self._shop.on_sale(product, day)
+            ]
+            visit.see(cards)
+            self._tempt(visit, cards)
+        if visit.tempted and self._happens(0.5):
             visit.sign_in()
             self._pay(visit, ())
         self._history.remember(visit)
@@ -271,7 +299,8 @@ class ShopperSimulation:
         """Let a list that is seen lead to one thing in the cart, now and then."""
         for card in cards:
             is_wanted = card.widget in BUTTONS and self._happens(ADDED_AT_ONCE)
-            is_opened = self._happens(CLICKED[card.widget] * card.position**-0.4)
+            share = CLICKED[card.widget] * card.position**-0.4
+            is_opened = self._happens(HOTSPOT_OPENED if card.widget == "look" else share)
             if is_opened and not is_wanted:
                 visit.open_card(card)
                 is_wanted = self._happens(CONVINCED)

@@ -205,7 +205,7 @@ def test_lists_are_seen_a_little_clicked_and_never_show_their_own_page(
         elif event["event"] == "rec-impression" and event["widget"] in {"recs", "fbt"}:
             assert page[event["session_id"]] not in event["item_ids"]
 
-    assert shown.keys() == clicked.keys() == {"recs", "fbt", "cart", "trending"}
+    assert shown.keys() == clicked.keys() == {"recs", "fbt", "cart", "trending", "look"}
     assert all(0.01 < clicked[one] / shown[one] < 0.08 for one in shown)
 
 
