@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from tests.browser.test_dashboard_catalog import focus
+
 if TYPE_CHECKING:
     from tests.support.dashboard_browser import DeskPage
 
@@ -31,3 +33,24 @@ def test_from_who_is_due_to_one_record(office: DeskPage, axe: str) -> None:
     expect(page.locator("#d-confirm")).to_contain_text("not the id above")
     office.watch.complaints.clear()  # of the refused form's status
     office.check(axe)
+
+
+def test_one_record_is_reached_and_left_alone_with_the_keyboard(office: DeskPage) -> None:
+    page = office.open("/dashboard/customers")
+    keys = page.keyboard
+    focus(page, "section[aria-labelledby=segments] tbody a")
+    keys.press("Enter")
+    expect(page.locator("section[aria-labelledby=people] h2")).to_contain_text(":")
+    focus(page, ".choices a[href*='by=next']", 160)
+    keys.press("Enter")
+    focus(page, "section[aria-labelledby=people] tbody a", 160)
+    keys.press("Enter")
+    expect(page.locator("#records")).to_be_visible()
+    focus(page, "summary.danger")
+    keys.press("Enter")
+    focus(page, "[name=confirm]")
+    keys.type("somebody else")
+    keys.press("Enter")
+
+    expect(page.locator("#d-confirm")).to_contain_text("not the id above")
+    office.watch.complaints.clear()  # of the refused form's status

@@ -1,0 +1,103 @@
+"""A team in a browser: list settings, an invited editor, a second factor, the audit log."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from productrecs.core.clock import system_ms
+from productrecs.tenancy.accounts.login.two_factor import totp_code
+from tests.browser.test_dashboard_account import fill, tab_to
+from tests.support.dashboard import PASSWORD
+from tests.support.dashboard_browser import WIDTHS, check_barriers, new_desk
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.support.dashboard_browser import Desk, DeskPage
+
+STEP_MS = 30_000
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_team_works_on_a_store_and_its_owner_sees_who_did_what(
+    browser: Browser, desk: Desk, axe: str, width: int
+) -> None:
+    domain = f"team-{time.time_ns()}.example"
+    shop = new_desk(desk.service, domain)
+    with shop.page(browser, width) as owner:
+        link = _invite(owner, axe, f"bea@{domain}")
+        with browser.new_context(viewport={"width": width, "height": 800}) as other:
+            editor = other.new_page()
+            editor.goto(link)
+            check_barriers(editor, axe)
+            fill(editor, password=PASSWORD)
+            expect(editor.locator(".flash")).to_contain_text("Welcome to the team")
+            _change_settings(editor, shop, axe)
+        codes = _turn_on_second_factor(owner, axe)
+        _log_in_again(owner, axe, f"owner@{domain}", codes[0])
+
+        page = owner.open("/dashboard/audit")
+        rows = page.locator("tbody tr")
+        expect(rows.filter(has_text="List settings")).to_contain_text(f"bea@{domain}")
+        expect(rows.filter(has_text="Joined the team")).to_have_count(1)
+        expect(rows.filter(has_text="Turned two-factor login on")).to_have_count(1)
+        owner.check(axe)
+
+
+def _invite(owner: DeskPage, axe: str, email: str) -> str:
+    """Invite an editor with the keyboard; return the link to send."""
+    page = owner.open("/dashboard/team")
+    fill(page, email=email)
+    shown = page.locator(".flash code")
+    expect(shown).to_contain_text("/dashboard/invitation?token=")
+    owner.check(axe)
+    return shown.inner_text().strip()
+
+
+def _change_settings(page: Page, shop: Desk, axe: str) -> None:
+    """Make lists shorter, after a mistake that is told beside its field."""
+    page.goto(shop.address("/dashboard/merchandising/settings"))
+    for number in ("40", "5"):
+        tab_to(page, "[name=rec_num]")
+        page.keyboard.press("Control+A")
+        page.keyboard.type(number)
+        page.keyboard.press("Enter")
+        if number == "40":
+            expect(page.locator("#d-rec_num")).to_contain_text("must be")
+            check_barriers(page, axe)
+    expect(page.locator(".flash")).to_be_visible()
+    expect(page.locator("[name=rec_num]")).to_have_value("5")
+
+
+def _turn_on_second_factor(owner: DeskPage, axe: str) -> list[str]:
+    """Set an authenticator app up; return the recovery codes."""
+    page = owner.open("/dashboard/security/two-factor")
+    tab_to(page, "main form button")
+    page.keyboard.press("Enter")
+    expect(page.locator("img.qr")).to_be_visible()
+    owner.check(axe)
+    secret = page.locator(".snippet code").inner_text().strip()
+    fill(page, code=totp_code(secret, system_ms() // STEP_MS))
+    codes = page.locator(".flash code").inner_text().split()
+    owner.check(axe)
+    return codes
+
+
+def _log_in_again(owner: DeskPage, axe: str, email: str, code: str) -> None:
+    """Log out, and in with a password and a recovery code; the page asked for opens."""
+    page = owner.open("/dashboard")
+    tab_to(page, ".account summary")
+    page.keyboard.press("Enter")
+    tab_to(page, ".sheet form button")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("You are logged out.")).to_be_visible()
+    owner.open("/dashboard/products?q=tent")  # leads to the login
+    fill(page, name=email, password=PASSWORD)
+    expect(page.locator("h1")).to_have_text("Your code")
+    owner.check(axe)
+    fill(page, code=code)
+    expect(page.locator("[name=q]")).to_have_value("tent")
