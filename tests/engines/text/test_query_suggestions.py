@@ -23,6 +23,8 @@ TITLES = (
     "Bookcase pine",
     "Book case of leather",
     "Wi-Fi router",
+    "Olive oil 0,75 l",
+    "Drill DCD-771 C2",
 )
 
 
@@ -36,7 +38,8 @@ def index(tmp_path: Path) -> SearchIndex:
 
 def offered(index: SearchIndex, query: str) -> tuple[list[str], str | None]:
     found = index.suggest(index.analyse(query), 5, np.ones(len(TITLES), dtype=np.bool_))
-    texts = [spelled_as_title(one.words, TITLES[one.item]) for one in found.next]
+    spelled = [spelled_as_title(one.words, TITLES[one.item], query) for one in found.next]
+    texts = [text for text in spelled if text is not None]
     meant = found.meant
     return texts, spelled_as_title(meant.words, TITLES[meant.item]) if meant else None
 
@@ -49,6 +52,10 @@ def offered(index: SearchIndex, query: str) -> tuple[list[str], str | None]:
         ("wif", ["wi-fi"]),
         ("tent for tw", ["tent for two"]),
         ("xyzw", []),
+        # A form of a size or a number that no title writes is offered to who typed it only.
+        ("olive oil 75", []),
+        ("olive oil 750ml", ["olive oil 750ml"]),
+        ("dcd77", ["dcd-771"]),
     ],
 )
 def test_what_may_be_typed_next_is_written_as_most_titles_write_it(

@@ -5,18 +5,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from productrecs.engines.text.tokenizer import fold_text, is_cjk
+from productrecs.engines.text.tokenizer import fold_text, is_cjk, is_code
 
 _RUN: Final = re.compile(r"[^\W_]+(?:['\u2019./-][^\W_]+)*")
 _BREAK: Final = re.compile(r"[^\w]|_")
 
 
-def spelled_as_title(words: Sequence[str], title: str) -> str:
+def spelled_as_title(words: Sequence[str], title: str, typed: str = "") -> str | None:
     """Return folded words as `title` spells them, in small letters, blanks between.
 
     What the index joined ("tshirt") is linked again ("t-shirt"), as is what it took apart,
-    and neighbours of a text without blanks are one run.
+    and neighbours of a text without blanks are one run. None where a word is a form of a
+    size or code that neither the title nor what was `typed` writes ("750ml" for "0,75 l").
     """
+    written = fold_text(typed)
     seen: dict[str, str] = {}
     linked: dict[tuple[str, ...], str] = {}
     runs = _RUN.findall(title)
@@ -35,7 +37,10 @@ def spelled_as_title(words: Sequence[str], title: str) -> str:
     while left:
         taken = 2 if tuple(left[:2]) in linked else 1
         one = linked.get(tuple(left[:taken])) or seen.get(left[0])
-        texts.append(one or _within(left[0], title) or left[0])
+        one = one or _within(left[0], title)
+        if one is None and is_code(left[0]) and left[0] not in written:
+            return None
+        texts.append(one or left[0])
         left = left[taken:]
     return " ".join(texts)
 

@@ -211,9 +211,10 @@ def search_page_reply(
             facet.value: _shown(page.facets[facet]) for facet in page.facets
         }
     if listing.suggest:
-        texts = [_text(shop, one) for one in page.next]
+        typed = listing.request.query
+        texts = [_text(shop, one, typed) for one in page.next]
         beside["suggestions"] = list(dict.fromkeys(text for text in texts if text))
-        beside["did_you_mean"] = _text(shop, page.meant) if page.meant else None
+        beside["did_you_mean"] = _text(shop, page.meant, typed) if page.meant else None
     return search_page_body(results, beside)
 
 
@@ -236,9 +237,9 @@ def highlights_of(
     return found
 
 
-def _text(shop: SearchableStore, one: Suggestion) -> str | None:
+def _text(shop: SearchableStore, one: Suggestion, typed: str) -> str | None:
     card = shop.catalog.cards[one.item]
-    return None if card is None else spelled_as_title(one.words, title_of(card))
+    return None if card is None else spelled_as_title(one.words, title_of(card), typed)
 
 
 def _shown(counts: Counts) -> object:
