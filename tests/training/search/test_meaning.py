@@ -148,6 +148,20 @@ def test_what_holds_every_word_comes_first_and_codes_stand_alone(bench: Bench) -
     assert small_sofa.relaxed is Relaxed.WORDS
 
 
+def test_a_word_that_the_model_knows_is_not_only_read_as_a_typing_mistake(
+    bench: Bench,
+) -> None:
+    bench.settle()
+    bench.push(x="plain pouch")
+    bench.settle()
+
+    found = bench.find("couch ")
+
+    assert set(found.items[:3]) == {4, 5, 36}
+    assert found.relaxed is Relaxed.WORDS
+    assert bench.find("coufh ").items == [36]  # a mistake: no word of the model's
+
+
 def test_a_text_is_embedded_once_even_after_a_restart(bench: Bench) -> None:
     bench.settle()
     bench.push(**{"grand-sofa": "grand sofa", "plain-rug": "plain carpet"})

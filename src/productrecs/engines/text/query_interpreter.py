@@ -43,13 +43,24 @@ def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
     return any(slot.readings and not slot.is_known for slot in finished)
 
 
-def words_as_read(slots: Sequence[QueryTerm]) -> str:
+class ReadWord(NamedTuple):
+    """One word of a query: as typed, and in its likeliest reading."""
+
+    typed: str
+    read: str
+    is_corrected: bool  # it was mistyped, as far as the catalog's words tell
+
+
+def words_as_read(slots: Sequence[QueryTerm]) -> tuple[ReadWord, ...]:
     """Return a query's words; mistyped and unfinished ones in their likeliest reading."""
-    read = [
-        (slot.typed,) if slot.is_known or not slot.readings else slot.readings[0].words
-        for slot in slots
-    ]
-    return " ".join(word for words in read for word in words)
+    return tuple(map(_word_as_read, slots))
+
+
+def _word_as_read(slot: QueryTerm) -> ReadWord:
+    if slot.is_known or not slot.readings:
+        return ReadWord(slot.typed, slot.typed, is_corrected=False)
+    read = " ".join(slot.readings[0].words)
+    return ReadWord(slot.typed, read, is_corrected=not read.startswith(slot.typed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
     QueryInterpreter,
     QueryTerm,
+    ReadWord,
     Synonyms,
     has_correction,
     words_as_read,
@@ -83,7 +84,7 @@ class IndexHits:
     exact: int = 0  # so many of the first were named by id or sku
     whole: int = 0  # so many of the first were named or hold every word
     complete: int = 0  # ... hold every word, where each of them means something here
-    read_as: str = ""  # the words of the query as they were read, corrected
+    words: tuple[ReadWord, ...] = ()  # of the query
 
 
 class SearchRun:
@@ -132,8 +133,8 @@ class SearchRun:
         items, scores = self._items[:limit], self._scores[:limit]
         whole = min(self._whole, limit)
         complete = whole if all(slot.readings for slot in slots) else exact
-        read_as = words_as_read(slots)
-        return IndexHits(items, scores, relaxed, exact, whole, complete, read_as)
+        words = words_as_read(slots)
+        return IndexHits(items, scores, relaxed, exact, whole, complete, words)
 
     def _by_words(
         self, slots: Sequence[QueryTerm], meant: Sequence[QueryTerm], limit: int

@@ -1,11 +1,14 @@
 """Served meaning: one store's semantic space in one process, and query embeddings."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from productrecs.core.caches import BoundedCache, Cache
 from productrecs.engines.arrays import Bools
+from productrecs.engines.text.query_interpreter import ReadWord
 from productrecs.engines.text.search_run import IndexHits, IndexQuery
 from productrecs.engines.text.semantic_fusion import (
     FUSED_BELOW,
@@ -79,16 +82,29 @@ class ServedMeaning:
         A query that names a product by its id or sku, and one of codes alone, means
         nothing else.
         """
+        if self._space is None or not wanted.by_meaning or found.exact:
+            return found
+        is_meant = any(map(self._is_meant, found.words))
+        if is_meant:
+            found = replace(found, complete=found.exact)
         enough = wanted.limit if wanted.enough is None else wanted.enough
-        if (
-            not wanted.by_meaning
-            or found.exact
-            or found.complete >= min(FUSED_BELOW, enough)
-        ):
+        if found.complete >= min(FUSED_BELOW, enough):
             return found
         limit = min(wanted.limit, MOST_SIMILAR)
-        similar = self.similar_to(found.read_as, wanted.visible, limit)
+        similar = self._similar(found.words, wanted.visible, limit, is_typed=is_meant)
         return fuse_by_meaning(found, similar.items, wanted.limit)
+
+    def _similar(
+        self, words: Sequence[ReadWord], visible: Bools, limit: int, *, is_typed: bool
+    ) -> SimilarProducts:
+        """Return what is similar to a query as typed, or as corrected if that is nearer."""
+        typed = " ".join(one.typed if one.is_corrected else one.read for one in words)
+        read = " ".join(one.read for one in words)
+        if typed == read or is_typed:
+            return self.similar_to(typed, visible, limit)
+        as_typed = self.similar_to(typed, visible, limit)
+        as_read = self.similar_to(read, visible, limit)
+        return max(as_read, as_typed, key=lambda one: max(one.similarities, default=-1.0))
 
     def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""
@@ -99,9 +115,25 @@ class ServedMeaning:
             query = self._queries.embed(text)
             return space.nearest(query.vector, visible, limit, is_known=query.is_known)
         except ModelFileError:
-            _log.exception("text model unavailable")
-            self._space = None
+            self._give_up()
             return _NOTHING
+
+    def _is_meant(self, word: ReadWord) -> bool:
+        """Return whether a word was corrected though the model knows it as typed.
+
+        Where no product says couch, couches are no pouches.
+        """
+        if not word.is_corrected or self._space is None:
+            return False
+        try:
+            return self._queries.embedder.knows(word.typed)
+        except ModelFileError:
+            self._give_up()
+            return False
+
+    def _give_up(self) -> None:
+        _log.exception("text model unavailable")
+        self._space = None
 
     def memory_bytes(self) -> int:
         """Return how much memory the vectors take."""
