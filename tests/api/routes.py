@@ -163,6 +163,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ),
         ("POST", "/integration/train"): Row(SECRET, _always("/integration/train")),
         ("GET", "/integration/status"): Row(SECRET, _always("/integration/status")),
+        ("POST", "/integration/dashboard-link"): Row(
+            SECRET, _always("/integration/dashboard-link")
+        ),
         ("GET", "/integration/report"): Row(SECRET, _always("/integration/report?by=day")),
         ("GET", "/health/live"): Row(NOBODY, _always("/health/live")),
         ("GET", "/health/ready"): Row(NOBODY, _always("/health/ready")),

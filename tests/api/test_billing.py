@@ -89,6 +89,7 @@ FREE: Final = {
     ("GET", "/integration/recommender-settings"),
     ("GET", "/integration/status"),
     ("GET", "/integration/report"),
+    ("POST", "/integration/dashboard-link"),
 }
 
 

@@ -52,6 +52,7 @@ UNFIT: Final[Mapping[Route, str]] = {
     ("PUT", "/integration/widget-config"): JSON,
     ("PUT", "/integration/recommender-settings"): JSON,
     ("POST", "/integration/engines/init"): JSON,
+    ("POST", "/integration/dashboard-link"): JSON,
     ("POST", "/integration/train"): "engine=steam",
     ("GET", "/integration/report"): "limit=x",
 }

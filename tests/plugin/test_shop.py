@@ -86,6 +86,27 @@ def test_a_refused_connection_says_its_remedy(
     assert word in said
 
 
+def test_a_refused_reconnection_keeps_the_connection(service: Service) -> None:
+    merchant = service.register()
+    script = f"""require_once $plugin . '/includes/admin.php';
+        $said = ProductRecs\\Admin::connect(array('url' => '{nowhere()}', 'key' => 'pk_other', 'secret' => 'sk_other'));
+        $told = array($said, ProductRecs\\Settings::get('url'), ProductRecs\\Settings::get('key'), ProductRecs\\Settings::secret());"""
+
+    said, *kept = in_shop(script, address(service), merchant)
+
+    assert "earlier connection is still in use" in said
+    account = merchant.account
+    assert kept == [address(service), account.publishable, account.secret]
+
+
+def test_a_refusal_names_the_field() -> None:
+    script = """$reply = new ProductRecs\\Reply(); $reply->status = 422;
+        $reply->json = array('detail' => array(array('loc' => array('body', 'items'), 'msg' => 'too short')));
+        $told = $reply->remedy();"""
+
+    assert "body.items: too short" in in_shop(script, nowhere())
+
+
 def test_a_product_edited_five_times_is_pushed_once(service: Service) -> None:
     merchant = service.register()
     script = """
@@ -193,6 +214,21 @@ def test_of_a_long_order_the_hundred_largest_lines_are_sent(service: Service) ->
     assert in_shop(script, address(service), merchant) == [100, 21]
 
 
+def test_a_refund_made_while_its_order_waits_follows_it_once(service: Service) -> None:
+    merchant = service.register()
+    script = f"""$order = order(7, array(line(1, 2, 20.0))); {PAID} run_jobs();
+        $order->facts['refunds'] = array(order(8, array(line(1, -1, -10.0)), array('type' => 'shop_order_refund', 'parent_id' => 7)));
+        do_action('woocommerce_order_refunded', 7, 8); run_jobs(); $early = count(calls('POST', '/orders/upload'));
+        ProductRecs\\Settings::change(array('url' => '{address(service)}')); later(); run_jobs();
+        do_action('woocommerce_order_refunded', 7, 8); run_jobs();
+        $told = array($early, array_column($calls, 1), count($jobs));"""
+
+    early, called, left = in_shop(script, nowhere(), merchant)
+
+    assert (early, left) == (0, 0)
+    assert called[-2:] == ["/v1/orders", "/orders/upload"]
+
+
 def test_a_refund_is_told_as_negative_quantities(service: Service) -> None:
     merchant = service.register()
     script = f"""order(7, array(line(1, 2, 20.0))); {PAID} run_jobs();
@@ -254,6 +290,69 @@ def test_anonymous_pages_are_identical_and_customers_are_named() -> None:
     assert 'data-customer-id="5"' in customer
 
 
+@pytest.mark.parametrize(("chosen", "priority"), [("above", 5), ("below", 15), ("end", 25)])
+def test_a_place_has_a_position(chosen: str, priority: int) -> None:
+    script = "$told = array_keys($hooks['woocommerce_after_single_product_summary']);"
+    settings = f"array('positions' => array('product' => '{chosen}'))"
+
+    assert in_shop(script, nowhere(), settings=settings) == [priority]
+
+
+def test_a_placed_widget_is_wide_in_block_themes_and_a_shortcode_as_its_text() -> None:
+    script = """$block_theme = true; product(1); $page = 1;
+        $told = array(drawn('woocommerce_after_single_product_summary'), ProductRecs\\Placements::shortcode(array()));"""
+
+    placed, written = in_shop(script, nowhere())
+
+    assert placed.startswith('<product-recs class="alignwide" ')
+    assert "class" not in written
+
+
+@pytest.mark.parametrize("theme", ["block", "classic"])
+def test_a_front_page_of_posts_has_one_widget_around_its_list(theme: str) -> None:
+    script = f"""$posts_page = true; $block_theme = {"true" if theme == "block" else "false"};
+        class Loop {{ public function is_main_query() {{ return true; }} }}
+        $list = apply_filters('render_block_core/query', '<ul></ul>', array('attrs' => array('query' => array('inherit' => true))));
+        $told = ($block_theme ? $list : '<ul></ul>') . (function () {{ ob_start(); do_action('loop_end', new Loop()); return ob_get_clean(); }})();"""
+    if theme == "classic":
+        script = script.replace("$list = apply", "$list = ''; false && apply")
+
+    told = in_shop(script, nowhere(), settings="array('places' => array('home'))")
+
+    assert told.startswith("<ul></ul><product-recs ")
+    assert told.count("<product-recs ") == 1
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_a_consent_plugin_decides_what_is_remembered(may: bool) -> None:  # noqa: FBT001
+    script = f"""function wp_has_consent() {{ return {"true" if may else "false"}; }}
+        $_COOKIE['pr_sid'] = 's_abc123'; $user = 5; $order = order(7, array(line(1)), array('customer_id' => 5));
+        {CHECKOUTS["classic"]} $body = ProductRecs\\Orders::body($order);
+        product(1); ob_start(); do_action('woocommerce_add_to_cart', 'line', 1, 1, 0);
+        $added = (new ReflectionClass('ProductRecs\\Shopper'))->getStaticPropertyValue('added'); ob_end_clean();
+        $tag = apply_filters('script_loader_tag', '<script src="x"></script>', 'product-recs-recs');
+        $told = array($body['session_id'], $body['user_id'], (bool) $added, strpos($tag, 'data-consent="required"') > 0);"""
+
+    told = in_shop(script, nowhere())
+
+    assert told == (["s_abc123", "5", True, True] if may else [None, None, False, True])
+
+
+@pytest.mark.parametrize(
+    ("kind", "variation", "is_added"),
+    [("variable", 0, False), ("variable", 9, True), ("simple", 0, True)],
+)
+def test_a_widgets_button_adds_no_product_without_its_variation(
+    kind: str, variation: int, *, is_added: bool
+) -> None:
+    script = f"""product(1, array('type' => '{kind}'));
+        $others = apply_filters('woocommerce_add_to_cart_validation', true, 1, 1, {variation});
+        $_POST['product_recs'] = '1';
+        $told = array($others, apply_filters('woocommerce_add_to_cart_validation', true, 1, 1, {variation}));"""
+
+    assert in_shop(script, nowhere()) == [True, is_added]
+
+
 def test_an_add_to_cart_names_the_parent_and_its_value() -> None:
     script = """product(1); product(9, array('price' => '12.5')); $posts[9] = array('type' => 'product_variation', 'parent' => 1);
         ob_start(); do_action('woocommerce_add_to_cart', 'line', 1, 2, 9); do_action('woocommerce_add_to_cart', 'line', 1, 1, 0);
@@ -276,15 +375,17 @@ def test_scripts_are_loaded_without_blocking() -> None:
 def test_uninstalling_leaves_nothing(service: Service) -> None:
     merchant = service.register()
     script = """product(1); ProductRecs\\Sync::begin(); run_jobs(); ProductRecs\\Queue::schedule_nightly();
+        $order = order(7, array(line(1)), array('status' => 'pending')); ProductRecs\\Orders::remember($order);
+        ProductRecs\\Settings::change(array('meta' => 1)); $remembered = count($order->meta);
         ProductRecs\\Sync::begin(); ProductRecs\\record_error('a', 'b');
         $before = array(count($options) > 3, count($jobs) > 0, count($meta) > 0);
         do_action('deactivate'); $stopped = count($jobs);
         define('WP_UNINSTALL_PLUGIN', 1); require $plugin . '/uninstall.php';
-        $told = array($before, $stopped, count($options), count($meta));"""
+        $told = array($before, $stopped, count($options), count($meta), $remembered, count($order->meta));"""
 
     told = in_shop(script, address(service), merchant)
 
-    assert told == [[True, True, True], 0, 0, 0]
+    assert told == [[True, True, True], 0, 0, 0, 1, 0]
 
 
 def test_the_fake_shop_sees_errors() -> None:

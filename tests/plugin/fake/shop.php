@@ -78,7 +78,7 @@ namespace {
 	function is_feed() { return false; }
 	function is_product() { return true; }
 	function is_cart() { return false; }
-	function is_front_page() { return false; }
+	function is_front_page() { return ! empty( $GLOBALS['posts_page'] ); }
 	function is_shop() { return false; }
 	function is_product_taxonomy() { return false; }
 	function is_order_received_page() { return false; }
@@ -87,6 +87,12 @@ namespace {
 	function get_current_user_id() { return $GLOBALS['user']; }
 	function wp_enqueue_script( $handle, $src ) { $GLOBALS['scripts'][ $handle ] = $src; }
 	function wp_enqueue_style() {}
+	function wp_is_block_theme() { return ! empty( $GLOBALS['block_theme'] ); }
+	class Fake_Styles { public function get_data() { return $GLOBALS['inline'] ?? ''; } }
+	function wp_styles() { return new Fake_Styles(); }
+	function wp_add_inline_style( $handle, $css ) { $GLOBALS['inline'] = $css; }
+	function is_home() { return ! empty( $GLOBALS['posts_page'] ); }
+	function did_action() { return 1; }
 	function get_woocommerce_currency() { return 'EUR'; }
 
 	// HTTP.
@@ -128,12 +134,13 @@ namespace {
 		public function get_id() { return $this->facts['id']; }
 		public function get_meta( $key ) { return $this->meta[ $key ] ?? ''; }
 		public function update_meta_data( $key, $value ) { $this->meta[ $key ] = $value; }
+		public function delete_meta_data( $key ) { unset( $this->meta[ $key ] ); }
 		public function save_meta_data() { if ( ! empty( $this->facts['broken'] ) ) { throw new TypeError( 'a broken plugin' ); } }
 		public function is_type( $type ) { return ( $this->facts['type'] ?? 'simple' ) === $type; }
 		public function has_status( $statuses ) { return in_array( $this->facts['status'], (array) $statuses, true ); }
 		public function get_category_ids() { return $this->facts['category_ids'] ?? array(); }
 		public function get_items() { return $this->facts['items'] ?? array(); }
-		public function get_refunds() { return array(); }
+		public function get_refunds() { return $this->facts['refunds'] ?? array(); }
 		public function get_type() { return $this->facts['type'] ?? 'shop_order'; }
 		public function get_qty_refunded_for_item() { return 0; }
 		public function get_date_created() { return $this->facts['created'] ?? null; }
@@ -142,9 +149,11 @@ namespace {
 	function wc_get_order( $id ) { return $GLOBALS['objects'][ $id ] ?? false; }
 	function wc_get_orders( $asked ) {
 		$found = array_values( array_filter( $GLOBALS['objects'], fn( $one ) => isset( $one->facts['items'] ) && $one->has_status( $asked['status'] ) ) );
+		if ( isset( $asked['meta_key'] ) ) { $found = array_values( array_filter( $found, fn( $one ) => isset( $one->meta[ $asked['meta_key'] ] ) ) ); }
 		$page  = array_slice( $found, ( ( $asked['page'] ?? 1 ) - 1 ) * $asked['limit'], $asked['limit'] );
 		return empty( $asked['paginate'] ) ? $page : (object) array( 'total' => count( $found ) );
 	}
+	function wc_get_order_statuses() { return array( 'processing' => 1, 'pending' => 1 ); }
 	function wc_get_price_to_display( $product ) { return $product->get_price(); }
 
 	// What tests say.

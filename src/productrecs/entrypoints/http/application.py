@@ -42,6 +42,7 @@ from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.routes.integration import (
     connect,
+    dashboard_link,
     engines,
     recommender_settings,
     report,
@@ -170,6 +171,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         engines.router,
         status.router,
         report.router,
+        dashboard_link.router,
         health.router,
         metrics.router,
         api_reference.router,

@@ -143,6 +143,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/train": Route({"POST": Credential.SECRET}),
         "/integration/status": Route({"GET": Credential.SECRET}),
         "/integration/report": Route({"GET": Credential.SECRET}),
+        "/integration/dashboard-link": Route({"POST": Credential.SECRET}),
         "/health/live": Route({"GET": Credential.NONE}, paced=False),
         "/health/ready": Route({"GET": Credential.NONE}, paced=False),
         "/metrics": Route({"GET": Credential.OPERATOR}, paced=False),
@@ -166,6 +167,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
 )
 # Every page of the dashboard, which authenticates by session: `http/dashboard`.
 DASHBOARD_PATH: Final = "/dashboard"
+SIGN_IN_PATH: Final = f"{DASHBOARD_PATH}/sign-in"
 DASHBOARD: Final = Route({"GET": Credential.NONE, "POST": Credential.NONE})
 # The folders of the documentation and of the widgets' scripts, each with its route; one
 # that ends in a slash has folders of its own, such as a store's.

@@ -26,6 +26,7 @@ from productrecs.tenancy.accounts.store_settings import SettingValue
 
 MAX_ADDRESS: Final = 2_048
 MAX_VERSION: Final = 100
+MAX_EMAIL: Final = 320
 MAX_REC_NUM: Final = 20
 _Body = TypeVar("_Body", bound=BaseModel)
 
@@ -34,6 +35,11 @@ _Address = Annotated[
     str | None,
     PlainValidator(text_reader(MAX_ADDRESS, None)),
     WithJsonSchema(nullable(string_schema(0, MAX_ADDRESS))),
+]
+_Email = Annotated[
+    str | None,
+    PlainValidator(text_reader(MAX_EMAIL, None)),
+    WithJsonSchema(nullable(string_schema(0, MAX_EMAIL))),
 ]
 _Version = Annotated[
     str | None,
@@ -71,6 +77,16 @@ class EnginesInitBody(BaseModel):
     )
 
 
+class DashboardLinkBody(BaseModel):
+    """Who wants to see the dashboard."""
+
+    model_config = ConfigDict(title="DashboardLink", extra="ignore")
+
+    email: _Email = Field(
+        None, description="The merchant's e-mail; without it, the store's first owner."
+    )
+
+
 class RecommenderSettingsBody(BaseModel):
     """The settings to change. Absent ones keep their value, null resets to the default."""
 
@@ -95,6 +111,15 @@ def parse_introduction(body: object) -> PluginDetails:
     """
     fields = _parsed(ConnectBody, body)
     return PluginDetails(fields.platform, fields.plugin_version, fields.store_url)
+
+
+def parse_dashboard_link(body: object) -> str | None:
+    """Return the e-mail of a dashboard link; None without one.
+
+    Raises:
+        BodyError: when the body is not such a request.
+    """
+    return _parsed(DashboardLinkBody, body).email
 
 
 def parse_engines_init(body: object) -> EnginesInitBody:

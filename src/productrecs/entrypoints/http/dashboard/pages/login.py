@@ -1,4 +1,4 @@
-"""Login page: e-mail (or the store's domain) and password; and log out."""
+"""Login page: e-mail (or the store's domain) and password, or a link; and log out."""
 
 import re
 from typing import Final
@@ -13,6 +13,8 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.pipeline.authentication import SIGN_IN_PATH
+from productrecs.tenancy.accounts.dashboard_link import use_link_token
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser
@@ -27,6 +29,10 @@ from productrecs.tenancy.accounts.login.two_factor import (
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 
+_EXPIRED: Final = (
+    "The link was used already or is over a minute old. "
+    "Open the dashboard from your shop again, or log in here."
+)
 _WRONG: Final = "The e-mail (or domain) and the password do not belong together."
 
 
@@ -56,6 +62,12 @@ def log_in(visit: Visit) -> Reply:
     if len(found) > 1:
         return _choose(visit, found, name)
     return enter(visit, found[0], safe_path(visit.form["next"]), password=password)
+
+
+def sign_in(visit: Visit) -> Reply:
+    """Begin the session of a link that a store's plugin asked for."""
+    user = use_link_token(visit.database, visit.query["token"], visit.system_ms)
+    return visit.redirect(LOGIN_PATH, _EXPIRED) if user is None else enter(visit, user)
 
 
 def log_out(visit: Visit) -> Reply:
@@ -151,4 +163,5 @@ def safe_path(path: str) -> str:
 PAGES: Final = (
     Page(LOGIN_PATH, "Log in", show_login, log_in, is_public=True),
     Page("/dashboard/logout", "Log out", None, log_out, is_public=True),
+    Page(SIGN_IN_PATH, "Sign in", sign_in, is_public=True),
 )

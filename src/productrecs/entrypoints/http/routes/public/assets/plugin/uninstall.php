@@ -20,21 +20,27 @@ delete_post_meta_by_key( '_product_recs_hash' );
 
 // Orders go through WooCommerce only: they may be stored in tables of their own.
 if ( ! empty( $product_recs_settings['meta'] ) && function_exists( 'wc_get_orders' ) ) {
-	do {
-		$product_recs_orders = wc_get_orders(
-			array(
-				'limit'        => 200,
-				'meta_key'     => '_pr_synced', // phpcs:ignore WordPress.DB.SlowDBQuery -- once, when the plugin goes.
-				'meta_compare' => 'EXISTS',
-			)
-		);
-		foreach ( $product_recs_orders as $product_recs_order ) {
-			foreach ( array( '_pr_sid', '_pr_shopper', '_pr_synced' ) as $product_recs_meta ) {
-				$product_recs_order->delete_meta_data( $product_recs_meta );
+	foreach ( array( '_pr_synced', '_pr_shopper' ) as $product_recs_key ) { // Unpaid orders have the second alone.
+		do {
+			$product_recs_orders = wc_get_orders(
+				array(
+					'type'         => 'shop_order',
+					'limit'        => 200,
+					'status'       => array_merge( array_keys( wc_get_order_statuses() ), array( 'checkout-draft', 'trash' ) ),
+					'meta_key'     => $product_recs_key, // phpcs:ignore WordPress.DB.SlowDBQuery -- once, when the plugin goes.
+					'meta_compare' => 'EXISTS',
+				)
+			);
+			foreach ( $product_recs_orders as $product_recs_order ) {
+				foreach ( array_merge( array( $product_recs_order ), $product_recs_order->get_refunds() ) as $product_recs_part ) {
+					foreach ( array( '_pr_sid', '_pr_shopper', '_pr_synced', '_pr_returned' ) as $product_recs_meta ) {
+						$product_recs_part->delete_meta_data( $product_recs_meta );
+					}
+					$product_recs_part->save_meta_data();
+				}
 			}
-			$product_recs_order->save_meta_data();
-		}
-	} while ( $product_recs_orders );
+		} while ( $product_recs_orders );
+	}
 }
 foreach ( array( 'settings', 'secret', 'errors', 'sync', 'history', 'known', 'run', 'lock', 'last_push' ) as $product_recs_option ) {
 	delete_option( 'product_recs_' . $product_recs_option );

@@ -15,7 +15,7 @@
           bar.dataset.state = told.state;
           bar.max = told.total || 1;
           bar.value = told.state === "done" ? bar.max : told.done;
-          bar.closest("p").querySelector("span").textContent = told.done + " / " + told.total;
+          bar.closest("p").querySelector(".pr-count").textContent = told.done + " / " + told.total;
         });
         box.querySelector(".pr-error").textContent = reply.data.error;
       })
@@ -23,4 +23,19 @@
       .then(function () { if (isRunning()) setTimeout(next, 1000); });
   }
   if (isRunning()) next();
+})();
+// Picks the search box: the shop opens beside this page and sends back a CSS selector.
+(function () {
+  "use strict";
+  var button = document.getElementById("pr-pick");
+  if (!button) return;
+  button.addEventListener("click", function () {
+    window.open(button.dataset.shop, "product-recs-pick", "width=1100,height=800");
+  });
+  addEventListener("message", function (event) {
+    if (event.origin !== new URL(button.dataset.shop, location.href).origin) return;
+    if (!event.data || typeof event.data.productRecsSelector !== "string") return;
+    document.getElementById("pr-selector").value = event.data.productRecsSelector;
+    document.getElementById("pr-selector").focus();
+  });
 })();

@@ -45,6 +45,7 @@
         var script = document.createElement("script");
         script.async = true;
         script.src = told.prScript;
+        script.onload = ask;
         document.head.appendChild(script);
       }
     }
@@ -59,8 +60,22 @@
     drain();
   }
 
-  ["DOMContentLoaded", "product-recs:loaded", "submit", "click", "visibilitychange",
-    "wp_listen_for_consent_change"].forEach(function (name) {
+  // The WP Consent API comes in the footer, often after the widgets, which wait for a yes where
+  // it is used. A no that follows a yes makes them forget the shopper.
+  var agreed = false;
+  function ask() {
+    var ours = window.ProductRecs;
+    if (!window.wp_has_consent || !ours || !ours.consent) return;
+    var may = window.wp_has_consent("statistics");
+    if (may !== agreed) ours.consent(may);
+    agreed = may;
+    both();
+  }
+  ["product-recs:loaded", "wp_listen_for_consent_change", "wp_consent_type_defined"].forEach(
+    function (name) { document.addEventListener(name, ask); }
+  );
+
+  ["DOMContentLoaded", "product-recs:loaded", "submit", "click", "visibilitychange"].forEach(function (name) {
     document.addEventListener(name, mirror, true);
   });
   addEventListener("pagehide", mirror);
@@ -68,6 +83,7 @@
   document.addEventListener("wc-blocks_added_to_cart", drain, true);
   addEventListener("load", function () {
     both();
+    ask();
     if (window.jQuery) window.jQuery(document.body).on("added_to_cart", drain);
   });
   both();
@@ -78,7 +94,7 @@
     event.preventDefault();
     var work = event.detail.items.reduce(function (before, item) {
       return before.then(function () {
-        var body = new URLSearchParams({ product_id: item.id, quantity: item.quantity || 1 });
+        var body = new URLSearchParams({ product_id: item.id, quantity: item.quantity || 1, product_recs: 1 });
         return fetch(told.prAdd, { method: "POST", credentials: "same-origin", body: body })
           .then(function (reply) { return reply.json(); })
           .then(function (reply) {

@@ -13,7 +13,7 @@ defined( 'ABSPATH' ) || exit;
 class Admin {
 
 	const PAGE    = 'product-recs';
-	const ACTIONS = array( 'connect', 'save', 'resync', 'test_order' );
+	const ACTIONS = array( 'connect', 'save', 'resync', 'test_order', 'dashboard' );
 
 	/** Add the screen and its actions. */
 	public static function hooks() {
@@ -75,6 +75,8 @@ class Admin {
 				Sync::begin();
 				History::begin();
 				$said = '';
+			} elseif ( 'dashboard' === $action ) {
+				$said = self::open_dashboard();
 			} else {
 				$said = self::test_order();
 			}
@@ -82,18 +84,36 @@ class Admin {
 			record_error( 'settings', $error->getMessage() );
 			$said = $error->getMessage();
 		}
-		set_transient( 'product_recs_said_' . get_current_user_id(), '' === $said ? 'ok' : $said, 300 );
+		set_transient( 'product_recs_said_' . get_current_user_id(), array( $action, $said ), 300 );
 		wp_safe_redirect( self::url() );
 		exit;
 	}
 
 	/**
-	 * Connect: check the address and both keys, tell the service, and start the first sync.
+	 * Connect; a shop that is connected keeps its connection when the new values are refused.
 	 *
 	 * @param array $posted `url`, `key`, `secret` and perhaps `domain`.
 	 * @return string What is wrong and its remedy; empty when connected.
 	 */
 	public static function connect( array $posted ) {
+		$settings = Settings::all();
+		$secret   = (string) get_option( Settings::SECRET, '' );
+		$said     = self::try_to_connect( $posted );
+		if ( '' !== $said && $settings['connected'] ) {
+			Settings::change( $settings );
+			Settings::keep_secret( $secret );
+			$said .= ' ' . __( 'The earlier connection is still in use.', 'service-recommender' );
+		}
+		return $said;
+	}
+
+	/**
+	 * Check the address and both keys, tell the service, and start the first sync.
+	 *
+	 * @param array $posted `url`, `key`, `secret` and perhaps `domain`.
+	 * @return string What is wrong and its remedy; empty when connected.
+	 */
+	private static function try_to_connect( array $posted ) {
 		$posted += array(
 			'url'    => '',
 			'key'    => '',
@@ -194,6 +214,12 @@ class Admin {
 		foreach ( array_keys( self::switches() ) as $name ) {
 			$changes[ $name ] = empty( $posted[ $name ] ) ? 0 : 1;
 		}
+		foreach ( array_keys( self::place_names() ) as $name ) {
+			$chosen = isset( $posted[ 'position_' . $name ] ) ? $posted[ 'position_' . $name ] : '';
+			if ( isset( self::position_names( $name )[ $chosen ] ) ) {
+				$changes['positions'][ $name ] = $chosen;
+			}
+		}
 		Settings::change( $changes );
 		return '';
 	}
@@ -208,14 +234,35 @@ class Admin {
 			array(
 				'type'   => 'shop_order',
 				'status' => Orders::STATUSES,
-				'limit'  => 1,
+				'limit'  => 20,
 			)
 		);
-		if ( ! $orders ) {
-			return __( 'There is no paid order yet. Place one, then try again.', 'service-recommender' );
+		foreach ( $orders as $order ) {
+			$body = Orders::body( $order );
+			if ( $body['items'] ) { // Lines of deleted products are left out.
+				$reply = Api::call( 'POST', '/v1/orders', $body );
+				return $reply->ok() && ! empty( $reply->json['ok'] ) ? '' : $reply->remedy();
+			}
 		}
-		$reply = Api::call( 'POST', '/v1/orders', Orders::body( $orders[0] ) );
-		return $reply->ok() && ! empty( $reply->json['ok'] ) ? '' : $reply->remedy();
+		return __( 'There is no paid order yet. Place one, then try again.', 'service-recommender' );
+	}
+
+	/**
+	 * Sign the merchant into the dashboard, by a link that works once.
+	 *
+	 * @return string What is wrong; otherwise the request ends in the dashboard.
+	 */
+	private static function open_dashboard() {
+		$reply = Api::call( 'POST', '/integration/dashboard-link', array( 'email' => wp_get_current_user()->user_email ) );
+		if ( $reply->ok() && empty( $reply->json['signs_in'] ) && current_user_can( 'manage_options' ) ) {
+			$reply = Api::call( 'POST', '/integration/dashboard-link' ); // An administrator may do what the store's owner may.
+		}
+		$link  = isset( $reply->json['path'] ) ? (string) $reply->json['path'] : '';
+		if ( ! $reply->ok() || 0 !== strpos( $link, '/dashboard' ) ) {
+			return $reply->remedy();
+		}
+		wp_redirect( Settings::get( 'url' ) . $link ); // phpcs:ignore WordPress.Security.SafeRedirect -- the merchant's own service.
+		exit;
 	}
 
 	/** AJAX: do the next step of the first sync, and tell how far it is. */
@@ -257,28 +304,48 @@ class Admin {
 		$said = get_transient( 'product_recs_said_' . get_current_user_id() );
 		delete_transient( 'product_recs_said_' . get_current_user_id() );
 		echo '<div class="wrap"><h1>' . esc_html__( 'Recommendations', 'service-recommender' ) . '</h1>';
-		if ( $said ) {
-			$is_ok = 'ok' === $said;
-			echo '<div class="notice ' . ( $is_ok ? 'notice-success' : 'notice-error' ) . '"><p>' . esc_html( $is_ok ? __( 'Done.', 'service-recommender' ) : $said ) . '</p></div>';
+		if ( is_array( $said ) ) {
+			$is_ok = '' === $said[1];
+			echo '<div class="notice is-dismissible ' . ( $is_ok ? 'notice-success' : 'notice-error' ) . '"><p>' . esc_html( $is_ok ? self::success_of( $said[0] ) : $said[1] ) . '</p></div>';
 		}
 		if ( Settings::connected() ) {
 			self::draw_progress();
-		}
-		self::draw_connection();
-		if ( Settings::connected() ) {
 			self::draw_switches();
 			Health::draw();
+			echo '<details><summary class="button">' . esc_html__( 'Change the connection', 'service-recommender' ) . '</summary>';
+			self::draw_connection();
+			echo '</details>';
+		} else {
+			echo '<p>' . esc_html__( 'Enter the address of your ProductRecs service and its two keys. Your products and past orders are then sent, which takes a few minutes, and recommendations appear on product pages, in the cart and after an order. Nothing is sent before you press Connect.', 'service-recommender' ) . '</p>';
+			self::draw_connection();
 		}
 		echo '</div>';
 	}
 
 	/**
+	 * Return what to say after an action that succeeded.
+	 *
+	 * @param string $action Which.
+	 * @return string
+	 */
+	private static function success_of( $action ) {
+		$texts = array(
+			'connect'    => __( 'Connected. Your products and past orders are being sent; you may leave this page.', 'service-recommender' ),
+			'save'       => __( 'Saved.', 'service-recommender' ),
+			'resync'     => __( 'The products and orders are being sent again.', 'service-recommender' ),
+			'test_order' => __( 'The service answered for the last order. It counts once.', 'service-recommender' ),
+		);
+		return isset( $texts[ $action ] ) ? $texts[ $action ] : '';
+	}
+
+	/**
 	 * Print the beginning of a form.
 	 *
-	 * @param string $action Which of the actions.
+	 * @param string $action     Which of the actions.
+	 * @param string $attributes More attributes, as HTML of this file.
 	 */
-	public static function form( $action ) {
-		echo '<form method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '">';
+	public static function form( $action, $attributes = '' ) {
+		echo '<form method="post" action="' . esc_url( admin_url( 'admin-post.php' ) ) . '"' . $attributes . '>'; // phpcs:ignore WordPress.Security.EscapeOutput -- written here.
 		echo '<input type="hidden" name="action" value="' . esc_attr( 'product_recs_' . $action ) . '">';
 		wp_nonce_field( 'product_recs_' . $action );
 	}
@@ -286,18 +353,23 @@ class Admin {
 	/** Draw the three values and Connect. */
 	private static function draw_connection() {
 		$host   = (string) wp_parse_url( home_url(), PHP_URL_HOST );
+		$domain = (string) Settings::get( 'domain' );
 		$fields = array(
-			'url'    => array( __( 'Address of the service', 'service-recommender' ), 'url', Settings::get( 'url' ), 'https://recs.example.com' ),
-			'key'    => array( __( 'Publishable key', 'service-recommender' ), 'text', Settings::get( 'key' ), 'pk_...' ),
-			'secret' => array( __( 'Secret key', 'service-recommender' ), 'password', '', '' === Settings::secret() ? 'sk_...' : Settings::masked_secret() ),
-			'domain' => array( __( 'Domain of the store (only if it differs)', 'service-recommender' ), 'text', Settings::get( 'domain' ), $host ),
+			'url'    => array( __( 'Address of the service', 'service-recommender' ), 'url', Settings::get( 'url' ), 'https://recs.example.com', '' ),
+			'key'    => array( __( 'Publishable key', 'service-recommender' ), 'text', Settings::get( 'key' ), 'pk_...', __( 'It was shown when the store was registered, and is in the dashboard under "Keys and plan".', 'service-recommender' ) ),
+			'secret' => array( __( 'Secret key', 'service-recommender' ), 'password', '', '' === Settings::secret() ? 'sk_...' : Settings::masked_secret(), __( 'It was shown once, when the store was registered. The dashboard makes another under "Keys and plan".', 'service-recommender' ) ),
+			'domain' => array( __( 'Domain of the store', 'service-recommender' ), 'text', $domain === $host ? '' : $domain, $host, __( 'Only if the store was registered under another domain than this shop has.', 'service-recommender' ) ),
 		);
+		if ( Settings::connected() ) {
+			$fields['secret'][4] = __( 'Leave it empty to keep the key.', 'service-recommender' );
+		}
 		echo '<h2>' . esc_html__( 'Connection', 'service-recommender' ) . '</h2>';
 		self::form( 'connect' );
 		echo '<table class="form-table" role="presentation">';
 		foreach ( $fields as $name => $field ) {
 			echo '<tr><th scope="row"><label for="pr-' . esc_attr( $name ) . '">' . esc_html( $field[0] ) . '</label></th><td>';
-			echo '<input class="regular-text" autocomplete="off" id="pr-' . esc_attr( $name ) . '" name="' . esc_attr( $name ) . '" type="' . esc_attr( $field[1] ) . '" value="' . esc_attr( $field[2] ) . '" placeholder="' . esc_attr( $field[3] ) . '"></td></tr>';
+			echo '<input class="regular-text" autocomplete="off" id="pr-' . esc_attr( $name ) . '" name="' . esc_attr( $name ) . '" type="' . esc_attr( $field[1] ) . '" value="' . esc_attr( $field[2] ) . '" placeholder="' . esc_attr( $field[3] ) . '">';
+			echo ( '' === $field[4] ? '' : '<p class="description">' . esc_html( $field[4] ) . '</p>' ) . '</td></tr>';
 		}
 		echo '</table>';
 		submit_button( Settings::connected() ? __( 'Connect again', 'service-recommender' ) : __( 'Connect', 'service-recommender' ) );
@@ -314,7 +386,7 @@ class Admin {
 		foreach ( $rows as $name => $row ) {
 			$state = $row[1];
 			$total = max( 1, $state['total'], $state['done'] );
-			echo '<p><label>' . esc_html( $row[0] ) . ' <progress data-name="' . esc_attr( $name ) . '" data-state="' . esc_attr( $state['state'] ) . '" max="' . esc_attr( $total ) . '" value="' . esc_attr( 'done' === $state['state'] ? $total : $state['done'] ) . '"></progress></label> <span>' . esc_html( $state['done'] . ' / ' . max( $state['total'], $state['done'] ) ) . '</span></p>';
+			echo '<p><label><span style="display:inline-block;min-width:9em">' . esc_html( $row[0] ) . '</span> <progress data-name="' . esc_attr( $name ) . '" data-state="' . esc_attr( $state['state'] ) . '" max="' . esc_attr( $total ) . '" value="' . esc_attr( 'done' === $state['state'] ? $total : $state['done'] ) . '"></progress></label> <span class="pr-count">' . esc_html( $state['done'] . ' / ' . max( $state['total'], $state['done'] ) ) . '</span></p>';
 		}
 		echo '<p class="pr-error" role="status"></p></div>';
 		$products = wc_get_products(
@@ -323,9 +395,13 @@ class Admin {
 				'status' => 'publish',
 			)
 		);
+		echo '<div style="display:flex;flex-wrap:wrap;gap:8px;margin-block:1em">';
 		if ( $products ) {
-			echo '<p><a class="button" href="' . esc_url( $products[0]->get_permalink() ) . '">' . esc_html__( 'Open a product page', 'service-recommender' ) . '</a></p>';
+			echo '<a class="button button-primary" href="' . esc_url( $products[0]->get_permalink() ) . '">' . esc_html__( 'Open a product page', 'service-recommender' ) . '</a>';
 		}
+		self::form( 'dashboard', ' target="_blank"' );
+		submit_button( __( 'Open the dashboard', 'service-recommender' ), 'secondary', 'submit', false );
+		echo '</form></div>';
 	}
 
 	/** Draw the places and the switches. */
@@ -335,14 +411,24 @@ class Admin {
 		echo '<table class="form-table" role="presentation"><tr><th scope="row">' . esc_html__( 'Recommendations', 'service-recommender' ) . '</th><td>';
 		$on = Placements::places();
 		foreach ( self::place_names() as $name => $label ) {
-			echo '<label><input type="checkbox" name="places[]" value="' . esc_attr( $name ) . '"' . checked( isset( $on[ $name ] ), true, false ) . '> ' . esc_html( $label ) . '</label><br>';
+			echo '<p><label><input type="checkbox" name="places[]" value="' . esc_attr( $name ) . '"' . checked( isset( $on[ $name ] ), true, false ) . '> ' . esc_html( $label ) . '</label>';
+			$options = self::position_names( $name );
+			if ( $options ) {
+				echo ' <select name="position_' . esc_attr( $name ) . '" aria-label="' . esc_attr( $label ) . '">';
+				foreach ( $options as $position => $option ) {
+					echo '<option value="' . esc_attr( $position ) . '"' . selected( Placements::position( $name ), $position, false ) . '>' . esc_html( $option ) . '</option>';
+				}
+				echo '</select>';
+			}
+			echo '</p>';
 		}
 		echo '</td></tr><tr><th scope="row">' . esc_html__( 'More', 'service-recommender' ) . '</th><td>';
 		foreach ( self::switches() as $name => $label ) {
-			echo '<label><input type="checkbox" name="' . esc_attr( $name ) . '" value="1"' . checked( (bool) Settings::get( $name ), true, false ) . '> ' . esc_html( $label ) . '</label><br>';
+			echo '<p><label><input type="checkbox" name="' . esc_attr( $name ) . '" value="1"' . checked( (bool) Settings::get( $name ), true, false ) . '> ' . esc_html( $label ) . '</label></p>';
 		}
 		echo '</td></tr><tr><th scope="row"><label for="pr-selector">' . esc_html__( 'CSS selector of the search box', 'service-recommender' ) . '</label></th><td>';
-		echo '<input class="regular-text" id="pr-selector" name="selector" value="' . esc_attr( Settings::get( 'selector' ) ) . '" placeholder="input[type=search]">';
+		echo '<input class="regular-text" id="pr-selector" name="selector" type="text" value="' . esc_attr( Settings::get( 'selector' ) ) . '" placeholder="input[type=search]"> ';
+		echo '<button type="button" class="button" id="pr-pick" data-shop="' . esc_url( add_query_arg( 'product_recs_pick', '1', home_url( '/' ) ) ) . '">' . esc_html__( 'Pick it in the shop', 'service-recommender' ) . '</button>';
 		echo '<p class="description">' . esc_html__( 'Leave it empty to find the box by itself.', 'service-recommender' ) . '</p></td></tr></table>';
 		submit_button( __( 'Save', 'service-recommender' ) );
 		echo '</form>';
@@ -362,6 +448,39 @@ class Admin {
 			'shop'     => __( 'Shop and categories: popular products', 'service-recommender' ),
 			'home'     => __( 'Front page: popular products', 'service-recommender' ),
 		);
+	}
+
+	/**
+	 * Return the positions that a place can have, by name; those of "product" hold for both.
+	 *
+	 * @param string $place Which.
+	 * @return array
+	 */
+	private static function position_names( $place ) {
+		$names = array(
+			'product' => array(
+				'above' => __( 'above the description', 'service-recommender' ),
+				'below' => __( 'below the description', 'service-recommender' ),
+				'end'   => __( 'below the related products', 'service-recommender' ),
+			),
+			'cart'    => array(
+				'above' => __( 'above the cart', 'service-recommender' ),
+				'below' => __( 'below the cart', 'service-recommender' ),
+			),
+			'thanks'  => array(
+				'above' => __( 'above the order', 'service-recommender' ),
+				'below' => __( 'below the order', 'service-recommender' ),
+			),
+			'shop'    => array(
+				'above' => __( 'above the products', 'service-recommender' ),
+				'below' => __( 'below the products', 'service-recommender' ),
+			),
+			'home'    => array(
+				'above' => __( 'above the content', 'service-recommender' ),
+				'below' => __( 'below the content', 'service-recommender' ),
+			),
+		);
+		return isset( $names[ $place ] ) ? $names[ $place ] : array();
 	}
 
 	/**

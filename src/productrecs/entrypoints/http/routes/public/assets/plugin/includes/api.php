@@ -94,7 +94,11 @@ class Reply {
 		if ( 404 === $this->status || ( $this->ok() && ! $this->json ) ) {
 			return __( 'There is no ProductRecs service at this address. Enter its address without a path, such as https://recs.example.com.', 'service-recommender' );
 		}
-		$detail = isset( $this->json['detail'] ) && is_string( $this->json['detail'] ) ? $this->json['detail'] : '';
+		$detail = isset( $this->json['detail'] ) ? $this->json['detail'] : '';
+		if ( is_array( $detail ) ) { // One entry for each field that was refused.
+			$first  = isset( $detail[0] ) && is_array( $detail[0] ) ? $detail[0] : array();
+			$detail = isset( $first['loc'], $first['msg'] ) ? implode( '.', (array) $first['loc'] ) . ': ' . $first['msg'] : '';
+		}
 		/* translators: 1: HTTP status, 2: message of the service. */
 		return sprintf( __( 'The service answered %1$d. %2$s', 'service-recommender' ), $this->status, $detail );
 	}

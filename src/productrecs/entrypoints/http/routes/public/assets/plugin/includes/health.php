@@ -124,8 +124,8 @@ class Health {
 				$told['failed']
 			),
 			__( 'Orders of 30 days in the service', 'service-recommender' ) => isset( $status->json['orders_30d'] ) ? $status->json['orders_30d'] : '-',
-			__( 'Last training', 'service-recommender' )     => isset( $status->json['last_trained'] ) ? implode( ' ', array_slice( array_filter( (array) $status->json['last_trained'] ), 0, 1 ) ) : '-',
-			__( 'Jobs that wait', 'service-recommender' )    => $backlog['length'] . ' (' . $backlog['age'] . ' s)',
+			__( 'Last training', 'service-recommender' )     => self::when( isset( $status->json['last_trained'] ) ? (int) strtotime( implode( ' ', array_slice( array_filter( (array) $status->json['last_trained'] ), 0, 1 ) ) ) : 0 ),
+			__( 'Jobs that wait', 'service-recommender' )    => $backlog['length'] ? sprintf( /* translators: 1: number of jobs, 2: seconds. */ __( '%1$d, the first for %2$d s', 'service-recommender' ), $backlog['length'], $backlog['age'] ) : 0,
 			'ProductRecs'                                    => VERSION,
 			'WooCommerce'                                    => defined( 'WC_VERSION' ) ? WC_VERSION : '-',
 			'WordPress'                                      => get_bloginfo( 'version' ),
@@ -156,6 +156,7 @@ class Health {
 			echo '</ul>';
 		}
 		echo '<p><label for="pr-report">' . esc_html__( 'Report to copy', 'service-recommender' ) . '</label><br><textarea id="pr-report" class="large-text code" rows="4" readonly>' . esc_textarea( $text ) . '</textarea></p>';
+		echo '<div style="display:flex;flex-wrap:wrap;gap:8px;margin-block:1em">';
 		foreach ( array(
 			'resync'     => __( 'Sync again', 'service-recommender' ),
 			'test_order' => __( 'Send the last order again', 'service-recommender' ),
@@ -164,6 +165,7 @@ class Health {
 			submit_button( $label, 'secondary', 'submit', false );
 			echo '</form>';
 		}
+		echo '</div>';
 	}
 
 	/**

@@ -15,6 +15,7 @@ class Orders {
 	const SESSION  = '_pr_sid';
 	const SHOPPER  = '_pr_shopper';
 	const SYNCED   = '_pr_synced';
+	const RETURNED = '_pr_returned';
 	const MOST     = 100; // lines of an order.
 	const STATUSES = array( 'processing', 'completed' );
 
@@ -80,10 +81,11 @@ class Orders {
 		$session = Shopper::session();
 		$user    = get_current_user_id();
 		// An account made in this checkout was not the identity of any widget before it.
-		if ( self::$is_new_customer || ( '' === $session && Settings::get( 'consent' ) ) ) {
+		$may = Shopper::has_consent();
+		if ( self::$is_new_customer || ! $may ) {
 			$user = 0;
 		}
-		if ( '' !== $session ) {
+		if ( '' !== $session && $may ) {
 			$order->update_meta_data( self::SESSION, $session );
 		}
 		$order->update_meta_data( self::SHOPPER, (string) $user );
@@ -130,6 +132,9 @@ class Orders {
 		if ( $reply->ok() && ! empty( $reply->json['ok'] ) ) {
 			$order->update_meta_data( self::SYNCED, (string) time() );
 			$order->save_meta_data();
+			foreach ( $order->get_refunds() as $refund ) { // Made while the order waited.
+				Queue::add( 'product_recs_refund', array( (int) $refund->get_id() ) );
+			}
 			return;
 		}
 		record_error( 'order ' . $id, $reply->remedy() );
@@ -220,8 +225,8 @@ class Orders {
 	public static function refund_job( $id, $attempt = 0 ) {
 		$back  = wc_get_order( $id );
 		$order = $back && 'shop_order_refund' === $back->get_type() ? wc_get_order( $back->get_parent_id() ) : $back;
-		if ( ! $order || ! $order->get_meta( self::SYNCED ) ) {
-			return;
+		if ( ! $order || ! $order->get_meta( self::SYNCED ) || $back->get_meta( self::RETURNED ) ) {
+			return; // An order that waits queues its refunds once it is sent.
 		}
 		$rows = array();
 		foreach ( $back->get_items() as $line ) {
@@ -235,7 +240,9 @@ class Orders {
 		}
 		$created = $back === $order ? null : $back->get_date_created();
 		$reply   = Api::upload( History::csv( $order->get_id() . '-back-' . $id, self::customer( $order ), $created ? $created->getTimestamp() : time(), $rows, true ) );
-		if ( $reply->ok() ) {
+		if ( $reply->ok() && $reply->json ) {
+			$back->update_meta_data( self::RETURNED, (string) time() );
+			$back->save_meta_data();
 			return;
 		}
 		record_error( 'refund ' . $id, $reply->remedy() );

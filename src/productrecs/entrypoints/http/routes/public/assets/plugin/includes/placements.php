@@ -28,33 +28,63 @@ class Placements {
 		}
 		$places = self::places();
 		if ( isset( $places['product'] ) || isset( $places['together'] ) || Settings::get( 'look' ) ) {
-			$priority = (int) apply_filters( 'product_recs_product_priority', 15 );
+			$priority = array(
+				'above' => 5, // WooCommerce's tabs come at 10, its related products at 20.
+				'below' => 15,
+				'end'   => 25,
+			);
+			$priority = (int) apply_filters( 'product_recs_product_priority', $priority[ self::position( 'product' ) ] );
 			add_action( 'woocommerce_after_single_product_summary', guarded( array( __CLASS__, 'product' ) ), $priority );
 			if ( apply_filters( 'woocommerce_disable_compatibility_layer', false ) ) {
 				add_filter( 'hooked_block_types', guarded( array( __CLASS__, 'hook_block' ) ), 10, 3 );
 			}
 		}
 		if ( isset( $places['cart'] ) ) {
-			add_action( 'woocommerce_after_cart', guarded( array( __CLASS__, 'cart' ) ) );
+			add_action( self::is_above( 'cart' ) ? 'woocommerce_before_cart' : 'woocommerce_after_cart', guarded( array( __CLASS__, 'cart' ) ), 5 );
 			// Cart blocks fire no classic hook; Block Hooks after them fail on WordPress 6.4.
 			add_filter(
 				'render_block_woocommerce/cart',
 				guarded(
 					function ( $html ) {
-						return $html . self::cart_html();
+						return self::is_above( 'cart' ) ? self::cart_html() . $html : $html . self::cart_html();
 					}
 				)
 			);
 		}
 		if ( isset( $places['thanks'] ) ) {
-			add_action( 'woocommerce_thankyou', guarded( array( __CLASS__, 'thanks' ) ) );
+			add_action( self::is_above( 'thanks' ) ? 'woocommerce_before_thankyou' : 'woocommerce_thankyou', guarded( array( __CLASS__, 'thanks' ) ) );
 		}
 		if ( isset( $places['shop'] ) ) {
-			add_action( 'woocommerce_after_shop_loop', guarded( array( __CLASS__, 'shop' ) ), 20 );
+			add_action( self::is_above( 'shop' ) ? 'woocommerce_before_shop_loop' : 'woocommerce_after_shop_loop', guarded( array( __CLASS__, 'shop' ) ), self::is_above( 'shop' ) ? 5 : 20 );
 		}
 		if ( isset( $places['home'] ) ) {
 			add_filter( 'the_content', guarded( array( __CLASS__, 'home' ) ), 20 );
+			// A front page of posts: around their list, not within the first of them.
+			add_action( self::is_above( 'home' ) ? 'loop_start' : 'loop_end', guarded( array( __CLASS__, 'posts' ) ) );
+			add_filter( 'render_block_core/query', guarded( array( __CLASS__, 'posts_block' ) ), 10, 2 );
 		}
+	}
+
+	/**
+	 * Return where on its page a place is: `above`, `below` or, for a product, `end`.
+	 *
+	 * @param string $place Which.
+	 * @return string
+	 */
+	public static function position( $place ) {
+		$chosen = (array) Settings::get( 'positions' );
+		$chosen = isset( $chosen[ $place ] ) ? (string) $chosen[ $place ] : 'below';
+		return in_array( $chosen, array( 'above', 'end' ), true ) ? $chosen : 'below';
+	}
+
+	/**
+	 * Return whether a place is above what its page is about.
+	 *
+	 * @param string $place Which.
+	 * @return bool
+	 */
+	private static function is_above( $place ) {
+		return 'above' === self::position( $place );
 	}
 
 	/**
@@ -83,9 +113,10 @@ class Placements {
 	 *
 	 * @param array  $attributes Attributes without their `data-`.
 	 * @param string $element    Its name.
+	 * @param bool   $is_placed  Whether a switch put it there, and not the merchant's own block.
 	 * @return string
 	 */
-	public static function element( array $attributes, $element = 'product-recs' ) {
+	public static function element( array $attributes, $element = 'product-recs', $is_placed = true ) {
 		$attributes = array_merge(
 			array(
 				'key'         => Settings::get( 'key' ),
@@ -100,7 +131,8 @@ class Placements {
 		 * @param string $element    `product-recs` or `product-look`.
 		 */
 		$attributes = (array) apply_filters( 'product_recs_widget_attributes', $attributes, $element );
-		$html       = '<' . $element;
+		// Block themes give what is not wide the width of a text.
+		$html = '<' . $element . ( $is_placed && wp_is_block_theme() ? ' class="alignwide"' : '' );
 		foreach ( $attributes as $name => $value ) {
 			if ( '' !== (string) $value ) {
 				$html .= ' data-' . esc_attr( $name ) . '="' . esc_attr( $value ) . '"';
@@ -197,10 +229,37 @@ class Placements {
 	 * @return string
 	 */
 	public static function home( $content ) {
-		if ( ! is_front_page() || is_admin() || is_feed() || ! in_the_loop() || ! is_main_query() || has_shortcode( $content, 'product_recs' ) || ! self::once( 'home' ) ) {
+		if ( ! is_front_page() || is_home() || is_admin() || is_feed() || ! in_the_loop() || ! is_main_query() || has_shortcode( $content, 'product_recs' ) || has_block( 'product-recs/recommendations' ) || ! self::once( 'home' ) ) {
 			return $content;
 		}
-		return $content . self::element( array( 'type' => 'trending' ) );
+		$html = self::element( array( 'type' => 'trending' ) );
+		return self::is_above( 'home' ) ? $html . $content : $content . $html;
+	}
+
+	/**
+	 * Draw the widget of a front page of posts, in classic themes.
+	 *
+	 * @param \WP_Query $query The loop that begins or ends.
+	 */
+	public static function posts( $query ) {
+		if ( is_front_page() && is_home() && ! wp_is_block_theme() && $query->is_main_query() && ! is_feed() && did_action( 'wp_head' ) && self::once( 'home' ) ) {
+			self::put( self::element( array( 'type' => 'trending' ) ) );
+		}
+	}
+
+	/**
+	 * Return the list of posts of a front page with its widget, in block themes.
+	 *
+	 * @param string $html  The list.
+	 * @param array  $block The block.
+	 * @return string
+	 */
+	public static function posts_block( $html, $block ) {
+		if ( ! is_front_page() || ! is_home() || empty( $block['attrs']['query']['inherit'] ) || ! self::once( 'home' ) ) {
+			return $html;
+		}
+		$widget = self::element( array( 'type' => 'trending' ) );
+		return self::is_above( 'home' ) ? $widget . $html : $html . $widget;
 	}
 
 	/**
@@ -233,7 +292,7 @@ class Placements {
 		foreach ( $given as $name => $value ) {
 			$told[ str_replace( '_', '-', $name ) ] = is_scalar( $value ) ? (string) $value : '';
 		}
-		return self::element( $told );
+		return self::element( $told, 'product-recs', false );
 	}
 
 	/** Register the block, which the server draws. */

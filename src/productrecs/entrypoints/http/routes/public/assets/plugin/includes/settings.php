@@ -29,6 +29,7 @@ class Settings {
 				'domain'    => '',
 				'connected' => 0,
 				'places'    => array( 'product', 'cart', 'thanks' ),
+				'positions' => array(),
 				'search'    => 0,
 				'selector'  => '',
 				'look'      => 0,

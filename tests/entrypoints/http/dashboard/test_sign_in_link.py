@@ -1,0 +1,81 @@
+"""Sign-in link of a store's plugin: once, within a minute, never past a second factor."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from productrecs.tenancy.accounts.dashboard_link import LINK_MS
+from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.store_management import rotate_secret
+from tests.entrypoints.http.dashboard.test_two_factor_pages import code_now, send, set_up
+from tests.support.dashboard import Member, add_store, add_user, text_of
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.entrypoints.http.dashboard.conftest import Office
+
+
+def link(office: Office, store: Store, **said: str) -> Any:
+    secret = rotate_secret(office.services.database, store, office.now_ms)
+    body, headers = json.dumps(said).encode(), {"x-api-key": secret}
+    reply = office.inside.ask("POST", "/integration/dashboard-link", body, headers)
+    assert reply.status == 200, reply.body
+    return reply.json
+
+
+def is_inside(guest: Member) -> bool:
+    return guest.get("/dashboard").status == 200
+
+
+@pytest.mark.parametrize("who", ["owner", "viewer", "nobody"])
+def test_a_link_signs_in_the_login_with_the_email_once(
+    office: Office, store: Store, who: str
+) -> None:
+    viewer = add_user(office.services, store, Role.VIEWER)
+    said = {"owner": {}, "viewer": {"email": viewer.upper()}}.get(who, {"email": "x@y.z"})
+    guest, other = Member(office.inside), Member(office.inside)
+
+    found = link(office, store, **said)
+    guest.get(found["path"])
+    other.get(found["path"])
+
+    assert found["signs_in"] is is_inside(guest) is (who != "nobody")
+    assert not is_inside(other)
+    if who != "nobody":
+        assert (viewer in text_of(guest.get("/dashboard/security"))) is (who == "viewer")
+
+
+def test_a_link_of_a_minute_ago_or_of_another_store_lets_nobody_in(
+    office: Office, store: Store
+) -> None:
+    other = add_store(office.services, f"other-{office.now_ms}.example")
+    guest = Member(office.inside)
+
+    assert link(office, other, email=f"owner@{store.domain}")["signs_in"] is False
+    late = link(office, store)["path"]
+    office.now_ms += LINK_MS + 1
+    guest.get(late)
+    guest.get("/dashboard/sign-in?token=" + other.store_id + ".x")
+
+    assert not is_inside(guest)
+
+
+def test_a_link_asks_for_the_code_of_a_second_factor(office: Office, store: Store) -> None:
+    secret, _codes = set_up(office, office.member(store))
+    office.now_ms += 60_000
+    guest = Member(office.inside)
+    path = link(office, store)["path"]
+
+    send(guest, path.partition("token=")[2], code_now(office, secret))
+    assert not is_inside(guest), "a link's token is no login that waits for a code"
+    asked = guest.get(path)
+
+    assert not is_inside(guest)
+    found = re.search(r'name="token" value="([\w.]+)"', asked.body.decode())
+    assert found is not None
+    assert send(guest, found[1], code_now(office, secret)) == 303
+    assert is_inside(guest)
