@@ -298,6 +298,21 @@ def test_a_place_has_a_position(chosen: str, priority: int) -> None:
     assert in_shop(script, nowhere(), settings=settings) == [priority]
 
 
+@pytest.mark.parametrize(("chosen", "at"), [("above", 0), ("below", 1), ("end", 2)])
+def test_a_block_theme_has_the_products_widgets_once_at_their_position(
+    chosen: str, at: int
+) -> None:
+    script = """$block_theme = true; product(1); $page = 1;
+        $told = array(apply_filters('render_block_woocommerce/product-details', '<p></p>'),
+            drawn('woocommerce_after_single_product_summary'), drawn('woocommerce_after_single_product'));"""
+    settings = f"array('positions' => array('product' => '{chosen}'))"
+
+    found = in_shop(script, nowhere(), settings=settings)
+
+    assert [one.count("<product-recs") for one in found] == [int(i == at) for i in range(3)]
+    assert found[0].endswith("<p></p>")
+
+
 def test_a_placed_widget_is_wide_in_block_themes_and_a_shortcode_as_its_text() -> None:
     script = """$block_theme = true; product(1); $page = 1;
         $told = array(drawn('woocommerce_after_single_product_summary'), ProductRecs\\Placements::shortcode(array()));"""

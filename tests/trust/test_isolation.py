@@ -229,6 +229,11 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/integration/report"): _plain(
         *(f"/integration/report?name={one}" for one in REPORT_TYPES)
     ),
+    ("POST", "/integration/dashboard-link"): lambda a: [
+        Call(
+            "/integration/dashboard-link", body(email=f"owner@{a.merchant.account.domain}")
+        )
+    ],
     ("GET", "/health/live"): _plain("/health/live"),
     ("GET", "/health/ready"): _plain("/health/ready"),
     ("GET", "/metrics"): lambda _: [Call("/metrics", None, OPERATOR)],

@@ -6,10 +6,7 @@ a login that has a second factor is still asked for its code.
 
 from typing import Final
 
-import sqlalchemy as sa
-
 from productrecs.core.clock import MINUTE_MS
-from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.repository import UserRepository
@@ -19,26 +16,22 @@ from productrecs.tenancy.accounts.second_factor.repository import FactorReposito
 LINK_MS: Final = MINUTE_MS
 
 
-def find_login(
-    connection: sa.Connection, store_id: StoreId, email: str | None
-) -> DashboardUser | None:
+def find_login(users: UserRepository, email: str | None) -> DashboardUser | None:
     """Return the store's login with an address, or without one its first owner.
 
     An address is compared without regard to case. None when the store has no such login.
     """
-    users = UserRepository(connection, store_id).all()
     if email is not None:
         wanted = email.strip().lower()
-        return next((one for one in users if one.email == wanted), None)
-    return next((one for one in users if one.role is Role.OWNER), None)
+        return next((one for one in users.all() if one.email == wanted), None)
+    return next((one for one in users.all() if one.role is Role.OWNER), None)
 
 
-def new_link_token(connection: sa.Connection, user: DashboardUser, now_ms: int) -> str:
+def new_link_token(factors: FactorRepository, user: DashboardUser, now_ms: int) -> str:
     """Return a token that begins one session of a user."""
     token = new_token(user.store_id)
-    waiting = FactorRepository(connection, user.store_id)
-    waiting.purge_challenges(now_ms)
-    waiting.add_challenge(_hash(token), user.user_id, now_ms + LINK_MS)
+    factors.purge_challenges(now_ms)
+    factors.add_challenge(_hash(token), user.user_id, now_ms + LINK_MS)
     return token
 
 

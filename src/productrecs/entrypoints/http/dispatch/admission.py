@@ -142,7 +142,7 @@ def _admit_caller(
         admission.misuse = _misuse_of(caller, admission)
     if context.rates is not None and arrival.route.paced:
         admission.ask_rate(context.rates.ask_key(caller.rate_limit_key))
-    if requires_active_plan(arrival.method, credential):
+    if arrival.route.needs_plan and requires_active_plan(arrival.method, credential):
         store.subscription.check_active(context.clock())
     return store
 

@@ -19,6 +19,7 @@ from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Credent
 from productrecs.entrypoints.http.schemas.events import EventBody
 from productrecs.entrypoints.http.schemas.integration import (
     ConnectBody,
+    DashboardLinkBody,
     EnginesInitBody,
     RecommenderSettingsBody,
 )
@@ -37,6 +38,7 @@ MODELS: Final[Sequence[type[BaseModel]]] = (
     PhotoSearchBody,
     ConnectBody,
     EnginesInitBody,
+    DashboardLinkBody,
     RecommenderSettingsBody,
     WidgetConfigBody,
 )

@@ -71,6 +71,7 @@ class Route:
     )
     sends_timing: bool = False  # replies have a Server-Timing header
     paced: bool = True  # subject to rate limits
+    needs_plan: bool = True  # a change of a store is refused when its plan is over
 
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
@@ -143,7 +144,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/train": Route({"POST": Credential.SECRET}),
         "/integration/status": Route({"GET": Credential.SECRET}),
         "/integration/report": Route({"GET": Credential.SECRET}),
-        "/integration/dashboard-link": Route({"POST": Credential.SECRET}),
+        "/integration/dashboard-link": Route({"POST": Credential.SECRET}, needs_plan=False),
         "/health/live": Route({"GET": Credential.NONE}, paced=False),
         "/health/ready": Route({"GET": Credential.NONE}, paced=False),
         "/metrics": Route({"GET": Credential.OPERATOR}, paced=False),

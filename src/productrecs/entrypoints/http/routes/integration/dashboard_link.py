@@ -25,6 +25,8 @@ from productrecs.entrypoints.http.schemas.integration import (
 )
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.dashboard_link import find_login, new_link_token
+from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.second_factor.repository import FactorRepository
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.context import RequestContext
@@ -62,10 +64,11 @@ async def dashboard_link(request: Request) -> Response:
     services = exchange.context.services
 
     def carry_out(work: WriteTransaction) -> str | None:
-        user = find_login(work.connection, store_id, email)
+        user = find_login(UserRepository(work.connection, store_id), email)
         if user is None:
             return None
-        return new_link_token(work.connection, user, services.system_clock())
+        factors = FactorRepository(work.connection, store_id)
+        return new_link_token(factors, user, services.system_clock())
 
     token = await change(exchange, carry_out)
     path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"

@@ -35,6 +35,9 @@ class Placements {
 			);
 			$priority = (int) apply_filters( 'product_recs_product_priority', $priority[ self::position( 'product' ) ] );
 			add_action( 'woocommerce_after_single_product_summary', guarded( array( __CLASS__, 'product' ) ), $priority );
+			// Block themes run that hook at one place, below the description, whatever the priority.
+			add_action( 'woocommerce_after_single_product', guarded( array( __CLASS__, 'product_end' ) ) );
+			add_filter( 'render_block_woocommerce/product-details', guarded( array( __CLASS__, 'product_above' ) ) );
 			if ( apply_filters( 'woocommerce_disable_compatibility_layer', false ) ) {
 				add_filter( 'hooked_block_types', guarded( array( __CLASS__, 'hook_block' ) ), 10, 3 );
 			}
@@ -144,27 +147,49 @@ class Placements {
 
 	/** Draw the widgets of a product's page. */
 	public static function product() {
+		if ( ! wp_is_block_theme() || 'below' === self::position( 'product' ) ) {
+			self::put( self::product_html() );
+		}
+	}
+
+	/** Draw them at the end of a block theme's page. */
+	public static function product_end() {
+		if ( wp_is_block_theme() && 'end' === self::position( 'product' ) ) {
+			self::put( self::product_html() );
+		}
+	}
+
+	/**
+	 * Return a block theme's description with the widgets above it, where they are wanted there.
+	 *
+	 * @param string $html The block.
+	 * @return string
+	 */
+	public static function product_above( $html ) {
+		return self::is_above( 'product' ) && wp_is_block_theme() ? self::product_html() . $html : $html;
+	}
+
+	/**
+	 * Return the widgets of a product's page; nothing the second time.
+	 *
+	 * @return string
+	 */
+	private static function product_html() {
 		$id = (string) get_the_ID();
 		if ( 'product' !== get_post_type( (int) $id ) || ! self::once( 'product' ) ) {
-			return;
+			return '';
 		}
 		$places = self::places();
-		if ( Settings::get( 'look' ) ) {
-			self::put( self::element( array( 'item-id' => $id ), 'product-look' ) );
-		}
+		$html   = Settings::get( 'look' ) ? self::element( array( 'item-id' => $id ), 'product-look' ) : '';
 		if ( isset( $places['together'] ) ) {
-			self::put(
-				self::element(
-					array(
-						'type'    => 'fbt',
-						'item-id' => $id,
-					)
+			$html .= self::element(
+				array(
+					'type'    => 'fbt',
+					'item-id' => $id,
 				)
 			);
 		}
-		if ( isset( $places['product'] ) ) {
-			self::put( self::element( array( 'item-id' => $id ) ) );
-		}
+		return $html . ( isset( $places['product'] ) ? self::element( array( 'item-id' => $id ) ) : '' );
 	}
 
 	/** Draw the cart's widget. */
