@@ -9,9 +9,12 @@ from typing import Final
 from productrecs.core.clock import MINUTE_MS
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.tokens import hash_token, new_token, store_of
-from productrecs.tenancy.accounts.second_factor.repository import FactorRepository
+from productrecs.tenancy.accounts.login.passwords_and_tokens import (
+    hash_token,
+    new_token,
+    store_of,
+)
+from productrecs.tenancy.accounts.login.repository import FactorRepository, UserRepository
 
 LINK_MS: Final = MINUTE_MS
 

@@ -15,7 +15,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     DASHBOARD_PATH,
     SIGN_IN_PATH,
 )
-from productrecs.entrypoints.http.routes.integration.store_changes import (
+from productrecs.entrypoints.http.routes.integration.store_update import (
     body_if_any,
     change,
 )
@@ -25,11 +25,10 @@ from productrecs.entrypoints.http.schemas.integration import (
 )
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.dashboard_link import find_login, new_link_token
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.second_factor.repository import FactorRepository
+from productrecs.tenancy.accounts.login.repository import FactorRepository, UserRepository
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.context import RequestContext
+    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
 router = APIRouter(tags=["integration"])
 
