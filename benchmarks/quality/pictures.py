@@ -87,16 +87,19 @@ def luma() -> Photos:
     shows = np.array([row["id"] for row in rows])
     is_catalog = np.zeros(len(rows), dtype=np.bool_)
     is_catalog[np.unique(shows, return_index=True)[1]] = True
-    named = {
-        row["id"]: row["categories"].split("|")
-        for row in _rows("catalog_luma/products.csv")
-    }
+    named = luma_categories()
     groups: dict[str, list[int]] = {}
     for place, product in enumerate(shows[is_catalog].tolist()):
         for name in named[product]:
             groups.setdefault(name, []).append(place)
     paths = [folder() / "catalog_luma" / "images" / row["image"] for row in rows]
     return Photos(paths, shows, is_catalog, [np.array(one) for one in groups.values()])
+
+
+def luma_categories() -> dict[str, list[str]]:
+    """Return the categories of each product of `catalog_luma`."""
+    rows = _rows("catalog_luma/products.csv")
+    return {row["id"]: row["categories"].split("|") for row in rows}
 
 
 def measure(report: Report) -> None:
@@ -155,8 +158,8 @@ def _measure_scenes(
 ) -> None:
     """Show products of the catalog in rooms: photos of clothes that nobody asks for."""
     rows = np.flatnonzero(data.is_catalog)
-    named = {row["id"]: row["categories"] for row in _rows("catalog_luma/products.csv")}
-    categories = [tuple(named[one].split("|")) for one in data.shows[rows].tolist()]
+    named = luma_categories()
+    categories = [tuple(named[one]) for one in data.shows[rows].tolist()]
     shop = shop_of(descriptors[rows], data.groups, categories)
     clothes = clothing()
     train = np.flatnonzero(clothes.is_catalog)

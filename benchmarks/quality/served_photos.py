@@ -22,7 +22,11 @@ from benchmarks.quality.pictures import clothing, luma
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
+from productrecs.engines.visual.nearest_neighbours import (
+    ImageVectors,
+    NeighbourTable,
+    similarity_floor,
+)
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.records.pictures.sandboxed_decoder import (
@@ -38,7 +42,7 @@ from productrecs.training.visual.picture_embedding import (
 from productrecs.training.visual.served_pictures import ServedPictures, pictures_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -50,7 +54,7 @@ if TYPE_CHECKING:
 
 _STORE: Final = StoreId("photos")
 _TEN: Final = 10
-_SECONDS: Final = 30.0
+SECONDS: Final = 30.0
 
 
 def measure(report: Report) -> None:
@@ -67,16 +71,16 @@ def measure(report: Report) -> None:
 
 def _measure(report: Report, folder: Path, encoder: Path | None) -> None:
     way = "without the encoder" if encoder is None else "with the encoder"
-    with _Seen(_SECONDS, embedder=encoder, wait_seconds=_SECONDS) as decoder:
+    with _Seen(SECONDS, embedder=encoder, wait_seconds=SECONDS) as decoder:
         for name, data in (("clothing", clothing()), ("luma", luma())):
-            described = np.stack(
-                [
-                    decoder.describe(data.paths[row].read_bytes())
-                    for row in np.flatnonzero(data.is_catalog).tolist()
-                ]
-            )
-            for known, groups in (("unknown", []), ("known", data.groups)):
-                served = _served(folder, described, groups, encoder)
+            rows = np.flatnonzero(data.is_catalog).tolist()
+            seen = described(decoder, [data.paths[row].read_bytes() for row in rows])
+            named = [tuple[str, ...]() for _ in rows]
+            for number, group in enumerate(data.groups):
+                for row in group.tolist():
+                    named[row] += (str(number),)
+            for known, categories in (("unknown", [() for _ in rows]), ("known", named)):
+                served = serve(folder, seen, categories, encoder)
                 right = _right(data, decoder, served, encoder)
                 title = f"served photos, {name}, {way}, categories {known}"
                 if name == "clothing":
@@ -101,31 +105,56 @@ class _Seen(SandboxedDecoder):
         return {}
 
 
-def _served(
+def described(decoder: SandboxedDecoder, pictures: Iterable[bytes]) -> Descriptors:
+    """Return the descriptors of products' pictures, row by row."""
+    return np.stack([decoder.describe(picture) for picture in pictures])
+
+
+def serve(
     folder: Path,
-    described: Descriptors,
-    groups: Sequence[npt.NDArray[np.intp]],
+    seen: Descriptors,
+    categories: Sequence[tuple[str, ...]],
     encoder: Path | None,
 ) -> ServedPictures:
-    """Return the published model of a store with these pictures."""
+    """Return the published model of a store with these pictures and categories."""
     embedding = choose_embedding(_model(encoder))
+    members: dict[str, list[int]] = {}
+    for row, named in enumerate(categories):
+        for name in named:
+            members.setdefault(name, []).append(row)
+    groups = [np.array(rows) for rows in members.values()]
     pairs = np.zeros((0, 2), np.intp)
-    space, _ = embedding.learn(EmbeddingExamples(described, groups, pairs))
-    count = len(described)
+    space, _ = embedding.learn(EmbeddingExamples(seen, groups, pairs))
+    codes = {name: code for code, name in enumerate(members)}
+    kinds = [
+        codes[min(named, key=lambda name: (len(members[name]), name))] if named else -1
+        for named in categories
+    ]
+    vectors, count = embedding.place(seen, space).astype(np.float32), len(seen)
     pictured = ImageVectors(
-        embedding.place(described, space).astype(np.float32),
+        vectors,
         np.arange(count, dtype=np.int32),
-        np.full(count, -1, np.int32),
+        np.array(kinds, np.int32),
         np.full(count, np.nan, np.float32),
     )
     none = NeighbourTable(
         np.full((count, 1), -1, np.int32), np.zeros((count, 1), np.float32)
     )
-    arrays = {**VisualModel(pictured, none, 0.0).to_arrays(), **space}
+    model = VisualModel(pictured, none, similarity_floor(vectors))
     facts = {"embedder": embedding.name}
     served = ServedPictures(folder, _STORE)
-    served.follow(publish_arrays(pictures_folder(folder, _STORE), arrays, facts))
+    published = publish_arrays(
+        pictures_folder(folder, _STORE), {**model.to_arrays(), **space}, facts
+    )
+    served.follow(published)
     return served
+
+
+def matcher_of(
+    decoder: SandboxedDecoder, served: ServedPictures, encoder: Path | None
+) -> PhotoMatcher:
+    """Return what answers photos of an installation with or without an encoder."""
+    return PhotoMatcher(decoder, served, choose_embedding(_model(encoder)))
 
 
 def _right(
@@ -135,7 +164,7 @@ def _right(
     encoder: Path | None,
 ) -> npt.NDArray[np.bool_]:
     """Return for each asked photo which of its ten results show what it shows."""
-    matcher = PhotoMatcher(decoder, served, choose_embedding(_model(encoder)))
+    matcher = matcher_of(decoder, served, encoder)
     catalog = data.shows[data.is_catalog]
     visible = np.ones(len(catalog), np.bool_)
     rows = [

@@ -28,7 +28,11 @@ from productrecs.engines.visual.nearest_neighbours import (
     nearest_items_batch,
 )
 from productrecs.engines.visual.photo_regions import MAX_REGIONS, describe_regions
-from productrecs.engines.visual.region_proposals import propose_regions
+from productrecs.engines.visual.region_proposals import (
+    MAX_PROPOSALS,
+    intersection_over_union,
+    propose_regions,
+)
 from productrecs.engines.visual.salient_objects import salient_boxes
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
@@ -292,3 +296,35 @@ def test_a_photo_of_one_colour_has_no_places_and_a_pale_thing_has() -> None:
     photo[100:160, 100:150] = 228
 
     assert len(propose_regions(photo)) >= 1
+
+
+def test_an_upright_photo_is_also_searched_for_garments() -> None:
+    room = np.random.default_rng(3).integers(90, 160, (320, 200, 3)).astype(np.uint8)
+    room[30:300, 70:130] = (200, 40, 40)  # somebody
+
+    upright = propose_regions(room)
+    lying = propose_regions(np.ascontiguousarray(room.swapaxes(0, 1)))
+
+    assert max(len(upright), len(lying)) <= MAX_PROPOSALS
+    above, below = (0.25, 0.18, 0.5, 0.34), (0.275, 0.47, 0.45, 0.39)
+    for garment in (above, below):
+        assert max(intersection_over_union(box, garment) for box in upright[:5]) > 0.9
+        assert max(intersection_over_union(box, garment) for box in lying[:5]) < 0.9
+
+
+def test_a_scene_is_searched_in_a_grid_and_a_studios_photo_is_not() -> None:
+    lot = np.random.default_rng(3)
+    clutter = np.kron(lot.integers(0, 255, (6, 8, 3)), np.ones((40, 40, 1))).astype(
+        np.uint8
+    )
+    studio = np.full((240, 320, 3), 255, np.uint8)
+    studio[60:180, 100:220] = clutter[:120, :120]
+
+    scene, alone = describe_regions(clutter), describe_regions(studio)
+
+    assert scene.is_scene
+    assert len(scene.places) == 9
+    corners = {(rows.start, columns.start) for rows, columns in scene.windows}
+    assert corners == {(y * 80, x * 320 // 3) for y in range(3) for x in range(3)}
+    assert not alone.is_scene
+    assert len(alone.places) <= MAX_REGIONS

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 
+from productrecs.engines.arrays import Ranked
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.match_confidence import MatchConfidence
 from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
 from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, PhotoSpot, find_spots
-from productrecs.training.visual.photo_matcher import RegionMatch
+from productrecs.training.visual.photo_matcher import Box, RegionMatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,3 +102,29 @@ def test_a_detector_has_the_last_word() -> None:
     found = spots(TEE, BAG, HAT, BAG, TEE, label="handbag", confidence=0.8)
 
     assert [(spot.label, spot.confidence) for spot in found] == [("handbag", 0.8)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "stays"),
+    [
+        ((0.0, 0.0, 0.3, 0.3), (0.5, 0.5, 0.3, 0.3), True),
+        ((0.0, 0.0, 0.3, 0.3), (0.2, 0.2, 0.3, 0.3), True),  # their corners touch
+        ((0.0, 0.0, 0.3, 0.3), (0.1, 0.0, 0.3, 0.3), False),  # half of both
+        ((0.0, 0.0, 0.5, 0.5), (0.4, 0.0, 0.2, 0.2), True),  # half of the smaller
+        ((0.0, 0.0, 0.5, 0.5), (0.1, 0.1, 0.2, 0.2), False),  # a part of the other
+        ((0.1, 0.1, 0.2, 0.2), (0.0, 0.0, 0.5, 0.5), False),  # the other is around it
+        ((0.0, 0.0, 0.9, 0.9), (0.1, 0.1, 0.2, 0.2), False),  # of one label
+    ],
+)
+def test_of_two_spots_on_one_thing_the_surer_stays(
+    one: Box, other: Box, *, stays: bool
+) -> None:
+    alike = Ranked(np.array([0], np.int32), np.array([0.9], np.float32))
+    catalog = cast("CatalogView", Catalog([TEE, BAG]))
+    places = [
+        RegionMatch(box, "thing", sure, alike) for box, sure in ((one, 0.9), (other, 0.8))
+    ]
+
+    boxes = [spot.box for spot in find_spots(TRUSTING, catalog, places)]
+
+    assert boxes == ([one, other] if stays else [one])

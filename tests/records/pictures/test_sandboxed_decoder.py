@@ -38,7 +38,8 @@ def test_a_child_sees_what_we_would_see(viewer: SandboxedDecoder) -> None:
     found = viewer.describe(GOOD)
 
     assert np.array_equal(found, describe(pixels(drawn("red", "ball"))))
-    picture, views, places = viewer.look(GOOD)
+    picture, views, places, is_scene = viewer.look(GOOD)
+    assert not is_scene
     assert np.array_equal(picture[0], found)  # as a product's picture is described
     assert np.array_equal(
         places, np.stack(describe_regions(pixels(drawn("red", "ball")))[1])

@@ -308,6 +308,9 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
         model.similar_to_vectors(one, 5, everything)[0].items.tolist()
         for one in (by_look, by_kind)
     )
+    with _Seen(PhotoDescriptors(grey, grey, grey, is_scene=True)) as viewer:
+        scene = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
+    assert scene.items.tolist() == looks
     first = looks[:2]
     assert found.items.tolist() == (first + [one for one in kinds if one not in first])[:5]
     assert (np.diff(found.scores) <= 0).all()

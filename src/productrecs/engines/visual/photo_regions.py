@@ -18,6 +18,11 @@ MAX_REGIONS: Final = 4
 """Beside the front, which is looked at anyway. More find a little more, and take long."""
 
 
+_SCENE_CELLS: Final = 3  # each way
+_CLUTTERED, _EVEN = 0.6, 0.95  # plainness: below, a photo is a scene; above, never
+_WIDE: Final = 1.15  # times as wide as high
+
+
 class RegionDescriptors(NamedTuple):
     """What is seen of a photo, and where; windows are rows and columns."""
 
@@ -25,6 +30,7 @@ class RegionDescriptors(NamedTuple):
     places: list[Descriptor]
     front: tuple[slice, slice]
     windows: list[tuple[slice, slice]]  # of `places`
+    is_scene: bool  # several things may stand anywhere in it
 
 
 def describe_regions(pixels: Pixels) -> RegionDescriptors:
@@ -32,7 +38,8 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
 
     The photo's own are those of `views_in`, as if a pale wall were white. The likeliest
     places beside its front, the first first, are looked at alone: a product that stands
-    small among other things is like one of them, hardly like it all.
+    small among other things is like one of them, hardly like it all. The places of a
+    scene are the nine cells of a grid: a cluttered photo, or a wide one not of a studio.
 
     Raises:
         ValueError: when the photo has no `LEAST_SIDE` pixels a side.
@@ -40,10 +47,16 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
     lab = to_lab(white_balanced(pixels))
     front = find_foreground(lab)
     boxes = propose_regions_in(lab, front)[1 : 1 + MAX_REGIONS].tolist()
+    is_wide = lab.shape[1] >= _WIDE * lab.shape[0]
+    is_scene = bool(boxes) and front.plainness < (_EVEN if is_wide else _CLUTTERED)
+    if is_scene:
+        side = 1 / _SCENE_CELLS
+        steps = range(_SCENE_CELLS)
+        boxes = [[x * side, y * side, side, side] for y in steps for x in steps]
     windows = [box_window(lab, box) for box in boxes]
     window, share = window_in(lab, front)
     views = views_in(lab, front, window, share)
-    return RegionDescriptors(views, parts_in(lab, windows), window, windows)
+    return RegionDescriptors(views, parts_in(lab, windows), window, windows, is_scene)
 
 
 def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:

@@ -21,8 +21,8 @@ _LIKELY: Final = (
 )
 _TELLING: Final = 0.5  # of the catalog: a category of more tells nothing
 _FEW: Final = 20  # items of a catalog whose categories all may tell something
-_OVERLAP: Final = 0.4
-_INSIDE: Final = 0.75  # of its own area: a part of the other
+_OVERLAP: Final = 0.25
+_INSIDE: Final = 0.6  # of the smaller one's area: a part of the other
 _MOST_OF_IT: Final = 0.45  # of the photo
 
 _LEVEL: Final = " > "  # between the levels of a category's path: the last is its name
@@ -115,10 +115,10 @@ def _tells(catalog: CatalogView, category: str) -> bool:
 
 
 def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
-    """Return whether a spot shows the same thing as a more certain one, or a part of it.
+    """Return whether two spots show the same thing, or one a part of the other.
 
-    A spot within one that covers most of the photo is a thing of its own: a bag beside
-    a coat.
+    A spot within one that covers most of the photo is a thing of its own where their labels
+    differ: a bag beside a coat.
     """
     if intersection_over_union(one.box, other.box) > _OVERLAP:
         return True
@@ -128,9 +128,9 @@ def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
     bottom = min(y + height, other.box[1] + other.box[3])
     if right <= left or bottom <= top:
         return False
-    is_part = (right - left) * (bottom - top) > _INSIDE * width * height
-    around = other.box[2] * other.box[3]
-    return is_part and (around < _MOST_OF_IT or one.label == other.label)
+    smaller, larger = sorted((width * height, other.box[2] * other.box[3]))
+    is_part = (right - left) * (bottom - top) > _INSIDE * smaller
+    return is_part and (larger < _MOST_OF_IT or one.label == other.label)
 
 
 def spots_in_picture(

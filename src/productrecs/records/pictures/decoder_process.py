@@ -88,6 +88,7 @@ class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
     picture: bytes
     views: list[bytes]
     places: list[bytes]  # none by the operator's model
+    is_scene: bool = False
 
 
 class Region(msgspec.Struct, array_like=True):
@@ -144,12 +145,14 @@ def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the
     For places an operator's model would take too long, unless it is fused with ours.
     """
     pixels, places = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
+    is_scene = False
     if own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrunk(pixels)).tobytes()
-        seen, around, front, windows = describe_regions(pixels)
+        seen, around, front, windows, is_scene = describe_regions(pixels)
         views, places = [one.tobytes() for one in seen], [one.tobytes() for one in around]
         if not own and _EMBEDDERS:
-            whole, shown = _features(pixels), _features(pixels[front])
+            whole = _features(pixels)
+            shown = _features(pixels[front], is_part=is_scene)
             picture += whole
             views = [views[0] + whole, *(one + shown for one in views[1:])]
             features = [_features(pixels[window], is_part=True) for window in windows]
@@ -159,7 +162,7 @@ def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the
         window, _ = window_in(lab, find_foreground(lab))
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
-    return PhotoViews(picture, views, places)
+    return PhotoViews(picture, views, places, is_scene)
 
 
 def _rewritten(data: bytes, _own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above

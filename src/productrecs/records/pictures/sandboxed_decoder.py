@@ -52,6 +52,7 @@ class PhotoDescriptors(NamedTuple):
     picture: Descriptor  # one row: as if it were a product's own picture
     views: Descriptor  # it and its foreground, to average
     places: Descriptor  # what may be a product by itself; none by the operator's model
+    is_scene: bool = False  # its places are a grid: several things may stand in it
 
 
 class SandboxedDecoder:
@@ -99,7 +100,7 @@ class SandboxedDecoder:
         rows = [found.picture, *found.views, *found.places]
         seen = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
         count = 1 + len(found.views)
-        return PhotoDescriptors(seen[:1], seen[1:count], seen[count:])
+        return PhotoDescriptors(seen[:1], seen[1:count], seen[count:], found.is_scene)
 
     def regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
         """Return the places of a photo where something could be; at least one.

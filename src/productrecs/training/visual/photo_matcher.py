@@ -89,8 +89,9 @@ class PhotoMatcher:
 
         First those whose picture is the very same file, then those whose picture it is in
         another size or saved anew: nothing else is so like it as a whole. Then the two that
-        look most like it, which may be the product itself, then those of its kind. A place
-        weighs less than the whole: some part of a photo looks like anything.
+        look most like it, which may be the product itself, then those of its kind; in a
+        scene of several things looks alone decide. A place weighs less than the whole: some
+        part of a photo looks like anything.
         """
         seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
         same = model.items_with_digest(file_digest(photo), visible)
@@ -102,7 +103,8 @@ class PhotoMatcher:
             if self._embedding.shows_copies:  # else other things may be as like it
                 copies = picture.scores >= _COPY
                 found.append(Ranked(picture.items[copies], picture.scores[copies]))
-            found.append(_best(likes[: len(product)], min(limit, _FIRST)))
+            first = limit if seen.is_scene else min(limit, _FIRST)
+            found.append(_best(likes[: len(product)], first))
             found.append(_best(likes[len(product) :], limit))
         return _one_after_another(found, limit)
 
