@@ -82,8 +82,8 @@ from productrecs.entrypoints.http.transport.error_body import (
     ErrorCode,
 )
 from productrecs.entrypoints.http.writes.batched_writes import write_handlers
-from productrecs.entrypoints.http.writes.event_watch import EventWatch
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
+from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
 from productrecs.entrypoints.http.writes.search_log import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.process_slot import PeerConnections, ProcessSlot

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.features.search.page_request import (
+from productrecs.features.search.results_page_request import (
     ATTRIBUTE_FACETS,
     Facet,
     Filters,

@@ -23,12 +23,6 @@ from productrecs.features.search.facets import (
     passing,
     price_facet,
 )
-from productrecs.features.search.page_request import (
-    ATTRIBUTE_FACETS,
-    Facet,
-    ResultsPageRequest,
-    Sort,
-)
 from productrecs.features.search.product_search import (
     Pages,
     ResolvedQuery,
@@ -39,6 +33,12 @@ from productrecs.features.search.product_search import (
     with_pins,
 )
 from productrecs.features.search.request import Hit
+from productrecs.features.search.results_page_request import (
+    ATTRIBUTE_FACETS,
+    Facet,
+    ResultsPageRequest,
+    Sort,
+)
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 

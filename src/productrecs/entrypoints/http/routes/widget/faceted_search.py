@@ -15,7 +15,10 @@ from productrecs.entrypoints.http.openapi.responses import NULLABLE_TEXT
 from productrecs.entrypoints.http.schemas.product_cards import search_page_body, title_of
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.features.search.facets import PriceFacet, StockCount
-from productrecs.features.search.page_request import (
+from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.request import SearchRequest
+from productrecs.features.search.results_page import Counts, ResultsPage
+from productrecs.features.search.results_page_request import (
     FILTER_FORMS,
     MAX_OFFSET,
     MOST_FILTERS,
@@ -26,9 +29,6 @@ from productrecs.features.search.page_request import (
     Sort,
     parse_filters,
 )
-from productrecs.features.search.product_search import SearchableStore
-from productrecs.features.search.request import SearchRequest
-from productrecs.features.search.results_page import Counts, ResultsPage
 from productrecs.records.catalog.attribute_index import ValueCount
 
 PARAMETER_NAMES: Final = frozenset(
