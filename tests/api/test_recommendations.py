@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Final
+from urllib.parse import urlencode
 
 import pytest
 
@@ -25,9 +26,16 @@ SOURCES: Final = {"buy", "browse", "complementary", "similar", "category", "tren
 def furnish(merchant: Merchant) -> Merchant:
     """Give a store its catalog, and a past in which families go together."""
     items = [
-        {"id": item_id, "title": item_id, "price": 10, "categories": ["Outdoor", name]}
+        {
+            "id": item_id,
+            "title": item_id,
+            "price": 10 + n,
+            "list_price": 12,
+            "brand": "Even" if n % 2 == 0 else "Odd",
+            "categories": ["Outdoor", name],
+        }
         for name, family in FAMILIES.items()
-        for item_id in family
+        for n, item_id in enumerate(family)
     ]
     assert merchant.push(*items).json["created"] == len(EVERYTHING)
     for name in LEARNED:
@@ -115,6 +123,60 @@ QUERIES: Final[list[dict[str, object]]] = [
     {"user_id": "nobody"},
     {"item_id": "tent-0", "user_id": "s1boot"},
 ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "numbers", "families"),
+    [
+        (["brand:even"], {0, 2, 4}, set(FAMILIES)),
+        (["price:11..13"], {1, 2, 3}, set(FAMILIES)),
+        (["on_sale:true"], {0, 1}, set(FAMILIES)),
+        (["categories:lamp", "categories:boot"], set(range(6)), {"lamp", "boot"}),
+        (["categories:lamp", "brand:Odd", "in_stock:true"], {1, 3, 5}, {"lamp"}),
+        (["brand:Nobody"], set(), set()),
+    ],
+)
+@pytest.mark.parametrize("source", ["mix", "browse", "buy", "similar", "trending"])
+def test_a_filtered_list_has_only_what_passes_and_is_filled_with_it(
+    shop: Merchant, source: str, filters: list[str], numbers: set[int], families: set[str]
+) -> None:
+    passing = {f"{name}-{n}" for name in families for n in numbers}
+    path, calls = "trending", [dict[str, object]()]
+    if source != "trending":
+        passing.discard("tent-0")
+        path, page = "recommendations", {"source": source, "item_id": "tent-0"}
+        calls = [{**page}, {**page, "user_id": "s0lamp"}]
+
+    for call in calls:
+        pairs = [*call.items(), ("num", 20), ("key", shop.account.publishable)]
+        address = urlencode([*pairs, *(("filter", one) for one in filters)])
+        reply = shop.client.ask("GET", f"/v1/{path}?{address}")
+
+        check_list(reply, 20)
+        assert set(reply.ids) <= passing
+        if source == "buy":
+            assert family_of(reply.ids) <= {"tent"}
+        else:
+            assert len(reply.ids) == min(20, len(passing))
+
+
+@pytest.mark.parametrize(
+    ("query", "loc"),
+    [
+        ({"filter": "price:cheap"}, ["query", "filter", "0"]),
+        ({"filter": "colour:red"}, ["query", "filter", "0"]),
+        ({"brand": "Acme"}, ["query", "brand"]),
+        ({"in_stock": "true"}, ["query", "in_stock"]),
+        ({"price_max": "9"}, ["query", "price_max"]),
+    ],
+)
+def test_a_filter_that_is_none_is_refused(
+    shop: Merchant, query: dict[str, object], loc: list[str]
+) -> None:
+    for path in ("recommendations", "trending"):
+        address = urlencode({**query, "key": shop.account.publishable})
+        found = locs(shop.client.ask("GET", f"/v1/{path}?{address}"))
+        assert [list(map(str, one)) for one in found] == [loc]
 
 
 @pytest.mark.parametrize("source", ["mix", "browse", "buy", "similar"])

@@ -75,6 +75,10 @@ class Cache(Enum):
         "items that each set of rules lets into a list",
         "store", 256, _ENTRIES, Invalidation.INPUTS,
     )  # fmt: skip
+    FILTERED_ITEMS = CacheSpec(
+        "items that each set of rules and a call's filters let into a list",
+        "store", 32, _ENTRIES, Invalidation.INPUTS,
+    )  # fmt: skip
     BASKET_CANDIDATES = CacheSpec(
         "candidates for a basket (a kilobyte each)", "model", 4_096, _ENTRIES, _OWNER
     )

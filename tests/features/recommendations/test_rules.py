@@ -16,6 +16,7 @@ from productrecs.features.recommendations.request import (
     Source,
 )
 from productrecs.features.recommendations.trending import trending_list
+from productrecs.records.catalog.item_filters import NO_FILTERS
 from productrecs.records.merchandising.rule import (
     ListFilter,
     ListKind,
@@ -88,6 +89,7 @@ def contents(draw: st.DrawFn) -> RuleContent:
 
 REQUESTS = st.builds(
     RecommendationRequest,
+    filters=st.just(NO_FILTERS),
     source=st.sampled_from(list(Source)),
     num=st.sampled_from([1, 4, 20]),
     item_id=st.sampled_from([None, "i0", "i7"]),

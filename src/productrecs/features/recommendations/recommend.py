@@ -195,7 +195,7 @@ def _understood(
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
     if recipe.remembers and context.placement is Placement.SHOPPER:
         context = with_purchase_memory(context, histories)
-    eligible = shop.eligible(now_ms, context.placement, request.source)
+    eligible = shop.eligible(now_ms, context.placement, request.source, request.filters)
     if recipe.has_cooldown and (
         cooldown := cooldown_categories(eligible, context, histories, now_ms)
     ):

@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.training.engine_registry import NAMES
 
 
@@ -42,6 +43,7 @@ class RecommendationRequest(NamedTuple):
     excluded: tuple[str, ...] = ()  # ids that the page shows already
     shown: int | None = None  # how many of `num` the page shows, where it asks for more
     with_anchor: bool = False  # whether the reply also shows the product of `item_id`
+    filters: Filters = NO_FILTERS  # what every product of the list passes
 
 
 class Pick(NamedTuple):

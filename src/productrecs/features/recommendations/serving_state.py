@@ -9,6 +9,7 @@ from productrecs.core.caches import BoundedCache, Cache
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter_masks
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import ListRules, RuleBook
 from productrecs.records.merchandising.rules_view import RulesView
@@ -25,6 +26,7 @@ class _EligibleCache(NamedTuple):
     models: TrainedModels
     book: RuleBook | None
     by_rules: BoundedCache[ListRules | None, EligibleItems]
+    by_filters: BoundedCache[tuple[ListRules | None, Filters], EligibleItems]
 
 
 @dataclass(slots=True)
@@ -59,7 +61,11 @@ class StoreState:
         return cache
 
     def eligible(
-        self, now_ms: int, placement: str, source: str | None = None
+        self,
+        now_ms: int,
+        placement: str,
+        source: str | None = None,
+        filters: Filters = NO_FILTERS,
     ) -> EligibleItems:
         """Return what one kind of list may be made of now; the same until it changes."""
         visible, models, book = self.visible(now_ms), self.models, self.book
@@ -71,7 +77,11 @@ class StoreState:
             or cache.book is not book
         ):
             cache = self._eligible_cache = _EligibleCache(
-                visible, models, book, BoundedCache(Cache.ELIGIBLE_ITEMS)
+                visible,
+                models,
+                book,
+                BoundedCache(Cache.ELIGIBLE_ITEMS),
+                BoundedCache(Cache.FILTERED_ITEMS),
             )
         rules = None
         if book is not None:
@@ -81,4 +91,21 @@ class StoreState:
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)
             cache.by_rules.put(rules, eligible)
-        return eligible
+        if filters == NO_FILTERS:
+            return eligible
+        filtered = cache.by_filters.get((rules, filters))
+        if filtered is None:
+            passing = self._passing(visible, filters, now_ms)
+            filtered = EligibleItems(self.catalog, models, passing, rules)
+            cache.by_filters.put((rules, filters), filtered)
+        return filtered
+
+    def _passing(self, visible: Mask, filters: Filters, now_ms: int) -> Mask:
+        """Return what of `visible` passes the filters."""
+        passing = visible.copy()
+        buyable = self.catalog.visible(now_ms, hide_sold_out=True)
+        for mask in filter_masks(self.catalog, filters, buyable).values():
+            size = min(len(mask), len(passing))
+            passing[:size] &= mask[:size]
+            passing[size:] = False
+        return passing

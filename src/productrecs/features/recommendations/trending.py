@@ -10,22 +10,27 @@ from productrecs.features.recommendations.pins_and_exploration import with_pins
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import Mask
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 
 PLACE: Final = "trending"  # as rules name it
 
 
 def trending_list(
-    shop: StoreState, num: int, now_ms: int, excluded: Collection[str] = ()
+    shop: StoreState,
+    num: int,
+    now_ms: int,
+    excluded: Collection[str] = (),
+    filters: Filters = NO_FILTERS,
 ) -> list[Pick]:
     """Return up to `num` products, the most trending first; never personalised.
 
-    Products with an id in `excluded` are left out.
+    Products with an id in `excluded` are left out, and so is what `filters` refuse.
 
     Ranked by the store's metric in its look-back window, then by carts, views, and the
     newest, as the store's rules boost, bury and pin; what costs less than the store's least
     price is passed over, and so is what has no price while a least price is set.
     """
-    eligible = shop.eligible(now_ms, PLACE)
+    eligible = shop.eligible(now_ms, PLACE, filters=filters)
     shown = _dear_enough(shop, eligible.visible)
     if excluded:
         shown = shown.copy()

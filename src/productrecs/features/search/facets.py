@@ -8,15 +8,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.features.search.results_page_request import (
-    ATTRIBUTE_FACETS,
-    Facet,
-    Filters,
-    PriceRange,
-)
 from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.catalog.text_folding import fold_text
 
 Items = npt.NDArray[np.int64]
 
@@ -49,59 +42,6 @@ class StockCount:
 
     yes: int
     no: int
-
-
-def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
-    """Return a mask by item number: in one of the categories; case does not matter."""
-    mask = np.zeros(len(catalog), dtype=np.bool_)
-    for name in _known(catalog, names):
-        members = np.array(catalog.members.get(name, ()), dtype=np.int64)
-        mask[members[members < len(mask)]] = True
-    return mask
-
-
-def _known(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
-    """Return the catalog's own spellings of category names."""
-    meant = {fold_text(name) for name in names if name not in catalog.members}
-    found = [name for name in names if name in catalog.members]
-    if meant:
-        found += [name for name in list(catalog.members) if fold_text(name) in meant]
-    return found
-
-
-def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
-    """Return, by item number, what costs something in one of the ranges."""
-    prices = catalog.prices[: len(catalog)]
-    mask = np.zeros(len(prices), dtype=np.bool_)
-    for one in ranges:
-        below = prices < one.high if one.is_open else prices <= one.high
-        mask |= (prices >= one.low) & below
-    return mask
-
-
-def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
-    """Return the mask of each kind of filter, by name; none for absent ones."""
-    found: dict[str, Mask] = {}
-    if filters.categories:
-        found["categories"] = category_mask(catalog, filters.categories)
-    if filters.prices:
-        found["price"] = price_mask(catalog, filters.prices)
-    if len(set(filters.in_stock)) == 1:
-        found["in_stock"] = buyable if filters.in_stock[0] else ~buyable
-    if len(set(filters.on_sale)) == 1:
-        on_sale = catalog.is_on_sale()
-        found["on_sale"] = on_sale if filters.on_sale[0] else ~on_sale
-    for name in dict.fromkeys(name for name, _ in filters.attributes):
-        values = [value for one, value in filters.attributes if one == name]
-        mask = catalog.attributes.mask(name, values, len(catalog))
-        found[attribute_kind(name)] = mask
-    return found
-
-
-def attribute_kind(name: str) -> str:
-    """Return the kind of a filter on an attribute; no other facet is called so."""
-    folded = fold_text(name)
-    return folded if folded in ATTRIBUTE_FACETS else f"{Facet.ATTRIBUTES}.{folded}"
 
 
 def passing(items: Items, masks: list[Mask]) -> Items:

@@ -17,9 +17,7 @@ from productrecs.features.search.facets import (
     Items,
     PriceFacet,
     StockCount,
-    attribute_kind,
     category_counts,
-    filter_masks,
     passing,
     price_facet,
 )
@@ -34,13 +32,14 @@ from productrecs.features.search.product_search import (
 )
 from productrecs.features.search.request import Hit
 from productrecs.features.search.results_page_request import (
-    ATTRIBUTE_FACETS,
     Facet,
     ResultsPageRequest,
     Sort,
 )
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
+from productrecs.records.catalog.item_filters import attribute_kind, filter_masks
 
 MOST_COUNTED: Final = 20_000
 """Of more results than these, the ones that fit best are filtered, counted and sorted."""
@@ -250,7 +249,7 @@ def _attribute_counts(
         for name, values in catalog.attributes.counts(
             results.passing(masks.values()).items
         ).items()
-        if name not in ATTRIBUTE_FACETS
+        if name not in ATTRIBUTE_FIELDS
     }
     for filtered in masks:
         others = [mask for name, mask in masks.items() if name != filtered]

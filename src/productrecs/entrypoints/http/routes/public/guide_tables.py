@@ -118,7 +118,7 @@ def _limits() -> str:
         ("`item_ids` of recommendations", _count(recommendations.MAX_ANCHORS)),
         (
             "`exclude` of recommendations and trending",
-            _count(recommendations.MAX_EXCLUDED),
+            _count(list_parameters.MAX_EXCLUDED),
         ),
         ("body of a push of items", f"{items.BODY_LIMIT // MIB} MiB"),
         ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),

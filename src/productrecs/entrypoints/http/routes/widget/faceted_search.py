@@ -12,22 +12,19 @@ from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.query_suggestions import Suggestion
 from productrecs.engines.text.title_spelling import spelled_as_title
 from productrecs.entrypoints.http.openapi.responses import NULLABLE_TEXT
+from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    read_filters,
+)
 from productrecs.entrypoints.http.schemas.product_cards import search_page_body, title_of
-from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.features.search.facets import PriceFacet, StockCount
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.request import SearchRequest
 from productrecs.features.search.results_page import Counts, ResultsPage
 from productrecs.features.search.results_page_request import (
-    FILTER_FORMS,
     MAX_OFFSET,
-    MOST_FILTERS,
     Facet,
-    FilterError,
-    Filters,
     ResultsPageRequest,
     Sort,
-    parse_filters,
 )
 from productrecs.records.catalog.attribute_index import ValueCount
 
@@ -37,23 +34,9 @@ PARAMETER_NAMES: Final = frozenset(
 """The parameters that a bare search has none of."""
 
 MAX_SUGGESTIONS: Final = 10
-_LONGEST_FILTER: Final = 1_100  # a category's name may have 1,000 characters
-_PRICE: Final = r"[0-9]{1,15}(\.[0-9]{1,5})?"
-_FILTER: Final = (
-    r"^((categories|brand|color|size|material|attributes\.[^:]+):[\s\S]*\S[\s\S]*"
-    r"|(in_stock|on_sale):(true|false)"
-    rf"|price:({_PRICE}\.\.<?{_PRICE}|{_PRICE}\.\.|\.\.<?{_PRICE}))$"
-)
 _FACET: Final = "|".join(Facet)
 _FACETS: Final = rf"^(({_FACET})(,({_FACET}))*)?$"
 _LONGEST_FACETS: Final = 100
-
-
-def _listed(value: object) -> object:
-    """Return the filters that say something: templates leave parameters empty."""
-    if isinstance(value, list):
-        return [one for one in value if one != ""]
-    return value
 
 
 def _false_if_blank(value: object) -> object:
@@ -64,12 +47,6 @@ def _none_if_blank(value: object) -> object:
     return None if value == "" else value
 
 
-def _is_filter(value: str) -> str:
-    if re.fullmatch(_FILTER, value) is None or len(value) > _LONGEST_FILTER:
-        raise PydanticCustomError("filter", FILTER_FORMS)
-    return value
-
-
 def _are_facets(value: str) -> str:
     if re.fullmatch(_FACETS, value) is None or len(value) > _LONGEST_FACETS:
         message = f"facets are {', '.join(Facet)}, separated by commas"
@@ -77,27 +54,6 @@ def _are_facets(value: str) -> str:
     return value
 
 
-_Filter = Annotated[
-    str,
-    AfterValidator(_is_filter),
-    WithJsonSchema({"type": "string", "pattern": _FILTER, "maxLength": _LONGEST_FILTER}),
-]
-FilterQuery = Annotated[
-    list[_Filter],
-    BeforeValidator(_listed),
-    Query(
-        alias="filter",
-        max_length=MOST_FILTERS,
-        description=(
-            "Filters on the results: `categories:NAME`, `price:LOW..HIGH` (also "
-            "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), "
-            "`in_stock:true`, `on_sale:true`, `brand:NAME`, `color:NAME`, `size:NAME`, "
-            "`material:NAME`, `attributes.NAME:VALUE`. May be repeated: filters of one "
-            "kind are alternatives, different kinds must all match."
-        ),
-        examples=[["price:10..50", "in_stock:true"]],
-    ),
-]
 FacetsQuery = Annotated[
     str,
     AfterValidator(_are_facets),
@@ -171,7 +127,7 @@ def listing_of(
         return None
     return ResultsPageRequest(
         request=search,
-        filters=_read_filters(filters),
+        filters=read_filters(filters),
         facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
         sort=sort or Sort.RELEVANCE,
         offset=offset or 0,
@@ -179,14 +135,6 @@ def listing_of(
         highlight=highlight,
         counts=counts,
     )
-
-
-def _read_filters(texts: list[str]) -> Filters:
-    try:
-        return parse_filters(texts)
-    except FilterError as error:
-        problem = Problem(("query", "filter"), str(error), "value_error", texts)
-        raise BodyError([problem]) from error
 
 
 def search_page_reply(

@@ -1,10 +1,24 @@
-"""Query parameters of recommendation lists: how many products, and which ones never."""
+"""Query parameters of lists: how many products, which ones never, and filters."""
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 
 from fastapi import Query
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
+from productrecs.records.catalog.item_filters import (
+    FILTER_FORMS,
+    MOST_FILTERS,
+    FilterError,
+    Filters,
+    parse_filters,
+)
 
 MAX_NUM: Final = 20
+MAX_EXCLUDED: Final = 100
 
 Num = Annotated[
     int | None,
@@ -40,3 +54,99 @@ Shown = Annotated[
         examples=[8],
     ),
 ]
+_LONGEST_FILTER: Final = 1_100  # a category's name may have 1,000 characters
+_PRICE: Final = r"[0-9]{1,15}(\.[0-9]{1,5})?"
+_FILTER: Final = (
+    r"^((categories|brand|color|size|material|attributes\.[^:]+):[\s\S]*\S[\s\S]*"
+    r"|(in_stock|on_sale):(true|false)"
+    rf"|price:({_PRICE}\.\.<?{_PRICE}|{_PRICE}\.\.|\.\.<?{_PRICE}))$"
+)
+
+
+def _listed(value: object) -> object:
+    """Return the filters that say something: templates leave parameters empty."""
+    if isinstance(value, list):
+        return [one for one in value if one != ""]
+    return value
+
+
+def _is_filter(value: str) -> str:
+    if re.fullmatch(_FILTER, value) is None or len(value) > _LONGEST_FILTER:
+        raise PydanticCustomError("filter", FILTER_FORMS)
+    return value
+
+
+_Filter = Annotated[
+    str,
+    AfterValidator(_is_filter),
+    WithJsonSchema({"type": "string", "pattern": _FILTER, "maxLength": _LONGEST_FILTER}),
+]
+FilterQuery = Annotated[
+    list[_Filter],
+    BeforeValidator(_listed),
+    Query(
+        alias="filter",
+        max_length=MOST_FILTERS,
+        description=(
+            "Filters on the results: `categories:NAME`, `price:LOW..HIGH` (also "
+            "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), "
+            "`in_stock:true`, `on_sale:true`, `brand:NAME`, `color:NAME`, `size:NAME`, "
+            "`material:NAME`, `attributes.NAME:VALUE`. May be repeated: filters of one "
+            "kind are alternatives, different kinds must all match."
+        ),
+        examples=[["price:10..50", "in_stock:true"]],
+    ),
+]
+
+LOOKS_LIKE_FILTER: Final = frozenset(
+    (
+        *("attributes", "availability", "brand", "categories", "category", "category_id"),
+        *("color", "colour", "filters", "gtin", "in_stock", "material", "max_price"),
+        *("min_price", "on_sale", "price", "price_from", "price_max", "price_min"),
+        *("price_to", "size"),
+    )
+)
+"""Parameters that a caller may take for filters; lists take `filter` alone."""
+
+
+def read_filters(texts: list[str]) -> Filters:
+    """Return the filters of a call.
+
+    Raises:
+        BodyError: when one is invalid in a way that its pattern cannot express.
+    """
+    try:
+        return parse_filters(texts)
+    except FilterError as error:
+        problem = Problem(("query", "filter"), str(error), "value_error", texts)
+        raise BodyError([problem]) from error
+
+
+def refuse_unknown_filters(names: Iterable[str]) -> None:
+    """Refuse a parameter that looks like a filter, rather than ignore it.
+
+    Raises:
+        BodyError: for the first such parameter.
+    """
+    for name in names:
+        if name in LOOKS_LIKE_FILTER:
+            message = f"there is no parameter {name}; {FILTER_FORMS}, as filter=..."
+            raise BodyError([Problem(("query", name), message, "unknown_filter", name)])
+
+
+def listed_ids(item_ids: str | None) -> tuple[str, ...]:
+    """Return the ids of a comma-separated list."""
+    if not item_ids:
+        return ()
+    return tuple(part for one in item_ids.split(",") if (part := one.strip()))
+
+
+def check_excluded(excluded: Sequence[str], given: str | None) -> None:
+    """Refuse more ids to exclude than a call may have.
+
+    Raises:
+        BodyError: when there are more.
+    """
+    if len(excluded) > MAX_EXCLUDED:
+        message = f"a call may exclude at most {MAX_EXCLUDED} items"
+        raise BodyError([Problem(("query", "exclude"), message, "too_long", input=given)])

@@ -24,10 +24,17 @@ from productrecs.entrypoints.http.openapi.responses import (
 )
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    LOOKS_LIKE_FILTER,
+    MAX_EXCLUDED,
     MAX_NUM,
     Excluded,
+    FilterQuery,
     Num,
     Shown,
+    check_excluded,
+    listed_ids,
+    read_filters,
+    refuse_unknown_filters,
 )
 from productrecs.entrypoints.http.schemas.product_cards import (
     recommendations_body,
@@ -51,6 +58,7 @@ from productrecs.features.recommendations.sold_out import (
     sold_out_anchor,
 )
 from productrecs.features.recommendations.trending import trending_list
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.holdouts_and_explorations import HoldoutTest
 from productrecs.records.orders.shopper_history import ShopperHistory
 
@@ -75,9 +83,10 @@ _BESIDE: Final[Mapping[str, Any]] = {
 }
 EMPTY_LIST: Final = recommendations_body((), ())
 MAX_ANCHORS: Final = 50
-MAX_EXCLUDED: Final = 100
 _SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
 _NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
+_FILTERING: Final = LOOKS_LIKE_FILTER | {"filter"}
+"""Parameters that the fast path leaves to the declared route."""
 _SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
@@ -129,6 +138,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
             examples=[True],
         ),
     ] = False,
+    filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """Return products for the request, each with the `source` that suggested it.
 
@@ -139,18 +149,20 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     product, as `anchor`; null if it may not be shown.
     """
     exchange: RequestContext = request.scope["productrecs"]
+    refuse_unknown_filters(request.query_params)
     wanted = RecommendationRequest(
         source=source,
         num=num or exchange.known_caller.store.settings.rec_num,
         item_id=item_id or None,
-        basket=_ids(item_ids),
+        basket=listed_ids(item_ids),
         identities=_identities(customer_id, user_id),
-        excluded=_ids(excluded),
+        excluded=listed_ids(excluded),
         shown=shown,
         with_anchor=anchor,
+        filters=read_filters(filters),
     )
     _check(wanted, item_ids)
-    _check_excluded(wanted.excluded, excluded)
+    check_excluded(wanted.excluded, excluded)
     opened = await exchange.context.shops.open(exchange.known_caller.store)
     body = await answer_list(exchange.context, opened, wanted)
     return Response(body, media_type="application/json")
@@ -174,6 +186,7 @@ async def declared_trending(
         ),
     ] = None,
     excluded: Excluded = None,
+    filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
 
@@ -182,10 +195,13 @@ async def declared_trending(
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
-    left_out = _ids(excluded)
-    _check_excluded(left_out, excluded)
+    refuse_unknown_filters(request.query_params)
+    left_out = listed_ids(excluded)
+    check_excluded(left_out, excluded)
     opened = await exchange.context.shops.open(store)
-    wanted = TrendingRequest(num or store.settings.rec_num, user_id, left_out)
+    wanted = TrendingRequest(
+        num or store.settings.rec_num, user_id, left_out, read_filters(filters)
+    )
     body = await answer_trending(exchange.context, opened, wanted)
     return Response(body, media_type="application/json")
 
@@ -194,10 +210,12 @@ def parse_list_request(
     query: Mapping[str, str], default_num: int
 ) -> RecommendationRequest | None:
     """Return the request that well-formed parameters make; None leaves it to the route."""
+    if not _FILTERING.isdisjoint(query):
+        return None
     source = _SOURCES.get(query.get("source", "mix"))
     num = _NUMS.get(query["num"]) if "num" in query else default_num
     shown = _NUMS.get(query["shown"], 0) if "shown" in query else None
-    basket, excluded = _ids(query.get("item_ids")), _ids(query.get("exclude"))
+    basket, excluded = listed_ids(query.get("item_ids")), listed_ids(query.get("exclude"))
     anchor = _SWITCHES.get(query.get("anchor", ""))
     item_id = query.get("item_id") or None
     is_too_long = len(basket) > MAX_ANCHORS or len(excluded) > MAX_EXCLUDED
@@ -217,6 +235,7 @@ class TrendingRequest(NamedTuple):
     num: int
     user_id: str | None = None
     excluded: tuple[str, ...] = ()
+    filters: Filters = NO_FILTERS
 
 
 def parse_trending_request(
@@ -224,8 +243,9 @@ def parse_trending_request(
 ) -> TrendingRequest | None:
     """Return the request that well-formed parameters make; None leaves it to the route."""
     num = _NUMS.get(query["num"]) if "num" in query else default_num
-    excluded = _ids(query.get("exclude"))
-    if num is None or len(excluded) > MAX_EXCLUDED:
+    excluded = listed_ids(query.get("exclude"))
+    is_filtered = not _FILTERING.isdisjoint(query)
+    if is_filtered or num is None or len(excluded) > MAX_EXCLUDED:
         return None
     return TrendingRequest(num, query.get("user_id"), excluded)
 
@@ -284,8 +304,8 @@ async def answer_trending(
     ):
         return EMPTY_LIST
     now_ms = context.clock()
-    if excluded:
-        picks = trending_list(opened.shop, num, now_ms, excluded)
+    if excluded or wanted.filters != NO_FILTERS:
+        picks = trending_list(opened.shop, num, now_ms, excluded, wanted.filters)
         return recommendations_body(picks, opened.shop.catalog.cards)
     no_fingerprint = NoFingerprint()  # all that sells moves this list
     return _kept_or(
@@ -336,19 +356,13 @@ def _for_anybody(
 ) -> bytes:
     now_ms, shop = context.clock(), opened.shop
     sold_out = sold_out_anchor(shop, wanted, now_ms)
-    if wanted.excluded:  # as many lists as there are pages: not worth their place
+    # As many lists as there are pages: not worth their place.
+    if wanted.excluded or wanted.filters != NO_FILTERS:
         picks = _picked(context, opened, wanted, (), now_ms)
         return _written(shop, picks, sold_out)
     day = exploration_day(shop, now_ms)
-    key = (
-        wanted.source.value,
-        wanted.num,
-        wanted.shown,
-        wanted.item_id,
-        wanted.basket,
-        day,
-        sold_out,
-    )
+    asked = wanted.source.value, wanted.num, wanted.shown, wanted.item_id, wanted.basket
+    key = (*asked, day, sold_out)
     return _kept_or(
         opened,
         now_ms,
@@ -418,21 +432,9 @@ async def _histories(
         return []
 
 
-def _ids(item_ids: str | None) -> tuple[str, ...]:
-    if not item_ids:
-        return ()
-    return tuple(part for one in item_ids.split(",") if (part := one.strip()))
-
-
 def _identities(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:
     named = (name for name in (customer_id, user_id) if name and "\0" not in name)
     return tuple(dict.fromkeys(named))
-
-
-def _check_excluded(excluded: Sequence[str], given: str | None) -> None:
-    if len(excluded) > MAX_EXCLUDED:
-        message = f"a call may exclude at most {MAX_EXCLUDED} items"
-        raise BodyError([Problem(("query", "exclude"), message, "too_long", input=given)])
 
 
 def _check(wanted: RecommendationRequest, item_ids: str | None) -> None:

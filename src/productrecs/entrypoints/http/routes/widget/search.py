@@ -19,7 +19,6 @@ from productrecs.entrypoints.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
     PARAMETER_NAMES,
     FacetsQuery,
-    FilterQuery,
     HighlightQuery,
     OffsetQuery,
     SortQuery,
@@ -28,6 +27,7 @@ from productrecs.entrypoints.http.routes.widget.faceted_search import (
     listing_of,
     search_page_reply,
 )
+from productrecs.entrypoints.http.routes.widget.list_parameters import FilterQuery
 from productrecs.entrypoints.http.schemas.product_cards import (
     search_body,
     trending_search_body,

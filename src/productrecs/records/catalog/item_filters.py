@@ -1,0 +1,179 @@
+"""Item filters: which products a filter such as `price:10..50` lets through."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
+from productrecs.records.catalog.text_folding import fold_text
+
+MOST_FILTERS: Final = 50
+
+
+class FilterKind(StrEnum):
+    """The kinds of filters; each further attribute is a kind of its own."""
+
+    CATEGORIES = "categories"
+    PRICE = "price"
+    IN_STOCK = "in_stock"
+    ON_SALE = "on_sale"
+    ATTRIBUTES = "attributes"
+
+
+_SWITCHES: Final = (FilterKind.IN_STOCK, FilterKind.ON_SALE)
+_VALUED: Final = (FilterKind.CATEGORIES, FilterKind.PRICE, *_SWITCHES)
+FILTER_FORMS: Final = (
+    "a filter is categories:NAME, price:LOW..HIGH (also LOW.., ..HIGH, and LOW..<HIGH "
+    "without HIGH itself), in_stock:true, on_sale:true, brand:NAME, color:NAME, "
+    "size:NAME, material:NAME or attributes.NAME:VALUE"
+)
+
+
+class FilterError(ProductRecsError):
+    """A filter is not in one of the forms that filters have."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRange:
+    """Prices from `low` up to `high`, which is one of them unless `is_open`."""
+
+    low: float
+    high: float
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Filters on the results: of each kind one value must match; none means any.
+
+    `attributes` are pairs of a name and a value; each name is a kind of its own.
+    """
+
+    categories: tuple[str, ...] = ()
+    prices: tuple[PriceRange, ...] = ()
+    in_stock: tuple[bool, ...] = ()
+    on_sale: tuple[bool, ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
+
+
+NO_FILTERS: Final = Filters()
+
+
+def parse_filters(texts: list[str]) -> Filters:
+    """Return the filters that `texts` are, each such as `price:10..50`.
+
+    Raises:
+        FilterError: when one has no such form, or there are too many.
+    """
+    if len(texts) > MOST_FILTERS:
+        message = f"a call may have at most {MOST_FILTERS} filters"
+        raise FilterError(message)
+    found: dict[FilterKind, list[str]] = {}
+    attributes: list[tuple[str, str]] = []
+    for text in texts:
+        name, _, value = text.partition(":")
+        kind, _, attribute = name.partition(".")
+        if kind == FilterKind.ATTRIBUTES and attribute.strip() and value.strip():
+            attributes.append((attribute, value))
+        elif name in ATTRIBUTE_FIELDS and value.strip():
+            attributes.append((name, value))
+        elif name in {FilterKind.IN_STOCK, FilterKind.ON_SALE} and value not in {
+            "true",
+            "false",
+        }:
+            raise FilterError(FILTER_FORMS)
+        elif name in _VALUED and value.strip():
+            found.setdefault(FilterKind(name), []).append(value)
+        else:
+            raise FilterError(FILTER_FORMS)
+    return Filters(
+        categories=tuple(found.get(FilterKind.CATEGORIES, ())),
+        prices=tuple(map(_range_of, found.get(FilterKind.PRICE, ()))),
+        in_stock=tuple(value == "true" for value in found.get(FilterKind.IN_STOCK, ())),
+        on_sale=tuple(value == "true" for value in found.get(FilterKind.ON_SALE, ())),
+        attributes=tuple(attributes),
+    )
+
+
+def _range_of(value: str) -> PriceRange:
+    low, dots, high = value.partition("..")
+    is_open = high.startswith("<")
+    high = high.removeprefix("<")
+    if not dots or not (low or high) or (is_open and not high):
+        message = "a price filter is price:LOW..HIGH, price:LOW.. or price:..HIGH"
+        raise FilterError(message)
+    return PriceRange(
+        _price(low) if low else -float("inf"),
+        _price(high) if high else float("inf"),
+        is_open,
+    )
+
+
+_MOST_DIGITS: Final = 20
+
+
+def _price(text: str) -> float:
+    units, _, cents = text.partition(".")
+    digits = units + cents
+    is_plain = digits.isascii() and digits.isdecimal() and bool(units)
+    if not is_plain or len(digits) > _MOST_DIGITS or text.endswith("."):
+        message = f"{text[:40]!r} is not a price; write it as 20 or 19.90"
+        raise FilterError(message)
+    return float(text)
+
+
+def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
+    """Return a mask by item number: in one of the categories; case does not matter."""
+    mask = np.zeros(len(catalog), dtype=np.bool_)
+    for name in _known(catalog, names):
+        members = np.array(catalog.members.get(name, ()), dtype=np.int64)
+        mask[members[members < len(mask)]] = True
+    return mask
+
+
+def _known(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
+    """Return the catalog's own spellings of category names."""
+    meant = {fold_text(name) for name in names if name not in catalog.members}
+    found = [name for name in names if name in catalog.members]
+    if meant:
+        found += [name for name in list(catalog.members) if fold_text(name) in meant]
+    return found
+
+
+def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
+    """Return, by item number, what costs something in one of the ranges."""
+    prices = catalog.prices[: len(catalog)]
+    mask = np.zeros(len(prices), dtype=np.bool_)
+    for one in ranges:
+        below = prices < one.high if one.is_open else prices <= one.high
+        mask |= (prices >= one.low) & below
+    return mask
+
+
+def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
+    """Return the mask of each kind of filter, by name; none for absent ones."""
+    found: dict[str, Mask] = {}
+    if filters.categories:
+        found["categories"] = category_mask(catalog, filters.categories)
+    if filters.prices:
+        found["price"] = price_mask(catalog, filters.prices)
+    if len(set(filters.in_stock)) == 1:
+        found["in_stock"] = buyable if filters.in_stock[0] else ~buyable
+    if len(set(filters.on_sale)) == 1:
+        on_sale = catalog.is_on_sale()
+        found["on_sale"] = on_sale if filters.on_sale[0] else ~on_sale
+    for name in dict.fromkeys(name for name, _ in filters.attributes):
+        values = [value for one, value in filters.attributes if one == name]
+        mask = catalog.attributes.mask(name, values, len(catalog))
+        found[attribute_kind(name)] = mask
+    return found
+
+
+def attribute_kind(name: str) -> str:
+    """Return the kind of a filter on an attribute; no other facet is called so."""
+    folded = fold_text(name)
+    return folded if folded in ATTRIBUTE_FIELDS else f"{FilterKind.ATTRIBUTES}.{folded}"
