@@ -43,6 +43,7 @@ def test_one_record_is_reached_and_left_alone_with_the_keyboard(office: DeskPage
     expect(page.locator("section[aria-labelledby=people] h2")).to_contain_text(":")
     focus(page, ".choices a[href*='by=next']", 160)
     keys.press("Enter")
+    expect(page.locator(".choices [aria-current]")).to_have_text("Next order due")
     focus(page, "section[aria-labelledby=people] tbody a", 160)
     keys.press("Enter")
     expect(page.locator("#records")).to_be_visible()

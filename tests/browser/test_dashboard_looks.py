@@ -64,7 +64,7 @@ def preview_and_replace(office: DeskPage, axe: str) -> None:
         office.check(axe)
     files = [{"name": "b.jpg", "mimeType": "image/jpeg", "buffer": photo_of("blue")}]
     page.set_input_files("#f-file", files)  # type: ignore[arg-type]  # a dictionary will do
-    focus(page, "[aria-labelledby=photo] button")
+    focus(page, "[aria-labelledby=another] button")
     keys.press("Enter")
     expect(page.locator(".flash")).to_contain_text("The photo is replaced")
     focus(page, "[action$='/restore'] button")
