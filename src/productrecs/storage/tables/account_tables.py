@@ -38,6 +38,7 @@ key_uses = sa.Table(
     store_id_column(),
     sa.Column("key_id", sa.String(16), primary_key=True),
     sa.Column("used_at", sa.BigInteger, nullable=False),
+    sa.Column("address", sa.String(64)),  # of who used it
 )
 
 # One row a store, locked by every write of that store: it hands out `seq` in commit order.

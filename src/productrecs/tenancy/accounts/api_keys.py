@@ -91,6 +91,7 @@ class KeyUse:
     store_id: StoreId
     key_id: str
     used_at: int
+    address: str = ""  # of who used it
 
     @property
     def key(self) -> tuple[StoreId, str, int]:

@@ -201,15 +201,23 @@ class KeyUseRepository:
         )
         return {row.key_id: row.used_at for row in self._connection.execute(query)}
 
+    def last_addresses(self) -> dict[str, str]:
+        """Return the address of the last use of each key by its id, where it is known."""
+        query = sa.select(key_uses.c.key_id, key_uses.c.address).where(
+            key_uses.c.store_id == self._store_id, key_uses.c.address.is_not(None)
+        )
+        return {row.key_id: row.address for row in self._connection.execute(query)}
+
     def note(self, uses: Iterable[KeyUse]) -> None:
         """Store uses; of each key the last one counts."""
         for use in sorted(uses, key=lambda use: use.used_at):
+            values = {"used_at": use.used_at, "address": use.address[:64] or None}
             row = upsert(self._connection, key_uses).values(
-                store_id=self._store_id, key_id=use.key_id, used_at=use.used_at
+                store_id=self._store_id, key_id=use.key_id, **values
             )
             self._connection.execute(
                 row.on_conflict_do_update(
-                    index_elements=["store_id", "key_id"], set_={"used_at": use.used_at}
+                    index_elements=["store_id", "key_id"], set_=values
                 )
             )
 

@@ -215,7 +215,7 @@ def test_the_last_use_of_a_key_is_shown_and_written_once(
     assert "Never" in text_of(member.get(page))
 
     for _ in range(5):
-        assert status_with(office, key) == 200
+        assert status_with(office, key, "203.0.113.7") == 200
 
     def uses() -> dict[str, int]:
         with office.services.database.reading() as connection:
@@ -223,7 +223,9 @@ def test_the_last_use_of_a_key_is_shown_and_written_once(
 
     eventually(uses)
     assert list(uses().values()) == [office.now_ms]
-    assert "Never" not in text_of(member.get(page))
+    shown = text_of(member.get(page))
+    assert "Never" not in shown
+    assert "from 203.0.113.7" in shown
 
 
 @pytest.mark.parametrize("hours", [-1, 25])
@@ -234,8 +236,8 @@ def test_an_overlap_is_at_most_a_day(office: Office, store: Store, hours: int) -
         )
 
 
-def status_with(office: Office, key: str) -> int:
-    headers = {"x-api-key": key}
+def status_with(office: Office, key: str, address: str = "203.0.113.1") -> int:
+    headers = {"x-api-key": key, "x-forwarded-for": address}
     return office.inside.ask("GET", "/integration/status", None, headers).status
 
 

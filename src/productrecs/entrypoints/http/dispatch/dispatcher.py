@@ -23,7 +23,10 @@ from productrecs.entrypoints.http.dispatch.exchange import (
 )
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, RequestQueue
-from productrecs.entrypoints.http.limits.rate_and_connection_limits import peer_of
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    peer_of,
+)
 from productrecs.entrypoints.http.pipeline.authentication import (
     DASHBOARD,
     DASHBOARD_PATH,
@@ -201,7 +204,8 @@ class Dispatcher:
         caller = admission.caller
         if caller is not None and caller.key_id:
             used_at = context.services.system_clock()
-            use = KeyUse(caller.store.store_id, caller.key_id, used_at)
+            address = address_of_client(peer_of(exchange.scope), exchange.headers)
+            use = KeyUse(caller.store.store_id, caller.key_id, used_at, address)
             context.write_client.write_later(use)
         if caller is None or not route.empty or admission.refusal is not None:
             return admission

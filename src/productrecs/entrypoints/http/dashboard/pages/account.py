@@ -71,6 +71,7 @@ class SecretKeyRow:
     name: str  # its prefix and its last four letters
     made_at: int | None
     used_at: int | None  # None: never
+    address: str  # from which it was used last; "" where that is not known
     expires_at: int | None  # of the key before
 
 
@@ -132,12 +133,18 @@ def _twins(origin: str) -> list[str]:
     return [f"{scheme}://{other}", f"{_SCHEMES.get(scheme, scheme)}://{host}"]
 
 
-def _keys(store: Store, uses: Mapping[str, int], now_ms: int) -> list[SecretKeyRow]:
+def _keys(
+    store: Store, uses: Mapping[str, int], addresses: Mapping[str, str], now_ms: int
+) -> list[SecretKeyRow]:
     """Return the secret keys that are accepted now, the newest first."""
     prefix = SECRET_PREFIX + (TEST_KEY_PREFIX if store.is_sandbox else "")
     return [
         SecretKeyRow(
-            f"{prefix}…{key.end}", key.made_at, uses.get(key.key_id), key.expires_at
+            f"{prefix}…{key.end}",
+            key.made_at,
+            uses.get(key.key_id),
+            addresses.get(key.key_id, ""),
+            key.expires_at,
         )
         for key in store.secrets.active(now_ms)
     ]
@@ -154,14 +161,15 @@ def _account(
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
-        uses = KeyUseRepository(connection, store.store_id).last_uses()
+        used = KeyUseRepository(connection, store.store_id)
+        uses, addresses = used.last_uses(), used.last_addresses()
     plans = visit.services.settings.plans
     usage = read_plan_usage(visit.database, store, plans, visit.now_ms)
     return visit.render(
         "account.html",
         status=status,
         secret=secret,
-        keys=_keys(store, uses, visit.system_ms),
+        keys=_keys(store, uses, addresses, visit.system_ms),
         overlaps=list(OVERLAPS.items()),
         origin=origin,
         origin_error=origin_error,
