@@ -25,6 +25,7 @@ WOOCOMMERCE = {
         "title": "Hoodie; warm",
         "product_url": "https://shop.example/?p=46",
         "price": 39.9,  # on sale until the end of the 30th
+        "list_price": 45.5,
         "availability": "in_stock",
         "stock_qty": 7,
         "categories": ("Clothing",),
@@ -136,6 +137,7 @@ MAGENTO = {
         "product_url": "https://shop.example/rain-jacket.html",
         "image_url": "https://shop.example/media/catalog/product/w/j/wj%20main.jpg",
         "price": 65.5,  # on sale, of what can be had
+        "list_price": 72.0,
         "availability": "in_stock",
         "stock_qty": 4,  # what is disabled does not count
         "categories": ("Women", "Women > Jackets", "Sale, all"),
@@ -193,6 +195,7 @@ GOOGLE = {
         "product_url": "https://shop.example/db?s=m",
         "image_url": "https://img.example/db-m.png",
         "price": 10.99,
+        "list_price": 12.99,
         "cost": 4.0,
         "availability": "in_stock",
         "categories": ("Home", "Home > Pets", "Home > Pets > Bowls"),

@@ -19,6 +19,8 @@ from productrecs.entrypoints.cli.feeds.value_parsing import (
     collect_attributes,
     html_to_text,
     html_to_title,
+    on_sale,
+    parse_gtin,
     parse_price,
     parse_stock,
 )
@@ -51,6 +53,7 @@ LAYOUT: Final = CsvLayout(
             "stock": _named("quantity", "sell_on_google_quantity", "inventory"),
             "cost": _named("cost_of_goods_sold"),
             "mpn": _named("mpn"),
+            "gtin": _named("gtin"),
             "type": _named("product_type"),
             "category": _named("google_product_category"),
             "expires": _named("expiration_date"),
@@ -68,6 +71,11 @@ LAYOUT: Final = CsvLayout(
 )
 """Attributes by their Google names; blanks and `_` are ignored."""
 
+
+PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"list_price": ("price",)}
+)
+"""The one field that a feed empties: a product without a sale price is not on sale."""
 
 _ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
 
@@ -100,6 +108,7 @@ def _fields(cells: Mapping[str, str]) -> dict[str, Value]:
     path = cells.get("type", "").strip() or ("" if category.isdigit() else category)
     return {
         "sku": cells.get("mpn", "").strip(),
+        "gtin": parse_gtin(cells.get("gtin", "")),
         "title": html_to_title(cells.get("title", "")),
         "description": html_to_text(cells.get("description", "")),
         "product_url": cells.get("link", "").strip(),
@@ -115,6 +124,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
     cost = parse_price(cells.get("cost", ""), reading.separator)
     return Variant(
         price=None if price is None else price.amount,
+        list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,
         stock=parse_stock(cells.get("stock", "")),
         availability=_availability(cells.get("availability", "").strip()),
@@ -126,8 +136,9 @@ def _price(cells: Mapping[str, str], reading: FeedReading) -> Price | None:
     sale = parse_price(cells.get("sale_price", ""), reading.separator)
     if price is not None:
         reading.saw(price.currency)
-    on_sale = sale is not None and _is_on_sale(cells.get("sale_dates", ""), reading)
-    return sale if on_sale else price
+    if sale is None or not _is_on_sale(cells.get("sale_dates", ""), reading):
+        return price
+    return on_sale(sale, price)
 
 
 def _is_on_sale(dates: str, reading: FeedReading) -> bool:

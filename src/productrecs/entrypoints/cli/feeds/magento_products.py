@@ -14,6 +14,7 @@ from productrecs.entrypoints.cli.feeds.value_parsing import (
     collect_attributes,
     html_to_text,
     html_to_title,
+    parse_gtin,
     parse_price,
     parse_stock,
 )
@@ -38,6 +39,7 @@ LAYOUT: Final = CsvLayout(
             "sale_from": ("special_price_from_date",),
             "sale_to": ("special_price_to_date",),
             "cost": ("cost",),
+            "gtin": ("gtin", "ean", "upc", "isbn", "barcode"),
             "path": ("url_key",),
             "image": ("base_image",),
             "stock": ("qty",),
@@ -58,10 +60,12 @@ LAYOUT: Final = CsvLayout(
 PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "title": ("name",),
+        "gtin": ("gtin",),
         "description": ("description", "short"),
         "categories": ("categories",),
         "image_url": ("image",),
         "price": ("regular_price",),
+        "list_price": ("regular_price",),
         "cost": ("cost",),
         "stock_qty": ("stock",),
         "availability": ("status", "online", "visibility"),
@@ -139,6 +143,7 @@ def _fields(cells: Mapping[str, str], sku: str, reading: FeedReading) -> dict[st
     path = cells.get("path", "").strip()
     return {
         "sku": sku,
+        "gtin": parse_gtin(cells.get("gtin", "")),
         "title": html_to_title(cells.get("name", "")),
         "description": html_to_text(long if long.strip() else short),
         "product_url": reading.page(f"/{quote(path)}.html") if path else "",
@@ -169,6 +174,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
     is_composed = cells.get("type", "").strip().lower() in _COMPOSED
     return Variant(
         price=None if price is None else price.amount or None,
+        list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,
         stock=None if is_composed else stock,
         availability=_availability(cells, stock),

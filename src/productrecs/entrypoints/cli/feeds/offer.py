@@ -20,7 +20,12 @@ from productrecs.core.time_window import (
     window_start_ms,
 )
 from productrecs.entrypoints.cli.feeds.column_mapping import SYNONYMS
-from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading, Price, parse_price
+from productrecs.entrypoints.cli.feeds.value_parsing import (
+    FeedReading,
+    Price,
+    on_sale,
+    parse_price,
+)
 from productrecs.entrypoints.http.schemas.items import (
     MAX_ATTRIBUTE_NAME,
     MAX_ATTRIBUTES,
@@ -60,6 +65,7 @@ class Variant(msgspec.Struct, frozen=True):
     cost: float | None = None
     stock: int | None = None
     availability: Availability | None = None
+    list_price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +153,7 @@ class FeedProduct:
             stock = self._whole.stock
         sold: dict[str, object] = {
             "price": shown.price,
+            "list_price": shown.list_price,
             "cost": shown.cost,
             "stock_qty": stock,
             "availability": shown.availability,
@@ -220,6 +227,8 @@ def current_price(
 ) -> Price | None:
     """Return the sale price while it is valid, else the regular one, or None.
 
+    A valid sale price names the regular one.
+
     `as_iso` converts a date of the file to a form that `normalise_timestamp` reads, and
     `read` parses a price. With an unreadable date the regular price applies and the
     reading records it.
@@ -243,7 +252,7 @@ def current_price(
         return sale if regular is None else regular
     is_to_come = begins and window_start_ms(begins, reading.zone) > reading.now_ms
     is_over = ends and reading.now_ms > window_end_ms(ends, reading.zone)
-    return regular if is_to_come or is_over else sale
+    return regular if is_to_come or is_over else on_sale(sale, regular)
 
 
 def _moment(text: str) -> str | None:

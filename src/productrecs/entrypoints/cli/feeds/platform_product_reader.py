@@ -82,7 +82,7 @@ PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
         ItemFileFormat.GOOGLE: PlatformFormat(
             google_merchant_products.LAYOUT,
             google_merchant_products.read_offer,
-            MappingProxyType({}),
+            google_merchant_products.PROVIDED_FIELDS,
             "title",
         ),
     }
@@ -110,7 +110,7 @@ def read_products(
     size = file.seek(0, 2)
     if kind is ItemFileFormat.GOOGLE and is_xml(file):
         rows = _xml_rows(file, reading, on_bytes)
-        carried = frozenset[str]()
+        carried = frozenset(platform.carries)
     else:
         written = _format(file, kind, platform.layout)
         _note_columns(file, written, kind, reading)

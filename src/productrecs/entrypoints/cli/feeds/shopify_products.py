@@ -13,6 +13,8 @@ from productrecs.entrypoints.cli.feeds.value_parsing import (
     collect_attributes,
     html_to_text,
     html_to_title,
+    on_sale,
+    parse_gtin,
     parse_price,
     parse_stock,
 )
@@ -39,6 +41,10 @@ LAYOUT: Final = CsvLayout(
             "option3_name": ("Option3 name",),
             "color": ("Color (product.metafields.shopify.color-pattern)",),
             "price": ("Price", "Variant Price"),
+            "compare_at": (
+                *("Compare-at price", "Compare at price", "Variant Compare At Price"),
+            ),
+            "barcode": ("Barcode", "Variant Barcode"),
             "cost": ("Cost per item",),
             "tracker": ("Inventory tracker", "Variant Inventory Tracker"),
             "stock": ("Inventory quantity", "Variant Inventory Qty"),
@@ -55,11 +61,13 @@ LAYOUT: Final = CsvLayout(
 PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "sku": ("sku",),
+        "gtin": ("barcode",),
         "title": ("title",),
         "description": ("description",),
         "categories": ("category", "type"),
         "image_url": ("image", "variant_image"),
         "price": ("price",),
+        "list_price": ("price",),
         "cost": ("cost",),
         "stock_qty": ("stock",),
         "availability": ("stock", "status", "published"),
@@ -85,6 +93,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     title = html_to_title(cells.get("title", ""))
     fields: dict[str, Value] = {
         "sku": cells.get("sku", "").strip(),
+        "gtin": parse_gtin(cells.get("barcode", "")),
         "title": title,
         "description": html_to_text(cells.get("description", "")),
         "product_url": reading.page(f"/products/{quote(handle)}"),
@@ -129,10 +138,13 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant | None:
     if not any(cells.get(name, "").strip() for name in ("price", "sku", "option")):
         return None
     price = parse_price(cells.get("price", ""), reading.separator)
+    if price is not None:
+        price = on_sale(price, parse_price(cells.get("compare_at", ""), reading.separator))
     cost = parse_price(cells.get("cost", ""), reading.separator)
     stock = parse_stock(cells.get("stock", "")) if _is_tracked(cells) else None
     return Variant(
         price=None if price is None else price.amount,
+        list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,
         stock=stock,
         availability=_availability(cells, stock),

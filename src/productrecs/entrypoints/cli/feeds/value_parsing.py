@@ -27,6 +27,8 @@ _BREAK: Final = "\x1e"  # stands for the break that a tag makes; no text holds i
 _MANY_LINES: Final = re.compile(r"\n{3,}")
 _LEVEL: Final = re.compile(r"\s*>\s*")
 _NUMBER: Final = re.compile(r"[-+\u2212]?[.,]?\d(?:.*\d)?[.,]?", re.DOTALL)
+_GTIN: Final = re.compile(r"\d{8,14}|\d{9}X", re.ASCII)
+_GTIN_JOINTS: Final = re.compile(r"[\s-]")
 _CURRENCY: Final = re.compile(r"(?<![A-Za-z])[A-Z]{3}(?![A-Za-z])")
 _NUMERAL: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)", re.ASCII)
 
@@ -36,10 +38,14 @@ class InvalidOfferError(ProductRecsError):
 
 
 class Price(NamedTuple):
-    """An amount, and its currency if one was written (three capitals)."""
+    """An amount, and its currency if one was written (three capitals).
+
+    `regular` is the regular price that a valid sale price reduces.
+    """
 
     amount: float
-    currency: str | None
+    currency: str | None = None
+    regular: float | None = None
 
 
 def html_to_text(markup: str) -> str:
@@ -105,6 +111,22 @@ def collect_attributes(
         if key and values:
             found.setdefault(key, []).extend(values)
     return found
+
+
+def parse_gtin(text: str) -> str:
+    """Return the digits of a GTIN, UPC, EAN or ISBN; empty when the text is none.
+
+    A spreadsheet turns long ones into numbers such as `4.00638E+12`, which are dropped.
+    """
+    bare = _GTIN_JOINTS.sub("", text.strip().removeprefix("'")).upper()
+    return bare if _GTIN.fullmatch(bare) else ""
+
+
+def on_sale(sale: Price, regular: Price | None) -> Price:
+    """Return a valid sale price, with the regular price that it reduces."""
+    if regular is None or regular.amount <= sale.amount:
+        return sale
+    return sale._replace(regular=regular.amount)
 
 
 def parse_stock(text: str) -> int | None:

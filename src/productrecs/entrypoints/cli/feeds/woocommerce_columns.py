@@ -26,6 +26,10 @@ LAYOUT: Final = CsvLayout(
             "id": ("ID",),
             "type": ("Type", "Typ", "Tipo"),
             "sku": ("SKU", "Artikelnummer", "UGS", "COD", "SKU/REF"),
+            "gtin": tuple(
+                f"GTIN, UPC, EAN{joint} ISBN"
+                for joint in (", or", " oder", " ou", " o", " of")
+            ),
             "name": ("Name", "Nom", "Nombre", "Nome", "Naam"),
             "published": (
                 *("Published", "Veröffentlicht", "Publié", "Publicado", "Pubblicato"),

@@ -15,6 +15,7 @@ from productrecs.entrypoints.cli.feeds.value_parsing import (
     collect_attributes,
     html_to_text,
     html_to_title,
+    parse_gtin,
     parse_price,
     parse_stock,
 )
@@ -29,11 +30,13 @@ from productrecs.records.orders.csv_format import (
 PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "sku": ("sku",),
+        "gtin": ("gtin",),
         "title": ("name",),
         "description": ("description", "short"),
         "categories": ("categories",),
         "image_url": ("images",),
         "price": ("regular_price",),
+        "list_price": ("regular_price",),
         "cost": ("cost",),
         "stock_qty": ("stock",),
         "availability": ("status", "published", "visibility"),
@@ -76,6 +79,7 @@ _FROM_WEIGHT: Final = MappingProxyType(
         "grouped": 15,
     }
 )
+_VISIBLE_AFTER_GTIN: Final = 7  # the place of the visibility, where GTINs are exported
 _BY_ID: Final = "id:"
 _MARKED: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
 _THOUSAND: Final = 3  # digits behind a mark that may stand for thousands
@@ -249,6 +253,7 @@ def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> V
     prices = [price for name in children if (price := reading.lowest.get(name)) is not None]
     return Variant(
         price=min(prices, default=sold.price),
+        list_price=None if prices else sold.list_price,
         cost=sold.cost,
         stock=sold.stock,
         availability=sold.availability,
@@ -289,6 +294,7 @@ def columns_by_place(head: bytes) -> Mapping[str, int] | None:
         return None
     return MappingProxyType(
         {"id": 0, "type": 1, "sku": 2}
+        | ({"gtin": 3} if visible == _VISIBLE_AFTER_GTIN else {})  # since WooCommerce 9.2
         | {name: visible + step for name, step in _FROM_VISIBILITY.items()}
         | {name: weight + step for name, step in _FROM_WEIGHT.items()}
     )
@@ -313,6 +319,7 @@ def _fields(
     images = _listed(cells.get("images", ""))
     return {
         "sku": sku,
+        "gtin": parse_gtin(_plain(cells.get("gtin", ""))),
         "title": html_to_title(_plain(cells.get("name", ""))),
         "description": html_to_text(text),
         "product_url": reading.page(f"/?p={own_id}") if own_id else "",
@@ -326,6 +333,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
     cost = price_as_written(cells.get("cost", ""), reading)
     return Variant(
         price=None if price is None else price.amount,
+        list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,
         stock=parse_stock(cells.get("stock", "")),
         availability=_STATUS.get(cells.get("status", "").strip().lower()),
