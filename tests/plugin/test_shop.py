@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.api import stored
 from tests.plugin.shop import in_shop, run_php
 from tests.support.service import HOST, Service, eventually, free_port
 
@@ -105,6 +106,42 @@ def test_a_refusal_names_the_field() -> None:
         $told = $reply->remedy();"""
 
     assert "body.items: too short" in in_shop(script, nowhere())
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (
+            "'price' => '12.5', 'regular_price' => '20', 'is_on_sale' => true, 'gtin' => '4006381333931'",
+            {"list_price": 20.0, "gtin": "4006381333931", "brand": "Acme & Co"},
+        ),
+        (
+            "'price' => '12.5', 'regular_price' => '12.5'",
+            {"list_price": None, "gtin": None},
+        ),
+        (
+            "'type' => 'variable', 'variation_price' => '9', 'variation_regular_price' => '15', 'is_on_sale' => true, 'children' => array()",
+            {"price": 9.0, "list_price": 15.0},
+        ),
+        (
+            "'price' => '1', 'attributes' => array(new Fake_Attribute('pa_colour', array(7)), new Fake_Attribute('Fit: wide', array('Slim', 'Wide')), new Fake_Attribute('pa_cost', array(1), false))",
+            {"color": ("Blue", "Red"), "attributes": (("Fit wide", ("Slim", "Wide")),)},
+        ),
+    ],
+)
+def test_a_product_is_pushed_with_its_attributes_and_list_price(
+    service: Service, facts: str, expected: dict[str, object]
+) -> None:
+    merchant = service.register()
+    script = f"""
+        $terms = array('product_brand' => array('Acme &amp; Co'), 'pa_colour' => array('Blue', 'Red'));
+        product(1, array({facts})); do_action('woocommerce_update_product', 1);
+        end_request(); run_jobs(); $told = count(calls('POST', '/v1/items'));"""
+
+    assert in_shop(script, address(service), merchant) == 1
+
+    item = stored.item(service, merchant, "1")
+    assert {name: getattr(item, name) for name in expected} == expected
 
 
 def test_a_product_edited_five_times_is_pushed_once(service: Service) -> None:

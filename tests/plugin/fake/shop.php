@@ -139,6 +139,8 @@ namespace {
 		public function is_type( $type ) { return ( $this->facts['type'] ?? 'simple' ) === $type; }
 		public function has_status( $statuses ) { return in_array( $this->facts['status'], (array) $statuses, true ); }
 		public function get_category_ids() { return $this->facts['category_ids'] ?? array(); }
+		public function get_attributes() { return $this->facts['attributes'] ?? array(); }
+		public function get_global_unique_id() { return $this->facts['gtin'] ?? ''; }
 		public function get_items() { return $this->facts['items'] ?? array(); }
 		public function get_refunds() { return $this->facts['refunds'] ?? array(); }
 		public function get_type() { return $this->facts['type'] ?? 'shop_order'; }
@@ -154,7 +156,17 @@ namespace {
 		return empty( $asked['paginate'] ) ? $page : (object) array( 'total' => count( $found ) );
 	}
 	function wc_get_order_statuses() { return array( 'processing' => 1, 'pending' => 1 ); }
-	function wc_get_price_to_display( $product ) { return $product->get_price(); }
+	function wc_get_price_to_display( $product, $told = array() ) { return $told['price'] ?? $product->get_price(); }
+	function taxonomy_exists() { return true; }
+	function wc_get_product_terms( $id, $taxonomy ) { return $GLOBALS['terms'][ $taxonomy ] ?? array(); }
+	function wc_attribute_label( $name ) { return ucfirst( preg_replace( '/^pa_/', '', $name ) ); }
+	class Fake_Attribute {
+		public function __construct( public $name, public $options, public $visible = true ) {}
+		public function get_name() { return $this->name; }
+		public function get_options() { return $this->options; }
+		public function get_visible() { return $this->visible; }
+		public function is_taxonomy() { return 0 === strpos( $this->name, 'pa_' ); }
+	}
 
 	// What tests say.
 	function product( $id, $facts = array() ) {

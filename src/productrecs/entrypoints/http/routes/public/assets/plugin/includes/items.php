@@ -39,6 +39,7 @@ class Items {
 			'product_url'  => (string) $product->get_permalink(),
 			'image_url'    => $image ? (string) $image : null,
 			'price'        => self::price( $product ),
+			'list_price'   => self::list_price( $product ),
 			'availability' => self::availability( $product ),
 			'stock_qty'    => self::stock( $product ),
 			'categories'   => array(),
@@ -56,6 +57,7 @@ class Items {
 				}
 			}
 		}
+		$item                += self::attributes( $product );
 		$item['categories']   = array_slice( array_values( array_unique( $item['categories'] ) ), 0, 200 );
 		$item['category_ids'] = array_slice( array_values( array_unique( $item['category_ids'] ) ), 0, 200 );
 		/**
@@ -100,6 +102,65 @@ class Items {
 			$price = '' === (string) $product->get_price() ? '' : wc_get_price_to_display( $product );
 		}
 		return is_numeric( $price ) ? round( (float) $price, 4 ) : null;
+	}
+
+	/**
+	 * Return the price before a reduction; null when the product is not on sale.
+	 *
+	 * @param \WC_Product $product The product.
+	 * @return float|null
+	 */
+	private static function list_price( $product ) {
+		if ( $product->is_type( 'grouped' ) || ! $product->is_on_sale() ) {
+			return null;
+		}
+		if ( $product->is_type( 'variable' ) ) {
+			$regular = $product->get_variation_regular_price( 'min', true );
+		} else {
+			$regular = $product->get_regular_price();
+			$regular = '' === (string) $regular ? '' : wc_get_price_to_display( $product, array( 'price' => $regular ) );
+		}
+		$price = self::price( $product );
+		return is_numeric( $regular ) && null !== $price && (float) $regular > $price ? round( (float) $regular, 4 ) : null;
+	}
+
+	/**
+	 * Return brand, gtin, color, size, material and the other attributes that shoppers see.
+	 *
+	 * @param \WC_Product $product The product.
+	 * @return array
+	 */
+	private static function attributes( $product ) {
+		$gtin   = method_exists( $product, 'get_global_unique_id' ) ? (string) $product->get_global_unique_id() : '';
+		$brands = taxonomy_exists( 'product_brand' ) ? wc_get_product_terms( $product->get_id(), 'product_brand', array( 'fields' => 'names' ) ) : array();
+		$found  = array(
+			'brand'      => $brands ? self::cut( html_entity_decode( (string) reset( $brands ), ENT_QUOTES, 'UTF-8' ), 255 ) : null,
+			'gtin'       => '' === $gtin ? null : self::cut( $gtin, 255 ),
+			'color'      => array(),
+			'size'       => array(),
+			'material'   => array(),
+			'attributes' => array(),
+		);
+		foreach ( array_slice( (array) $product->get_attributes(), 0, 50 ) as $attribute ) {
+			if ( ! is_object( $attribute ) || ! $attribute->get_visible() ) {
+				continue;
+			}
+			$values = $attribute->is_taxonomy() ? wc_get_product_terms( $product->get_id(), $attribute->get_name(), array( 'fields' => 'names' ) ) : $attribute->get_options();
+			$texts  = array();
+			foreach ( array_slice( (array) $values, 0, 100 ) as $value ) {
+				$texts[] = self::cut( html_entity_decode( wp_strip_all_tags( (string) $value ), ENT_QUOTES, 'UTF-8' ), 255 );
+			}
+			$name = trim( preg_replace( '/[\s:,]+/', ' ', wc_attribute_label( $attribute->get_name(), $product ) ) );
+			$slug = strtolower( preg_replace( '/^pa_/', '', $attribute->get_name() ) );
+			$slug = 'colour' === $slug ? 'color' : $slug;
+			if ( in_array( $slug, array( 'color', 'size', 'material' ), true ) ) {
+				$found[ $slug ] = $texts;
+			} elseif ( '' !== $name && $texts ) {
+				$found['attributes'][ self::cut( $name, 100 ) ] = $texts;
+			}
+		}
+		$found['attributes'] = (object) $found['attributes']; // PHP would send an empty list.
+		return $found;
 	}
 
 	/**
