@@ -154,3 +154,13 @@ def test_few_pictures_have_vectors_too(tmp_path: Path) -> None:
     assert shown[int(likes.argmax())][0] == "green"
     empty = embedding.learn(EmbeddingExamples(descriptors[:0], [], NO_PAIRS))[0]
     assert embedding.dimensions(empty) == embedding.dimensions(space)
+
+
+def test_a_store_without_pictures_learns_an_empty_space(tmp_path: Path) -> None:
+    model = read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
+    embedding = choose_embedding(model)
+    nothing = np.zeros((0, LENGTH), np.uint8)
+
+    space, _ = embedding.learn(EmbeddingExamples(nothing, [], NO_PAIRS))
+
+    assert embedding.place(nothing, space).shape[0] == 0

@@ -19,6 +19,7 @@ from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.embedding_space import MIN_PICTURES
+from productrecs.engines.visual.image_descriptor import LENGTH
 from productrecs.engines.visual.nearest_neighbours import (
     KEPT,
     ImageVectors,
@@ -248,7 +249,7 @@ def _lessons(
         if one in rows_of and other in rows_of
     ]
     return EmbeddingExamples(
-        np.array(descriptors, dtype=np.uint8),
+        np.stack(descriptors) if descriptors else np.zeros((0, LENGTH), np.uint8),
         [np.array(rows) for rows in largest],
         np.array(known, dtype=np.intp).reshape(-1, 2),
     )
