@@ -39,15 +39,15 @@ from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import fit
 
-ENOUGH: Final = 50  # visits or orders asked, below which nothing is said
+ENOUGH: Final = 50  # minimum number of evaluated visits or orders
 POPULARITY: Final = "popularity"
 MIX: Final = "mix"
-_SHARES: Final = (0.1, 0.2, 0.3)  # of visits or orders asked: the first that is plenty
+_SHARES: Final = (0.1, 0.2, 0.3)  # test shares; the first with `_PLENTY` cases is used
 _PLENTY: Final = 300
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
 _ASKED: Final = tuple(map(Engine, EVALUATED))
-_OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
+_OTHER_ONE: Final = 7_919  # a prime; selects the hidden product of a cart
 
 Lists = Callable[[tuple[int, ...]], list[int]]
 
@@ -74,8 +74,8 @@ class TaskResult:
     """Result of one task; without scores where there is too little data."""
 
     task: Task
-    since_ms: int  # learned before, asked after
-    groups: int  # visits or orders asked
+    since_ms: int  # training ends and the test part begins here
+    groups: int  # evaluated visits or orders
     questions: int
     scores: tuple[MethodMetrics, ...] = ()
 
@@ -118,7 +118,7 @@ def backtest(
 def _questions(
     task: Task, groups: ItemGroups, first: int, most: int
 ) -> list[EvaluationCase]:
-    """Return evaluation cases of the groups from `first` on, evenly sampled to `most`."""
+    """Return up to `most` evaluation cases, sampled evenly from group `first` on."""
     questions = [
         question
         for group in range(first, len(groups.begins))
@@ -136,7 +136,7 @@ def _of_group(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCa
     elif task is Task.ORDER:
         for item in items:
             yield EvaluationCase(group, (item,), frozenset(items) - {item})
-    elif len(items) > 2:  # noqa: PLR2004 - two are still given
+    elif len(items) > 2:  # noqa: PLR2004 - two items remain as input
         hidden = items[group * _OTHER_ONE % len(items)]
         given = tuple(item for item in items if item != hidden)
         yield EvaluationCase(group, given, frozenset((hidden,)))
@@ -236,7 +236,7 @@ def _proposed(
     *,
     is_alone: bool,
 ) -> Ranked:
-    """Return what one engine proposes, of the past alone."""
+    """Return the candidates of one engine, trained on the earlier data."""
     if engine is Engine.BUY:
         return companions.bought_with(request.anchors)
     if engine is Engine.COMPLEMENTARY:

@@ -1,4 +1,4 @@
-"""Candidate generation: what each engine proposes for one call, and the backfill."""
+"""Candidate generation: the candidates of each engine for one request, and the backfill."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -28,13 +28,13 @@ from productrecs.training.engine_registry import ENGINES, OWN_MODELS
 from productrecs.training.trained_models import TrainedModels
 
 _ENOUGH: Final = 20
-"""Of the neighbours known beforehand so many must be shown, else all are looked at."""
+"""Minimum number of visible precomputed neighbours; with fewer, all items are searched."""
 
 _ANCHORS: Final = 5
 
 
 def effective_source(shop: StoreState, request: RecommendationRequest) -> Source:
-    """Return how a call is answered: `similar` as `mix` when its item has no picture."""
+    """Return the source that is used: `mix` for `similar` when its item has no picture."""
     if request.source is not Source.SIMILAR:
         return request.source
     number = shop.catalog.number(request.item_id or "")
@@ -57,7 +57,7 @@ def visually_similar(eligible: EligibleItems, anchors: Sequence[int]) -> Ranked:
 def visually_similar_to_each(
     eligible: EligibleItems, anchors: Sequence[int]
 ) -> Iterator[int]:
-    """Give what looks like the anchors, what several look like first."""
+    """Yield items that look like the anchors, those similar to several anchors first."""
     visual = eligible.models.visual
     if not len(visual):
         return
@@ -111,8 +111,8 @@ BACKFILLS: Final[Mapping[Engine, Filler]] = MappingProxyType(
 )
 
 
-_REMEMBERED: Final = 0.6  # weight of purchases beside the visit (algorithms.md 4.2)
-_COMPANIONS: Final = 0.3  # weight beside what is bought again
+_REMEMBERED: Final = 0.6  # weight of purchases relative to the visit (algorithms.md 4.2)
+_COMPANIONS: Final = 0.3  # weight relative to repurchased items
 
 
 class CandidateCall(NamedTuple):
@@ -123,14 +123,14 @@ class CandidateCall(NamedTuple):
     context: ShopperContext
     eligible: EligibleItems
     now_ms: int
-    is_alone: bool  # no other engine proposes beside this one
+    is_alone: bool  # no other engine supplies candidates
 
 
 Candidates = Callable[[CandidateCall], Ranked]
 
 
 def _browsed(call: CandidateCall) -> Ranked:
-    """Return what similar visits continued with, and items of the shopper's interests."""
+    """Return next items of similar visits, and items that match the shopper's interests."""
     store, _, context, eligible, now_ms, is_alone = call
     visit, found = context_visit(context), NO_RANKED
     if visit:
@@ -159,7 +159,7 @@ def _with_remembered(store: StoreState, found: Ranked, context: ShopperContext) 
 def _bought(call: CandidateCall) -> Ranked:
     """Return items bought together with the request's items.
 
-    If the recipe allows, also pairs of their variants, and what the shopper rebuys.
+    The recipe may add pairs of their variants and the items that the shopper rebuys.
     """
     companions, context = call.store.companions, call.context
     basket = context_basket(context)
@@ -181,7 +181,7 @@ def _similar(call: CandidateCall) -> Ranked:
 
 
 def own_candidates(models: TrainedModels, engine: str, request: CandidateRequest) -> Ranked:
-    """Return what an engine with a model of its own proposes; nothing untrained."""
+    """Return the candidates of an engine with its own model; none if it is untrained."""
     model, source = models.own.get(engine), _OWN.get(engine)
     if model is None or source is None:
         return NO_RANKED

@@ -21,8 +21,8 @@ _Find = Callable[[Basket], Ranked]
 class BasketCandidates:
     """Candidates for baskets by one store's models, each computed once.
 
-    They are the same for everybody, and most lists are about one of few products. The
-    returned arrays must not be changed.
+    They do not depend on the shopper, and most requests share a few products. The returned
+    arrays must not be changed.
     """
 
     __slots__ = ("bought_with", "completing", "goes_with", "models")
@@ -30,9 +30,9 @@ class BasketCandidates:
     bought_with: _Find
     """Returns items bought together with a basket, best first."""
     goes_with: _Find
-    """Returns the same with the pooled baskets of variants, where there are any."""
+    """Returns the same with the pooled baskets of variant groups, if there are any."""
     completing: _Find
-    """Returns complements of a basket, best first; none where categories are unknown."""
+    """Returns complements of a basket, best first; none if categories are unknown."""
 
     def __init__(self, models: TrainedModels) -> None:
         """Start with nothing computed."""
@@ -50,7 +50,7 @@ def _together(model: CopurchaseModel, basket: Basket) -> Ranked:
 
 
 def _completing(models: TrainedModels, goes_with: _Find, basket: Basket) -> Ranked:
-    """Return complements; where carts are the better data, they count as well."""
+    """Return complements, by the cart model if there is one."""
     if not models.complements.n_items:
         return NO_RANKED
     if models.carts is None:
@@ -69,7 +69,7 @@ def with_complements(
 ) -> tuple[Weights, tuple[Ranked, ...]]:
     """Return the engines of a list about a basket, their weights and their candidates.
 
-    `found` are the candidates of the recipe's other engines; they stay alone where no
+    `found` has the candidates of the recipe's other engines. They are used alone if no
     complements are known.
     """
     weights = recipe.blend[place]

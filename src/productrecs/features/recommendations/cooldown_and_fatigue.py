@@ -1,10 +1,10 @@
-"""Cooldown and fatigue: holds back what a shopper just bought, or saw often and ignored.
+"""Cooldown and fatigue: demotes just-bought categories and often ignored products.
 
-A cooldown starts when the visit of the purchase ends, lasts two weeks and holds for this
-shopper alone, unless they viewed more of the category since. During the visit itself people
-go on looking for minutes (docs/measured/quality.md), so that nothing is held back yet. In a
-cart's list the categories in the cart are held back. A category of which people buy several
-is never held back. What is held back is still shown where nothing else is left.
+A cooldown starts when the visit of the purchase ends. It lasts two weeks, applies to this
+shopper only, and ends early if they view more of the category. Shoppers browse on for
+minutes after a purchase (docs/measured/quality.md), so there is no cooldown during that
+visit. A cart's list has a cooldown on the categories in the cart. A category of which
+people buy several never has one. Products on cooldown still appear if nothing else is left.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ from productrecs.records.orders.shopper_history import ShopperHistory
 
 COOLDOWN_MS: Final = 14 * DAY_MS
 _VISIT_MS: Final = 30 * MINUTE_MS
-COOLDOWN_FACTOR: Final = 0.3  # what a cooldown category counts where lists are filled up
-_IN_A_CART: Final = 0.02  # of what is bought with a category: more is of it
-_OLDEST_MS: Final = 365 * DAY_MS  # purchases that tell what this shopper buys again
+COOLDOWN_FACTOR: Final = 0.3  # score factor of a cooldown category in the backfill
+_IN_A_CART: Final = 0.02  # minimum share of the same category among co-purchases
+_OLDEST_MS: Final = 365 * DAY_MS  # age limit of purchases that show repurchase habits
 _LINES: Final = 200
 
 
@@ -36,9 +36,9 @@ def cooldown_categories(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> frozenset[str]:
-    """Return the narrowest categories that a list holds back.
+    """Return the narrowest categories on cooldown for a list.
 
-    Those of a cart's items do, that of a page's item does not.
+    A cart's items put their categories on cooldown; the item of a product page does not.
     """
     found: set[str] = set()
     for history in histories:
@@ -57,7 +57,7 @@ def cooldown_categories(
 
 
 def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[str]:
-    """Return the narrowest categories of a cart's items of which people buy just one."""
+    """Return the narrowest categories of a cart's items of which people buy only one."""
     known, several = len(eligible.catalog), eligible.goes_with_itself
     held = {eligible.narrowest[item] for item in cart if item < known}
     return frozenset(name for name in held if name and not several(name, _IN_A_CART))
@@ -66,7 +66,7 @@ def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[
 def discount_factor(
     context: ShopperContext, eligible: EligibleItems
 ) -> Callable[[int], float] | None:
-    """Return the factor of an item's place in the backfill; None where all count fully."""
+    """Return the score factor of an item in the backfill; None if no item is discounted."""
     fatigue, cooldown = context.fatigue, context.cooldown
     if not cooldown:
         return (lambda item: fatigue.get(item, 1.0)) if fatigue else None
@@ -79,9 +79,9 @@ def discount_factor(
 
 
 def backfill_anchors(context: ShopperContext, eligible: EligibleItems) -> tuple[int, ...]:
-    """Return the items whose categories serve the backfill.
+    """Return the items whose categories supply the backfill.
 
-    Of what rests none does, but for a cart's: their wider categories fill its list.
+    Items on cooldown are left out, except those of a cart, whose wider categories are used.
     """
     anchors, known = context_anchors(context), len(eligible.catalog)
     if not context.cooldown or context.placement is Placement.CART:
@@ -102,7 +102,7 @@ def _of(eligible: EligibleItems, history: ShopperHistory, now_ms: int) -> set[st
     )
     lately = {item for item in history.purchases_since(since_ms) if item < known}
     found = {narrowest[item] for item in lately}
-    open_ = set(found)  # what the newest things done did not settle yet
+    open_ = set(found)  # categories without a newer view yet
     for item in reversed(history.recent):
         if not open_:
             break
@@ -130,7 +130,7 @@ def _bought_before(
     return found
 
 
-_FREE: Final = 2.0  # times that a product may be shown before it sinks
+_FREE: Final = 2.0  # impressions without a discount
 _STEEPNESS: Final = 0.15
 
 
@@ -148,8 +148,8 @@ def ignored_impressions(
 def fatigue_factors(ignored: Mapping[int, float]) -> Mapping[int, float]:
     """Return the score factors of a shopper's ignored products, each below 1.
 
-    Shown three times and never taken up, a product counts 0.87, five times 0.69, ten times
-    0.45; the times fade with the days since. What either name of a call saw counts.
+    A product that was shown and ignored three times gets factor 0.87, five times 0.69, ten
+    times 0.45. Impressions fade with their age in days. All of a call's identities count.
     """
     return {
         item: 1.0 / (1.0 + _STEEPNESS * (seen - _FREE))
@@ -163,7 +163,7 @@ def discounted_order(
 ) -> Iterator[int]:
     """Yield items in order, with discounted ones moved down among the first `wanted`.
 
-    An order without scores is weighed by its places, as ranks are in a blend.
+    An order without scores is scored by rank, as in the fusion.
     """
     if sinking is None:
         yield from items

@@ -1,8 +1,8 @@
 """Diversity: limits variants of one product and products of one category in a list.
 
-Nothing is removed: what exceeds a limit comes after all other candidates and before the
-backfill. In a cart's list a variant is not limited where the store's baskets show it
-together with the one it resembles: a clock in ivory beside the one in green.
+Nothing is removed: items above a limit come after all other candidates and before the
+backfill. In a cart's list, variants are not limited if the store's orders contain both
+together, such as a clock in ivory and in green.
 """
 
 import math
@@ -13,9 +13,9 @@ from typing import Final
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.recipes import Placement
 
-ABOUT_AN_ITEM: Final = 0.75  # of a list may be of one category, where a page has an item,
-ABOUT_NOBODY: Final = 0.4  # and where it has none
-_HEAD: Final = 100  # of what fills a list up: further down nothing waits any more
+ABOUT_AN_ITEM: Final = 0.75  # maximum share of one category in a list with an anchor
+ABOUT_NOBODY: Final = 0.4  # and in a list without one
+_HEAD: Final = 100  # length of the diversified part of the backfill
 
 
 class DiversityFilter:
@@ -28,7 +28,7 @@ class DiversityFilter:
         anchors: Sequence[int],
         placement: Placement,
     ) -> None:
-        """Begin a list of `num`; variants of its anchors are in it already."""
+        """Start a list of `num` items; variants of its anchors count as already listed."""
         share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
         self._most = max(2, math.ceil(num * share))
         self._num = num
@@ -46,9 +46,9 @@ class DiversityFilter:
         )
 
     def admits(self, item: int, *, of_any: bool = False) -> bool:
-        """Return whether an item need not wait its turn; then it is in the list.
+        """Return whether an item is within the limits; if so, count it as listed.
 
-        With `of_any` its category may fill the list, and only variants wait.
+        With `of_any` only variants are limited, not categories.
         """
         variant, category = self._variants[item], self._narrowest[item]
         share = self._shares.get(category, 0) + 1
@@ -69,14 +69,14 @@ class DiversityFilter:
     def choose(
         self, items: Sequence[int], refused: Container[int], cooldown: Container[str]
     ) -> list[int]:
-        """Return the positions of the items that make a list, and of those that wait.
+        """Return the positions of the listed items, and of those above a limit.
 
-        All may be shown; none is `refused`, or of a category on cooldown unless orders show
-        it with a cart's item of that category. One variant of
-        a product comes first, variants of the anchors wait, and the narrowest category
-        of an item gets at most a share of the list.
+        All may be shown. None is `refused`. None is of a category on cooldown, unless
+        orders contain it together with a cart's item of that category. Only one variant of
+        a product and no variant of an anchor is listed, and a narrowest category gets a
+        limited share of the list.
         """
-        # Asks what `admits` asks, for a dozen items of every list that is made.
+        # Inlines `admits` for speed: this runs for a dozen items of every list.
         visible, variants, narrowest = self._visible, self._variants, self._narrowest
         met, shares, most, num = self._met, self._shares, self._most, self._num
         known = len(visible)
@@ -111,7 +111,7 @@ class DiversityFilter:
         )
 
     def _is_collected(self, item: int, listed: Sequence[int]) -> bool:
-        """Return whether baskets show an item with a variant of it in the cart or list."""
+        """Return whether orders combine an item with its variant in the cart or list."""
         sold, variants = self._sold_with, self._variants
         if sold is None:
             return False
@@ -127,8 +127,8 @@ def diverse_backfill(
 ) -> Iterator[int]:
     """Yield backfill items, diversified.
 
-    With `of_any` only variants wait, until the next backfill. Otherwise, of the first
-    hundred, the waiting ones come after the others, then the rest in its order.
+    With `of_any` only variants are deferred, until the next backfill. Otherwise items of
+    the first hundred that exceed a limit come after the others; the rest keeps its order.
     """
     if of_any:
         yield from (item for item in items if variety.admits(item, of_any=True))

@@ -18,19 +18,20 @@ from productrecs.training.trained_models import TrainedModels
 _ENOUGH: Final = 200
 _CHUNK: Final = 256
 _NEWCOMERS: Final = 200
-_HEAD: Final = 4_096  # how far down an order a boost reaches
-_MEMBERS: Final = 20  # of a category, that tell whether people buy several of it
-_PROVEN: Final = 3  # orders that show two items of a category together
-_SEVERAL: Final = 0.05  # of what is bought with them: more is of their own category
+_HEAD: Final = 4_096  # ranks of an order that a boost can change
+_MEMBERS: Final = 20  # top items that show whether people buy several of a category
+_PROVEN: Final = 3  # minimum number of orders with two items of a category
+_SEVERAL: Final = 0.05  # minimum share of a category among its own co-purchases
 
 
 @dataclass(slots=True, eq=False)
 class EligibleItems:
     """Items that one kind of list may show, for one catalog, model and rule book.
 
-    `visible` is by item number, without excluded items. The backfill orders are
-    computed at first use and cached; so is what can replace a sold-out item, by its
-    number and whether pictures count: lookalikes, the closest, the best-selling.
+    `visible` is a mask by item number, without excluded items. The backfill orders are
+    computed on first use and cached, as are the replacements of sold-out items. Their key
+    is the item number and whether pictures count; they hold lookalikes, closest and
+    best-selling items.
     """
 
     catalog: CatalogView
@@ -62,7 +63,7 @@ class EligibleItems:
     def goes_with_itself(self, category: str, least: float = _SEVERAL) -> bool:
         """Return whether products of a category are bought together with each other.
 
-        True if their share of what is bought with them is more than `least`.
+        True if the category's share among its own co-purchases is above `least`.
         """
         share = self._own_shares.get(category)
         if share is None:
@@ -72,7 +73,8 @@ class EligibleItems:
     def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
         """Return up to 200 visible items with few impressions, and exploration weights.
 
-        The newest of a category, or of the catalog; a rule that boosts or buries weighs.
+        They are the newest of a category, or of the catalog. Boosts and buries change the
+        weights.
         """
         found = self._newcomers.get(category)
         if found is None:
@@ -123,7 +125,7 @@ class EligibleItems:
     def goes_with_its_kind(self, item: int, cart: Sequence[int]) -> bool:
         """Return whether orders show an item with a cart's item of its narrowest category.
 
-        In three orders at least: two may be chance.
+        At least three orders are needed: two may be chance.
         """
         narrowest, sold, known = self.narrowest, self.models.copurchase, len(self.narrowest)
         return any(
@@ -134,7 +136,7 @@ class EligibleItems:
         )
 
     def _own_share(self, category: str) -> float:
-        """Return the share of the category itself among items bought with its top items."""
+        """Return the category's share among the co-purchases of its top items."""
         own, met, known = 0, 0, len(self.catalog)
         for item in self.best_of_category(category)[:_MEMBERS]:
             for other, baskets in self.models.copurchase.baskets_with(item):
@@ -153,7 +155,7 @@ class EligibleItems:
         return ranked
 
     def _weighted(self, ordered: Ints) -> Ints:
-        """Return an order with the rules' boosts; a rank scores as in the fusion."""
+        """Return an order after the rules' boosts, scored by rank as in the fusion."""
         if self.rules is None or self.rules.factors is None:
             return ordered
         factors = self.rules.factors.take(ordered, mode="clip")

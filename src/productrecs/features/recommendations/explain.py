@@ -37,18 +37,18 @@ from productrecs.records.orders.shopper_history import ShopperHistory
 class RefusalReason(StrEnum):
     """Why a list does not show a candidate."""
 
-    ASKED_ABOUT = "asked_about"  # the page's product, or in the cart
-    BOUGHT = "bought"  # and not to be shown again (yet)
+    ASKED_ABOUT = "asked_about"  # an anchor: the page's product, or in the cart
+    BOUGHT = "bought"  # and not eligible for repeats yet
     EXCLUDED = "excluded"  # by a rule
-    RESTING = "resting"  # of a category just bought or in the cart
+    RESTING = "resting"  # on cooldown: of a category just bought or in the cart
 
 
 @dataclass(frozen=True, slots=True)
 class EngineVote:
     """What one engine returned for a product: its rank among the candidates, from 1.
 
-    `score` compares within that engine only; `share` is its part in the blend's score,
-    before rules weighed it, None where one engine answered alone.
+    `score` is comparable within that engine only. `share` is its part of the fused score
+    before rules apply; None if one engine supplied the list alone.
     """
 
     engine: Engine
@@ -107,17 +107,17 @@ class ExplainedProduct:
     bought_with: tuple[BoughtWith, ...] = ()
     completes: tuple[
         BoughtWith, ...
-    ] = ()  # of another kind: in baskets, or carts bought from
-    goes_with: GoesWith | None = None  # where it speaks for its kind alone
+    ] = ()  # co-occurrences with anchors of other categories, in baskets or converted carts
+    goes_with: GoesWith | None = None  # if the categories are the only evidence
     seen_by: SeenBy | None = None
-    return_share: float | None = None  # of steps that go back to it in such a visit
-    category: str | None = None  # by which it fills up
-    trending_rank: int | None = None  # its place in what trends, from 1
+    return_share: float | None = None  # share of visit steps that return to it
+    category: str | None = None  # source category in the backfill
+    trending_rank: int | None = None  # rank in the trending list, from 1
     rules: tuple[AppliedRule, ...] = ()
     pinned_by: int | None = None
-    tired: float | None = None  # what its score is multiplied by, shown so often
-    rests: float | None = None  # what its place counts, in a cooldown category
-    tried: float | None = None  # a new product: the chance of seeing it here today
+    tired: float | None = None  # impression fatigue factor of the score
+    rests: float | None = None  # cooldown factor of its rank in the backfill
+    tried: float | None = None  # exploration probability of a new product today
     replaces: str | None = None  # the sold-out product that it can replace
 
 
@@ -146,9 +146,9 @@ class Explanation:
     weights: Mapping[str, float]
     proposals: Mapping[str, int]
     below: int
-    is_learned: bool = False  # whether the store's clicks ordered what was proposed
+    is_learned: bool = False  # whether the learned ranker ordered the candidates
     anchors: tuple[str, ...] = ()
-    recent: tuple[str, ...] = ()  # the shopper's newest, the newest first
+    recent: tuple[str, ...] = ()  # the shopper's latest items, newest first
 
 
 def explain_recommendations(
@@ -320,7 +320,7 @@ class _Looking:
         if Engine.BUY not in heard and not context.remembered:
             return ()
         models = self._shop.models
-        is_strict = self._source is Source.BUY  # nothing that variants lend
+        is_strict = self._source is Source.BUY  # `buy` ignores pooled variant baskets
         model = models.copurchase if is_strict else models.widest
         return self._beside(context_basket(context), item, model)
 
@@ -333,7 +333,7 @@ class _Looking:
     def _beside(
         self, anchors: Sequence[int], item: int, model: CopurchaseModel
     ) -> tuple[BoughtWith, ...]:
-        """Return the anchors with which a model saw an item, the most frequent first."""
+        """Return the anchors that co-occur with an item in a model, most frequent first."""
         ids = self._shop.catalog.ids
         found = [
             BoughtWith(ids[anchor] or "", baskets)

@@ -36,7 +36,7 @@ class RankingInput:
 
     proposals: Mapping[Engine, Items]  # best first
     blend: Mapping[int, float]  # the blend's scores
-    about: int | None  # the page's product, else the newest that the shopper saw
+    about: int | None  # the page's product, else the last that the shopper viewed
     recent: Sequence[int] = ()
     ignored: Mapping[int, float] = field(default_factory=dict)  # Showings.ignored
 
@@ -88,8 +88,8 @@ def _beside(prices: Floats, price: float) -> Floats:
 _NOBODY: Final = np.zeros(0, np.int32)
 
 
-FEWEST: Final = 8  # of the blend's best are put in order; the others stay where they are
-LISTS: Final = 2  # as many as fill so many lists: what was never shown taught nothing
+FEWEST: Final = 8  # minimum number of top candidates to re-rank
+LISTS: Final = 2  # list lengths to re-rank: deeper items have no impressions
 
 
 class RankingContext(NamedTuple):
@@ -115,7 +115,7 @@ def learned_order(
         return None
     best = items[: max(LISTS * context.num, FEWEST)].astype(np.int64)
     if int(best.max()) >= len(eligible.catalog):
-        return None  # a model may know of items a moment before the catalog does
+        return None  # the model may be newer than the catalog view
     blend = dict(zip(best.tolist(), scores[: len(best)].tolist(), strict=True))
     scene = RankingInput(
         context.proposals, blend, context.about, context.recent, context.ignored

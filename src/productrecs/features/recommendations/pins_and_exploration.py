@@ -1,8 +1,7 @@
-"""Pins and exploration: rules and new products that get a place in a finished list.
+"""Pins and exploration: places in a finished list for pinned and for new products.
 
-The draw of an exploration depends on the store, the shopper, the day and the list's
-subject, so that a list stays the same for a day. The probability of each explored item is
-known.
+An exploration draw depends on the store, the shopper, the day and the list's subject, so a
+list stays the same for a day. The probability of each explored item is known.
 """
 
 import hashlib
@@ -18,8 +17,8 @@ from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 
-FEWEST: Final = 3  # products of a list that can spare a place
-ENOUGH_SHOWN: Final = 1_000  # impressions of a store that tells what it shows
+FEWEST: Final = 3  # minimum list length for exploration
+ENOUGH_SHOWN: Final = 1_000  # minimum number of store impressions for exploration
 _BITS: Final = 64
 
 
@@ -31,7 +30,7 @@ class Draw(NamedTuple):
 
 
 class ExploredItem(NamedTuple):
-    """A new product in a list: its place (from 0), and its overall probability."""
+    """An explored item of a list: its place (from 0), and its overall probability."""
 
     pick: Pick
     place: int
@@ -41,7 +40,7 @@ class ExploredItem(NamedTuple):
 def exploration_day(shop: StoreState, now_ms: int) -> int:
     """Return the day of the current exploration; 0 if a store's lists do not explore.
 
-    An anonymous list stays the same for as long as this does.
+    Anonymous lists are cached for as long as this value stays the same.
     """
     if not shop.settings.explore_percent or shop.models.trials.total < ENOUGH_SHOWN:
         return 0
@@ -68,10 +67,10 @@ def pick_exploration(
     picks: list[Pick],
     refused: AbstractSet[int],
 ) -> ExploredItem | None:
-    """Return the list's explored item; None except for a share of the lists.
+    """Return the list's explored item; None for most lists.
 
-    It is of the narrowest category of the first of `anchors` that has new items;
-    without anchors any of the store's newest. It is none of `picks`, nor `refused`.
+    It comes from the narrowest category of the first of `anchors` with new items; without
+    anchors, from the store's newest items. It is never one of `picks` or `refused`.
     """
     if draw.list_ * 100.0 >= percent or len(picks) < FEWEST:
         return None
@@ -95,7 +94,7 @@ def pick_exploration(
     return None
 
 
-FILL_SCORE: Final = 1e-3  # of what no engine found
+FILL_SCORE: Final = 1e-3  # score of a backfill item
 
 
 def with_pins(
@@ -111,7 +110,7 @@ def with_pins(
     places: dict[int, Pick] = {}
     for place, pick in pinned:
         while place in places:
-            place += 1  # noqa: PLW2901 - the next free one
+            place += 1  # noqa: PLW2901 - the next free position
         if place < wanted:
             places[place] = pick
     fixed = {pick.item for pick in places.values()}

@@ -52,10 +52,10 @@ from productrecs.training.tuning.hyperparameters import Hyperparameters
 
 WINDOW_DAYS: Final = 60
 MOST_LISTS: Final = 30_000
-_BEFORE: Final = 0.2  # of the lists: what models know when the others are told
-_ASKED: Final = 0.3  # of the rest: the last, that trees did not learn from
-CONFIDENCE: Final = 0.99  # of the interval: it is asked anew each day
-LEAST_GAIN: Final = 0.02  # below it the interval may end where looking is told too low
+_BEFORE: Final = 0.2  # share of the lists before which the engines are trained
+_ASKED: Final = 0.3  # share of the other lists that form the test part: the last ones
+CONFIDENCE: Final = 0.99  # level of the interval; high because the test repeats daily
+LEAST_GAIN: Final = 0.02  # minimum lower bound: allows for underestimated examination
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
 
@@ -70,10 +70,10 @@ class RankerBacktest:
     lists: int  # shown
     shown: int  # products in them
     clicks: int
-    asked: int = 0  # lists of the backtest
+    asked: int = 0  # number of lists in the test part
     gain: Interval | None = None
     serves: bool = False
-    weights: dict[str, int] | None = None  # in how many branches each trait is asked
+    weights: dict[str, int] | None = None  # number of tree branches that use each feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class RankerTrainingData:
     inputs: TrainingInputs
     constants: Hyperparameters = field(
         default_factory=Hyperparameters
-    )  # that its engines learn by
+    )  # training data of its engines
 
 
 def train_ranker(
@@ -159,7 +159,7 @@ def _tried(
 
 
 def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> RankingData:
-    """Return the features of all but the first lists, by models trained on the first."""
+    """Return the features of all but the first lists, by engines trained on the first."""
     catalog, settings = past.catalog, past.store.settings
     lists = [one for one in lists if max(one.items) < len(catalog)]
     first = int(len(lists) * _BEFORE)

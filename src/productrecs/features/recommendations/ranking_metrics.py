@@ -9,19 +9,19 @@ import numpy as np
 
 from productrecs.engines.arrays import Floats, Ints
 
-LENGTH: Final = 20  # of the lists that are judged: recall@20, MRR@20, coverage
+LENGTH: Final = 20  # list cutoff of recall@20, MRR@20 and coverage
 HEAD: Final = 10  # of nDCG@10
-SAID: Final = 50  # lists with something in them, below which nothing is told of a method
+SAID: Final = 50  # minimum number of nonempty lists of a method, for a verdict
 _DRAWS: Final = 1_000
 _DISCOUNTS: Final = 1.0 / np.log2(np.arange(2.0, HEAD + 2.0))
-_SEED: Final = 17  # the same data give the same intervals
+_SEED: Final = 17  # fixed, so that intervals are reproducible
 
 
 class EvaluationCase(NamedTuple):
     """One evaluation case: the given items and the right answers; `group` is its visit."""
 
     group: int
-    given: tuple[int, ...]  # the newest last
+    given: tuple[int, ...]  # newest last
     answers: frozenset[int]
 
 
@@ -31,7 +31,7 @@ class RankingVerdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     LEVEL = "level"
-    UNTOLD = "untold"  # too few lists had anything in them
+    UNTOLD = "untold"  # too few nonempty lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class CaseMetrics:
     firsts: Floats  # 1/place of the first answer among them, 0 without any
     gains: Floats  # nDCG of the first 10
     shown: Ints  # of all lists, one after the other
-    said: int = 0  # how many lists had anything in them
+    said: int = 0  # number of nonempty lists
 
     @classmethod
     def of(

@@ -27,22 +27,20 @@ class Recipe:
 
     blend: Mapping[Placement, Mapping[Engine, float]]
     fill: tuple[Engine, ...] = ()
-    is_varied: bool = False  # variants and one category must not fill the list
-    borrows: bool = (
-        False  # what variants lend and what is rebought is as if bought together
-    )
-    learns: bool = False  # what shoppers click may order the list
-    explores: bool = False  # a share of lists tries a new product
-    remembers: bool = False  # what a shopper bought counts beside their visit
-    has_fatigue: bool = False  # what a shopper was shown often and never took up sinks
-    has_cooldown: bool = False  # so does a category just bought, or in the cart
-    habit: Mapping[Engine, float] | None = None  # weights for who buys the same again
+    is_varied: bool = False  # limits variants and single categories in a list
+    borrows: bool = False  # co-purchases include pooled variants and repurchased items
+    learns: bool = False  # the learned ranker may reorder candidates
+    explores: bool = False  # a share of lists has an explored item
+    remembers: bool = False  # the shopper's purchases count in addition to the visit
+    has_fatigue: bool = False  # often ignored products are discounted
+    has_cooldown: bool = False  # categories just bought or in the cart are demoted
+    habit: Mapping[Engine, float] | None = None  # weights for habitual repurchasers
     completing: Mapping[Placement, Mapping[Engine, float]] | None = (
-        None  # where anything is
+        None  # weights if complements are known
     )
 
 
-# What looks alike comes before what merely is of a category: interface 4.1, rule 5.
+# Similar pictures come before items of the same category: interface 4.1, rule 5.
 _FILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
 
 
@@ -64,7 +62,7 @@ def _weights(place: Placement, engines: Iterable[EngineSpec]) -> dict[Engine, fl
 _MIX: Final = MappingProxyType({place: _weights(place, ENGINES) for place in Placement})
 _OWN: Final = [one for one in ENGINES if one.model is not None]
 
-# What is bought together speaks as loudly as ever; of that, half is for what completes.
+# With complements, co-purchase keeps its total weight: half goes to the complements.
 _COMPLETING: Final = MappingProxyType(
     {
         Placement.PRODUCT: {
@@ -83,7 +81,7 @@ _COMPLETING: Final = MappingProxyType(
 )
 _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
-        # Co-purchased only, never padded: interface 4.1, rule 2.
+        # Co-purchases only, no backfill: interface 4.1, rule 2.
         Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
         Source.BROWSE: Recipe(
             _everywhere({Engine.BROWSE: 1.0}),
@@ -94,7 +92,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             has_fatigue=True,
             has_cooldown=True,
         ),
-        # Where the item has no picture it is answered as mix: interface 4.1, rule 4.
+        # An item without a picture is answered as `mix`: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
         Source.MIX: Recipe(
             _MIX,

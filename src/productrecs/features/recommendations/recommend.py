@@ -65,8 +65,8 @@ class FusedCandidates(NamedTuple):
 
     engines: tuple[Engine, ...]
     items: Items  # [n] distinct item numbers
-    scores: npt.NDArray[np.floating[Any]]  # [n] falling
-    leaders: npt.NDArray[np.int8]  # [n] places in `engines`: who supplied it
+    scores: npt.NDArray[np.floating[Any]]  # [n] in falling order
+    leaders: npt.NDArray[np.int8]  # [n] index of the item's engine in `engines`
 
 
 class Decision(NamedTuple):
@@ -75,13 +75,13 @@ class Decision(NamedTuple):
     context: ShopperContext
     eligible: EligibleItems
     weights: Mapping[Engine, float]
-    proposals: tuple[Ranked, ...]  # of each engine in `weights`
-    ranking: FusedCandidates  # in one order, as the store's rules weigh it
-    refused: frozenset[int]  # never in this list: anchors, excluded, bought
+    proposals: tuple[Ranked, ...]  # candidates of each engine in `weights`
+    ranking: FusedCandidates  # the fused order after the store's rules
+    refused: frozenset[int]  # never listed: anchors, excluded and bought items
     picks: list[Pick]
-    tried: ExploredItem | None = None  # a new product that the list has a place for
-    is_learned: bool = False  # whether clicks ordered what the engines proposed
-    replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they lead the list
+    tried: ExploredItem | None = None  # a new product with a place in the list
+    is_learned: bool = False  # whether the learned ranker ordered the candidates
+    replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first
 
 
 def exploration_of(
@@ -112,11 +112,11 @@ def recommend(
 ) -> list[Pick]:
     """Return up to `request.num` picks, best first, by falling score.
 
-    Anchors are never among them, nor what the call excludes, nor (unless repeats are
-    allowed) what the shopper bought; all are visible at `now_ms` and none is excluded by a
-    rule. `buy` may return fewer, down to none; the other sources return fewer only when the
-    catalog has no more to show. `note` gets the record of the explored item,
-    if the list has one.
+    They never include anchors, items that the call excludes, or (unless repeats are
+    allowed) items that the shopper bought. All are visible at `now_ms` and none is excluded
+    by a rule. `buy` may return fewer, even none; other sources return fewer only if the
+    catalog has no more. `note` receives the record of the explored item, if the list has
+    one.
     """
     decision = decide(shop, request, histories, now_ms)
     explored = exploration_of(shop.catalog.store_id, decision, now_ms)
@@ -213,7 +213,7 @@ def _proposed(
     """Return each engine's candidates and weight."""
     place = context.placement
     weights = (context.has_habits and recipe.habit) or recipe.blend[place]
-    is_alone = len(weights) == 1  # what comes later in visits follows
+    is_alone = len(weights) == 1  # then `browse` also adds what follows later in visits
     call = CandidateCall(shop, recipe, context, eligible, now_ms, is_alone)
     proposals = tuple([CANDIDATES[one](call) for one in weights])
     if recipe.completing is None or place not in recipe.completing:
@@ -227,8 +227,8 @@ def _blended(
 ) -> FusedCandidates:
     """Return every engine's candidates fused into one order.
 
-    A single engine keeps its own scores; several are fused by weighted reciprocal
-    ranks, and a product's engine is the one with the largest share in it.
+    A single engine keeps its own scores. Several are fused by weighted reciprocal ranks,
+    and a product is attributed to the engine with the largest share of its score.
     """
     engines = tuple(weights)
     if len(proposals) == 1:
@@ -246,10 +246,10 @@ def _learned(
     num: int,
     now_ms: int,
 ) -> FusedCandidates | None:
-    """Return the order of the store's ranker; None where none serves.
+    """Return the order of the store's ranker; None without one.
 
-    The scores stay where they were: each product gets that of its new place, so that rules
-    weigh it as before.
+    Scores are reassigned by rank: each product gets the score of its new position, so that
+    rules apply as before.
     """
     if not len(eligible.models.trees) or context.placement is Placement.CART:
         return None
@@ -389,7 +389,7 @@ def _tried(
     refused: frozenset[int],
     now_ms: int,
 ) -> ExploredItem | None:
-    """Return the explored item of a full list's last place, unless that is pinned."""
+    """Return the explored item of a full list's last place; None if that is pinned."""
     percent = shop.settings.explore_percent
     if len(picks) < num or not exploration_day(shop, now_ms):
         return None
@@ -413,7 +413,7 @@ def _pinned(
 ) -> list[Pick]:
     """Return `picks` with pins at their positions, up to `num`.
 
-    `buy` is never padded, so there a pin only moves items (`may_add` is False).
+    `buy` has no backfill, so its pins only move items (`may_add` is False).
     """
     engines = {pick.item: pick.engine for pick in picks}
     proposed = dict(zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True))

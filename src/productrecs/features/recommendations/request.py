@@ -28,22 +28,22 @@ if TYPE_CHECKING:
         CATEGORY = "category"
         TRENDING = "trending"
 
-else:  # all that the registry holds, in its order
+else:  # all registered engines, in registry order
     Engine = StrEnum("Engine", [(name.upper(), name) for name in NAMES])
 
 
 class RecommendationRequest(NamedTuple):
-    """One call: anchors and identities are texts as sent; `num` products are wanted."""
+    """One call: anchors and identities as sent; `num` is the number of products."""
 
     source: Source
     num: int
     item_id: str | None = None
     basket: tuple[str, ...] = ()
-    identities: tuple[str, ...] = ()  # the first one comes first
-    excluded: tuple[str, ...] = ()  # ids that the page shows already
-    shown: int | None = None  # how many of `num` the page shows, where it asks for more
-    with_anchor: bool = False  # whether the reply also shows the product of `item_id`
-    filters: Filters = NO_FILTERS  # what every product of the list passes
+    identities: tuple[str, ...] = ()  # by precedence
+    excluded: tuple[str, ...] = ()  # ids that the page already shows
+    shown: int | None = None  # products shown at first, if the page asks for a reserve
+    with_anchor: bool = False  # whether the reply also contains the product of `item_id`
+    filters: Filters = NO_FILTERS  # conditions on every product of the list
 
 
 class Pick(NamedTuple):

@@ -1,4 +1,4 @@
-"""Request context: what a call is about, and the signals of interest of its shopper."""
+"""Request context: a call's anchors, and its shopper's history and interest signals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,14 +25,14 @@ from productrecs.records.orders.shopper_history import MAX_RECENT, ShopperHistor
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.group_visits_and_orders import DEEDS
 
-_WEIGHT: Final = 0.8  # of a sign that is the last thing done, beside the visit itself
-_FADING: Final = 0.85  # with everything done since
-_OLDEST: Final = 20  # things done since, after which it says nothing
+_WEIGHT: Final = 0.8  # weight of the latest signal relative to the visit
+_FADING: Final = 0.85  # weight factor of each later interaction
+_OLDEST: Final = 20  # maximum number of later interactions
 _SIGNS: Final = 3
 _OF_CATEGORY: Final = 20
 
 InterestSignal = tuple[int, str, int]
-"""A kind of event, its term, and how many things were done with products since."""
+"""A kind of event, its term, and the number of later product interactions."""
 
 
 def with_interest_signals(
@@ -72,10 +72,10 @@ def _language(tag: str) -> LanguageAnalyzer:
 
 
 CANDIDATES: Final = 60
-_LINES: Final = 2_000  # the newest bought, that tell what is bought again
-_FADES_MS: Final = 90 * DAY_MS  # when a purchase counts 1/e (algorithms.md 3.1)
+_LINES: Final = 2_000  # maximum number of purchase lines for repurchase prediction
+_FADES_MS: Final = 90 * DAY_MS  # age at which a purchase counts 1/e (algorithms.md 3.1)
 _LEAST: Final = 1e-3
-_PREFIX: Final = 9  # the newest items of a visit that its next one is told by
+_PREFIX: Final = 9  # number of recent items that predict the next item
 _NONE: Final[Mapping[int, float]] = MappingProxyType({})
 _NO_INTERACTIONS: Final[Mapping[int, int]] = MappingProxyType({})
 _NO_ITEMS: Final = frozenset[int]()
@@ -85,25 +85,25 @@ class ShopperContext(NamedTuple):
     """The anchors of a request and what is known of its shopper, in item numbers."""
 
     anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
-    recent: Sequence[int]  # the shopper's newest items, the newest last
-    purchases: Sequence[int]  # what they bought last, the newest last; beside no anchors
-    bought: frozenset[int]  # what they bought and should not be shown again
-    visitor: int | None  # whose visit it is: the index must not answer with itself
+    recent: Sequence[int]  # the shopper's latest items, newest last
+    purchases: Sequence[int]  # newest last; empty if there are anchors
+    bought: frozenset[int]  # purchases that the list may not repeat
+    visitor: int | None  # code of the visit; its own sessions are left out
     placement: Placement
-    regulars: Ranked = NO_RANKED  # what they buy again and again, where that may be shown
-    has_habits: bool = False  # and whether they do buy the same again
-    remembered: tuple[int, ...] = ()  # what a list goes by beside the visit: purchases
-    fading: Mapping[int, float] = _NONE  # how much of these counts
-    person: str = ""  # whose list it is, as far as known
+    regulars: Ranked = NO_RANKED  # visible items that they rebuy
+    has_habits: bool = False  # whether they are habitual repurchasers
+    remembered: tuple[int, ...] = ()  # purchases that count in addition to the visit
+    fading: Mapping[int, float] = _NONE  # weights of `remembered`
+    person: str = ""  # the shopper's identity, if known
     interactions: Mapping[int, int] = (
-        _NO_INTERACTIONS  # beside looking, as `InteractionType`
+        _NO_INTERACTIONS  # the strongest above a view, as `InteractionType`
     )
     interest_signals: tuple[
         InterestSignal, ...
-    ] = ()  # where they looked by name, the newest first
-    ignored: Mapping[int, float] = _NONE  # shown, how often
-    fatigue: Mapping[int, float] = _NONE  # what sinks, and how far
-    cooldown: frozenset[str] = frozenset()  # categories just bought or in the cart
+    ] = ()  # searches and category views, newest first
+    ignored: Mapping[int, float] = _NONE  # ignored products and their impressions
+    fatigue: Mapping[int, float] = _NONE  # ignored products and their score factors
+    cooldown: frozenset[str] = frozenset()  # just bought or in the cart
 
 
 def resolve_context(
@@ -156,7 +156,7 @@ def _anchors(shop: StoreState, request: RecommendationRequest) -> tuple[int, ...
 def with_purchase_memory(
     context: ShopperContext, histories: Sequence[ShopperHistory]
 ) -> ShopperContext:
-    """Return a context based on the shopper's purchases, the newest weighted most."""
+    """Return a context based on the shopper's purchases; newer ones weigh more."""
     bought = tuple(dict.fromkeys(context.purchases))
     return context._replace(remembered=bought, fading=_faded(histories))
 
@@ -177,7 +177,7 @@ def _faded(histories: Sequence[ShopperHistory]) -> dict[int, float]:
 def _interleaved(lists: Sequence[Sequence[int]]) -> Sequence[int]:
     """Return the lists merged from their newest ends, the first list's newest last."""
     if len(lists) <= 1:
-        return lists[0][:] if lists else ()  # as it is now: a history goes on
+        return lists[0][:] if lists else ()  # a copy: the history may grow
     turns = zip_longest(*(reversed(one) for one in lists))
     newest_first = [item for turn in turns for item in turn if item is not None]
     return newest_first[::-1]
@@ -188,24 +188,24 @@ def _purchases(histories: Sequence[ShopperHistory]) -> Sequence[int]:
 
 
 def context_basket(context: ShopperContext) -> tuple[int, ...]:
-    """Return with what others were bought: the call's items, else the shopper's own."""
+    """Return the basket to complete: the call's items, else the shopper's own."""
     return context.anchors or tuple(dict.fromkeys(context.purchases))
 
 
 def context_visit(context: ShopperContext) -> tuple[int, ...]:
-    """Return the visit that others are like: the newest items, the newest last."""
+    """Return the visit to compare with past sessions, newest item last."""
     return (*context.recent[-_PREFIX:], *context.anchors)[-_PREFIX:]
 
 
 def context_anchors(context: ShopperContext) -> tuple[int, ...]:
-    """Return the items whose categories fill a list, the most telling first."""
+    """Return the items whose categories supply the backfill, most relevant first."""
     return context.anchors or tuple(context.recent[: -_PREFIX - 1 : -1])
 
 
 def _not_again(
     settings: StoreSettings, histories: Sequence[ShopperHistory], now_ms: int
 ) -> frozenset[int]:
-    """Return items bought too recently, by the store's settings, to be shown again."""
+    """Return items that the store's settings do not allow to be shown again yet."""
     if settings.allow_repeat_recommendations:
         return _NO_ITEMS
     days = settings.repeat_after_days
@@ -226,7 +226,7 @@ def _newest(history: ShopperHistory) -> int:
 
 
 def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSignal, ...]:
-    """Return where a shopper looked by name, the newest first."""
+    """Return the shopper's searches and category views, newest first."""
     return tuple(
         [
             (sign.kind, sign.term, history.done - sign.done)
@@ -237,7 +237,7 @@ def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSign
 
 
 def _interactions(histories: Sequence[ShopperHistory]) -> dict[int, int]:
-    """Return the most that was done with each of the newest items, beside looking."""
+    """Return the strongest interaction above a view with each of the newest items."""
     found: dict[int, int] = {}
     for history in histories:
         for item, kind in zip(history.recent, history.recent_kinds, strict=False):
@@ -248,7 +248,7 @@ def _interactions(histories: Sequence[ShopperHistory]) -> dict[int, int]:
 
 
 def _regulars(shop: StoreState, histories: Sequence[ShopperHistory]) -> tuple[Ranked, bool]:
-    """Return what the shopper rebuys, if the store shows it, and whether they do."""
+    """Return the visible items that the shopper rebuys, and whether it is a habit."""
     settings = shop.settings
     if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
         return NO_RANKED, False

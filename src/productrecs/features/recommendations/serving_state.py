@@ -39,17 +39,17 @@ class StoreState:
     catalog: CatalogView
     models: TrainedModels
     settings: StoreSettings
-    rules: RulesView | None = None  # None obeys no rule
+    rules: RulesView | None = None  # None: no rules
     _eligible_cache: _EligibleCache | None = None
     _companions: BasketCandidates | None = None
 
     def visible(self, now_ms: int) -> Mask:
-        """Return, by item number, what may be shown now by the store's settings."""
+        """Return the mask of items that the store's settings allow to be shown now."""
         return self.catalog.visible(now_ms, hide_sold_out=self.settings.hide_out_of_stock)
 
     @property
     def book(self) -> RuleBook | None:
-        """What the store's rules say now; None when it has no rule."""
+        """Return the store's active rules; None without any."""
         return None if self.rules is None else self.rules.book
 
     @property
@@ -67,7 +67,7 @@ class StoreState:
         source: str | None = None,
         filters: Filters = NO_FILTERS,
     ) -> EligibleItems:
-        """Return what one kind of list may be made of now; the same until it changes."""
+        """Return the eligible items of one kind of list; cached until they change."""
         visible, models, book = self.visible(now_ms), self.models, self.book
         cache = self._eligible_cache
         if (
@@ -101,7 +101,7 @@ class StoreState:
         return filtered
 
     def _passing(self, visible: Mask, filters: Filters, now_ms: int) -> Mask:
-        """Return what of `visible` passes the filters."""
+        """Return the items of `visible` that pass the filters."""
         passing = visible.copy()
         buyable = self.catalog.visible(now_ms, hide_sold_out=True)
         for mask in filter_masks(self.catalog, filters, buyable).values():

@@ -1,8 +1,8 @@
-"""Sold-out rescue: on the page of a product that cannot be bought, what can replace it.
+"""Sold-out rescue: replacements for a product that cannot be bought, on its page.
 
-Replacements can be bought and share at least half of the product's categories. Four
-orders are fused: what similar visits continued with, what looks similar, what is close in
-categories, title words and price, and what sells.
+Replacements can be bought and share at least half of the product's categories. Four orders
+are fused: next items of similar visits, similar pictures, closeness of categories, title
+words and price, and best sellers.
 """
 
 import math
@@ -29,15 +29,15 @@ ENGINES: Final = (Engine.BROWSE, Engine.SIMILAR, Engine.CATEGORY, Engine.CATEGOR
 """The engine that a replacement is attributed to, by the order that ranks it highest."""
 
 _WEIGHTS: Final = (1.0, 0.7, 1.0, 0.3)
-_SHARE: Final = 0.5  # of a list goes to replacements; companions follow
-_SAME_KIND: Final = 0.5  # of the categories of two products of one kind are shared
-_POOL: Final = 40  # products of one kind; wider categories join where fewer are found
+_SHARE: Final = 0.5  # share of a list for replacements; companions follow
+_SAME_KIND: Final = 0.5  # minimum share of common categories
+_POOL: Final = 40  # enough candidates: wider categories are then not searched
 
 
 def sold_out_anchor(
     shop: StoreState, request: RecommendationRequest, now_ms: int
 ) -> int | None:
-    """Return the product whose page shows replacements; None where it can be bought.
+    """Return the product whose page shows replacements; None if it can be bought.
 
     Only `mix` lists of product pages lead with replacements, and only where the store's
     setting `replace_sold_out` is on.
@@ -52,7 +52,7 @@ def sold_out_anchor(
 
 
 def leading_places(num: int) -> int:
-    """Return how many places of a list of `num` go to replacements, at most."""
+    """Return the maximum number of replacements in a list of `num`."""
     return math.ceil(num * _SHARE)
 
 
@@ -81,7 +81,7 @@ def _orders(
     if is_visual:
         alike = eligible.models.visual.similar_to_item(anchor).items.tolist()
     kind = _same_kind(eligible, anchor, buyable)
-    # A product without categories: what looks similar is of its kind.
+    # A product without categories is compared by picture only.
     members = set(kind or [one for one in alike if _is_in(one, eligible, buyable)])
     members.discard(anchor)
     orders = (

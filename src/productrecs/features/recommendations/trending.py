@@ -1,4 +1,4 @@
-"""Trending lists: what sells now by the store's own metric, the same for everybody."""
+"""Trending lists: the best sellers by the store's metric, the same for every shopper."""
 
 from collections.abc import Collection
 from typing import Final
@@ -12,7 +12,7 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 
-PLACE: Final = "trending"  # as rules name it
+PLACE: Final = "trending"  # its name in rules
 
 
 def trending_list(
@@ -24,11 +24,11 @@ def trending_list(
 ) -> list[Pick]:
     """Return up to `num` products, the most trending first; never personalised.
 
-    Products with an id in `excluded` are left out, and so is what `filters` refuse.
+    Products in `excluded` and products that fail `filters` are left out.
 
-    Ranked by the store's metric in its look-back window, then by carts, views, and the
-    newest, as the store's rules boost, bury and pin; what costs less than the store's least
-    price is passed over, and so is what has no price while a least price is set.
+    Products are ranked by the store's metric in its look-back window, then by carts, views
+    and age. The store's rules boost, bury and pin. If the store sets a minimum price,
+    cheaper products and products without a price are left out.
     """
     eligible = shop.eligible(now_ms, PLACE, filters=filters)
     shown = _dear_enough(shop, eligible.visible)
