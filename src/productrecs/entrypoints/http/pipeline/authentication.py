@@ -1,4 +1,4 @@
-"""Authentication: the route table, the key that each route asks for, and CORS.
+"""Authentication: the route table, the key that each route requires, and CORS.
 
 A request is authenticated before any of its body is read.
 """
@@ -66,9 +66,7 @@ class Route:
 
     methods: Mapping[str, Credential]
     widget: bool = False  # called by shops' pages: it answers OPTIONS
-    empty: bytes = (
-        b""  # metered: its reply without content when the plan is used up or over
-    )
+    empty: bytes = b""  # metered routes: the empty reply when the plan is used up or over
     sends_timing: bool = False  # replies have a Server-Timing header
     paced: bool = True  # subject to rate limits
     needs_plan: bool = True  # a change of a store is refused when its plan is over
@@ -170,8 +168,8 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
 DASHBOARD_PATH: Final = "/dashboard"
 SIGN_IN_PATH: Final = f"{DASHBOARD_PATH}/sign-in"
 DASHBOARD: Final = Route({"GET": Credential.NONE, "POST": Credential.NONE})
-# The folders of the documentation and of the widgets' scripts, each with its route; one
-# that ends in a slash has folders of its own, such as a store's.
+# The folders of the documentation and of the widgets' scripts, each with its route. One
+# that ends in a slash has subfolders, such as one per store.
 PAGE_FOLDERS: Final[Mapping[str, Route]] = MappingProxyType(
     {
         path.rpartition("/")[0]: ROUTES[path]
@@ -183,7 +181,7 @@ PAGE_FOLDERS: Final[Mapping[str, Route]] = MappingProxyType(
 
 @dataclass(slots=True)  # made for each request: cheaper than frozen or a NamedTuple
 class RequestKeys:
-    """The keys of a request, by where they were."""
+    """The keys of a request, by their place in it."""
 
     query: str | None
     header: str | None  # X-Pub-Key
@@ -229,7 +227,7 @@ def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
 def requires_active_plan(method: str, wanted: Credential) -> bool:
     """Return whether a call needs an active plan.
 
-    These are the writes of a merchant's own system, but for deletions: pushes, uploads and
+    These are the writes of a merchant's own system except deletions: pushes, uploads and
     integration writes. Events and orders never are.
     """
     return wanted is SECRET and method in {"POST", "PUT", "PATCH"}
@@ -345,7 +343,7 @@ REFUSED_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
 
 
 class ForeignOriginError(ProductRecsError):
-    """A page of another origin called; only programs and our own pages may."""
+    """A page of another origin called; only programs and the service's own pages may."""
 
 
 def cors_headers(

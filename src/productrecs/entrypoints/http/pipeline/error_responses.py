@@ -141,14 +141,14 @@ def error_code_of(error: ProductRecsError) -> ErrorCode:
 
 
 def retry_after_of(error: ProductRecsError) -> int | None:
-    """Return the Retry-After in seconds, where the error knows it."""
+    """Return the Retry-After in seconds; None if the error has none."""
     return error.after if isinstance(error, TooManyRequestsError) else None
 
 
 def error_response(
     request: Request, code: ErrorCode, detail: str, more: Mapping[str, object] | None = None
 ) -> Response:
-    """Return an error response in the form that the caller accepts; `more` are members."""
+    """Return an error response in the caller's format; `more` are extra members."""
     exchange: RequestContext = request.scope["productrecs"]
     failed = FailedRequest(
         exchange.request_id,

@@ -51,7 +51,7 @@ def run_once(
     """
     if call is None:
         return carry_out(), False
-    log.take(0)  # locks the store's head: concurrent retries wait for each other
+    log.take(0)  # locks the store's row: concurrent retries wait for each other
     repository = IdempotencyRepository(log.transaction, log.store_id)
     reply = repository.answer(call, now_ms)
     if reply is not None:

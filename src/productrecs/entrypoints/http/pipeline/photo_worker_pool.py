@@ -1,8 +1,7 @@
 """Photo pool: photos are analysed by two child processes, fairly among stores.
 
-Stores are served in rotation (round robin), so that one store with many photos delays the
-others by no more than the photos at work. No photo is stored: its bytes are in memory for
-as long as the request lasts.
+Stores are served round robin: a store with many photos delays the others only by the photos
+that run already. No photo is stored: its bytes are in memory during the request only.
 """
 
 import asyncio
@@ -58,10 +57,10 @@ class FairQueue:
             raise _too_many()
 
     async def take(self, store: Hashable) -> None:
-        """Return when it is a store's turn, which it has to `give_back`.
+        """Wait for a store's turn; the caller has to `give_back`.
 
         Raises:
-            QueueFullError: when too many wait, or it has to leave for another store's.
+            QueueFullError: when the queue is full, or drops this task for another store.
         """
         if self._free:
             self._free -= 1
@@ -87,7 +86,7 @@ class FairQueue:
             turn = turns.popleft()
             self._count -= 1
             if turns:
-                self._waiting[store] = turns  # behind all others
+                self._waiting[store] = turns  # at the end of the rotation
             if not turn.done():
                 turn.set_result(None)
                 return
@@ -106,12 +105,12 @@ class FairQueue:
 
 
 class PhotoPool:
-    """Threads for photo searches, each with a process of its own."""
+    """Threads for photo searches, each with its own child process."""
 
     def __init__(
         self, detector: Path | None = None, embedder: ModelFile | None = None
     ) -> None:
-        """Start none yet; the first photos do.
+        """Start no process; the first photos start them.
 
         Raises:
             ModelFileError: when the operator's detector cannot be used.
@@ -136,7 +135,7 @@ class PhotoPool:
     async def run(
         self, store_id: StoreId, work: Callable[[PhotoWorkerClient], Result]
     ) -> Result:
-        """Return what `work` returns, once its store's turn has come.
+        """Return the result of `work`, run when it is its store's turn.
 
         Raises:
             QueueFullError: when too many wait already.

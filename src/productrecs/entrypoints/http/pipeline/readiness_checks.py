@@ -1,7 +1,7 @@
 """Readiness: the reasons why a process should get no requests, and warnings.
 
-A reason keeps requests away. A warning does not: stale lists are no reason to take a
-process out of a load balancer, which would lose events and gain nothing.
+A reason makes the process unready. A warning does not: a process with stale lists stays in
+the load balancer, because removing it would only lose events.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from productrecs.storage.job_counts import backlogs
 _log = logging.getLogger(__name__)
 
 CHECKS: Final = ("process", "database", "migrations", "models", "writes", "jobs")
-"""What is looked at, by name."""
+"""The names of the checks."""
 MAX_JOB_WAIT_MS: Final = 5 * MINUTE_MS
 _LOOK_SECONDS: Final = 5.0
 _LOOK_AGAIN_SECONDS: Final = 1.0
-"""While writes fail: it is over within a second."""
+"""The interval while writes fail, to notice a recovery within a second."""
 _FULL_BYTES: Final = 1 << 16
 DAMAGED: Final = (
     "a part of the database cannot be read; productrecs doctor shows which; restore a "
@@ -44,7 +44,7 @@ UNCONFIRMED: Final = "a write was not confirmed in time: check the writer proces
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What was found, by the name of a check; a check that is in neither is well."""
+    """Problems by the name of the check; a check without a problem is ok."""
 
     reasons: Mapping[str, str] = field(default_factory=dict)
     warnings: Mapping[str, str] = field(default_factory=dict)
@@ -56,10 +56,10 @@ class Readiness:
 
 
 class Dependencies:
-    """What was last seen of the database, its schema, its disk and the job queue."""
+    """Monitors the database, its schema, its disk and the job queue."""
 
     def __init__(self, database: Database, folder: Path, clock: Clock = system_ms) -> None:
-        """Begin with nothing amiss. The clock is the machine's, by which jobs run."""
+        """Start without problems. `clock` is the system clock, which jobs use."""
         self._database = database
         self._folder = folder
         self._note = DamageFile(folder)
@@ -70,7 +70,7 @@ class Dependencies:
         self._damage: str | None = None
 
     async def watch(self) -> None:
-        """Look now and then, for as long as the process runs."""
+        """Run the checks periodically until cancelled."""
         while True:
             await asyncio.to_thread(self.look)
             is_well = self._writes() is None
@@ -97,15 +97,15 @@ class Dependencies:
         return Readiness(self._schema.reasons, warnings)
 
     def _writes(self) -> str | None:
-        """Return why writes fail, by the last one that did and by the disk."""
+        """Return why writes fail: the last failed write, or a problem of the disk."""
         failed = self._database.outcomes.failed_write
         if isinstance(failed, UnconfirmedWriteError):
             return UNCONFIRMED
         return self._disk if failed is None else f"the database rejects writes: {failed}"
 
     def _look_at_storage(self) -> None:
-        """Try a write, since there may have been none, and look at the disk."""
-        with contextlib.suppress(StorageError):  # `outcomes` has noted it
+        """Probe a write, and check the disk and the integrity of the database."""
+        with contextlib.suppress(StorageError):  # recorded in `outcomes`
             self._database.probe_write()
         self._disk = disk_trouble(self._folder)
         before, self._damage = self._damage, self._note.read()
@@ -139,7 +139,7 @@ class Dependencies:
 
 
 def disk_trouble(folder: Path) -> str | None:
-    """Return why the disk of the data folder takes no files, if it does not."""
+    """Return why the data folder's disk is not writable; None if it is."""
     try:
         disk = os.statvfs(folder)
     except OSError as error:

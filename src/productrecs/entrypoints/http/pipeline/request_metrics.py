@@ -1,8 +1,8 @@
 """Request metrics: durations of requests, other counters and gauges of one process.
 
-They are families of prometheus_client. In a supervised process its multiprocess mode keeps
-them in files, and any process reads the sums of all. Only the event loop counts. A request
-costs a note of its time: once a second all times enter the histogram at once.
+They are metric families of prometheus_client. In a supervised process its multiprocess mode
+stores them in files, and any process can read the sums. Only the event loop counts. A
+request only appends its duration; once a second all durations enter the histogram.
 """
 
 import time
@@ -28,7 +28,7 @@ from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Route
 from productrecs.entrypoints.process_slot import ProcessSlot
 from productrecs.features.recommendations.request import Source
 
-# Seconds; most answers take far less than a millisecond, and none should take one second.
+# Seconds; most replies take far less than a millisecond, and none should take a second.
 BUCKETS: Final = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 )  # fmt: skip
@@ -97,7 +97,7 @@ class RequestMetrics:
     """The metrics of this process; call it from the event loop only."""
 
     def __init__(self, slot: ProcessSlot) -> None:
-        """Count in the process of `slot`, on from what a predecessor left there."""
+        """Count in `slot`, starting from the values of the previous process in it."""
         slot.join_metrics()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # theirs
         self._folder = slot.metrics
@@ -130,16 +130,16 @@ class RequestMetrics:
 
     def answered(self, route: Route | None, method: str, status: int, began: float) -> None:
         """Record the reply to a request that arrived at `began`, a monotonic time."""
-        # Routes are told apart by their identity, which needs no hash of what they hold.
+        # The identity of a route is the key: no hash of its fields is computed.
         self._times[id(route), method, status].append(time.monotonic() - began)
 
     def settle(self) -> None:
-        """Add the recorded times to the histogram, where readers see them."""
+        """Add the recorded durations to the histogram."""
         for kind, times in self._times.items():
             if times:
                 self._durations.labels(*_labels_of(kind)).observe_all(np.array(times))
                 del times[:]
-        if len(self._times) > _MOST_KINDS:  # somebody makes methods up
+        if len(self._times) > _MOST_KINDS:  # a client sends invented methods
             self._times.clear()
 
     def add(self, count: CounterMetric, amount: int = 1) -> None:
@@ -151,7 +151,7 @@ class RequestMetrics:
         self._gauges[gauge].set(value)
 
     def listed(self, source: Source, *, is_empty: bool) -> None:
-        """Note that a list of recommendations was made."""
+        """Count a list of recommendations."""
         self._lists[source].inc()
         if is_empty:
             self._empty_lists[source].inc()

@@ -1,4 +1,4 @@
-"""Context: what a route gets of its process and of its request."""
+"""Route context: the process's services and the request that a route gets."""
 
 import asyncio
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class Context:
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_limits: AttemptLimits
     event_watch: EventWatch  # the live view of events
-    rates: RateLimits | None  # None where the installation limits no rate
+    rates: RateLimits | None  # None without rate limits
 
     async def refresh_accounts(self) -> None:
         """Refresh the accounts from the database.

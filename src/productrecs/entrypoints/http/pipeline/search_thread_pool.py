@@ -1,4 +1,4 @@
-"""Search thread pool: searches run on their own threads, so that no other reply waits."""
+"""Search thread pool: runs searches off the event loop, on their own threads."""
 
 import asyncio
 import contextlib
@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 
 _THREADS: Final = 2
 _MOST_WAITING: Final = 200
-"""More would wait longer than anybody who types does."""
+"""A longer queue would wait too long for search as you type."""
 
 
 class _Task(NamedTuple):
-    """One search, and where it is waited for."""
+    """One search, and the future and loop that wait for it."""
 
     work: Callable[[], object]
     loop: asyncio.AbstractEventLoop
@@ -26,21 +26,21 @@ class _Task(NamedTuple):
 
 
 class SearchPool:
-    """Search threads; the library releases Python's lock while it searches.
+    """Search threads; the library releases the GIL while it searches.
 
     An executor would work, but its two futures and their locks cost a tenth more per
     reply.
     """
 
     def __init__(self) -> None:
-        """Start no thread yet; the first search does."""
+        """Start no thread; the first search starts them."""
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._waiting = 0
         self._is_closed = False
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Return what `work` returns, once its turn has come.
+        """Return the result of `work`, run when it is its turn.
 
         Raises:
             QueueFullError: when too many wait already.
@@ -60,7 +60,7 @@ class SearchPool:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Wait for the searches in hand."""
+        """Wait for the running searches."""
         self._is_closed = True
         for _ in self._threads:
             self._tasks.put(None)
@@ -77,14 +77,14 @@ class SearchPool:
     def _search_on(self) -> None:
         while (task := self._tasks.get()) is not None:
             if task.awaited.cancelled():
-                continue  # whoever asked is gone
+                continue  # the caller is gone
             try:
                 found = task.work()
-            except BaseException as error:  # whoever waits raises it
+            except BaseException as error:  # raised in the caller
                 settle = partial(_settle, task.awaited, None, error)
             else:
                 settle = partial(_settle, task.awaited, found, None)
-            with contextlib.suppress(RuntimeError):  # the loop may be closed meanwhile
+            with contextlib.suppress(RuntimeError):  # the loop may be closed
                 task.loop.call_soon_threadsafe(settle)
 
 

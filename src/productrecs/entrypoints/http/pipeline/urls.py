@@ -27,7 +27,7 @@ class BadPathError(ProductRecsError):
 
 
 class UnknownBuildError(ProductRecsError):
-    """No build of the widgets with this digest was ever offered here."""
+    """This installation never published a widget build with this digest."""
 
 
 def item_id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
@@ -91,7 +91,7 @@ def base_url_of(request: Request) -> str:
 
 
 def base_url_by_headers(headers: Mapping[bytes, bytes], settings: "Settings") -> str:
-    """Return what `base_url` does, by a request's headers."""
+    """Return the base URL, as `base_url_of` does, from a request's headers."""
     if settings.base_url:
         return settings.base_url
     given = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()

@@ -16,14 +16,14 @@ class AsgiCycle(RequestResponseCycle):
     """One request and its response."""
 
     async def send(self, message: Any) -> None:
-        """Close after the reply if 100 Continue was not sent: a body may follow or not."""
+        """Close after the reply if 100 Continue was not sent: a body may follow."""
         if self.waiting_for_100_continue and not self.response_started:
             self.keep_alive = False
         await super().send(message)
 
 
 def scope_of(request: ParsedRequest, connection: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ASGI scope of a request; `connection` is what its connection adds."""
+    """Return the ASGI scope of a request; `connection` has the connection's entries."""
     raw_path, _, query = request.target.partition(b"?")
     path = raw_path.decode("ascii")
     return {
@@ -41,8 +41,8 @@ def scope_of(request: ParsedRequest, connection: Mapping[str, Any]) -> dict[str,
 def allow_single_write(cycle: AsgiCycle, scope: MutableMapping[str, Any]) -> None:
     """Let `send_in_single_write` find the cycle of a scope.
 
-    A strong reference would be a reference cycle, because the cycle holds the scope:
-    collecting those of many requests paused all others for 20 ms.
+    The reference is weak, because the cycle holds the scope. Garbage collection of such
+    reference cycles paused all requests for 20 ms.
     """
     scope[SINGLE_WRITE_KEY] = ref(cycle)
 
@@ -50,9 +50,9 @@ def allow_single_write(cycle: AsgiCycle, scope: MutableMapping[str, Any]) -> Non
 def send_in_single_write(scope: MutableMapping[str, Any], reply: bytes) -> bool:
     """Send a complete reply in one write; return whether that was possible.
 
-    uvicorn checks each header again and writes twice: a third of the time that a cached
-    reply takes. In an unusual case (HEAD, the last reply of a connection, a client that
-    does not read, another server) nothing is sent.
+    uvicorn validates each header again and writes twice, which takes a third of the time
+    of a cached reply. Nothing is sent for HEAD, for the last reply of a connection, to a
+    client that does not read, or with another server.
     """
     found: ref[AsgiCycle] | None = scope.get(SINGLE_WRITE_KEY)
     cycle = None if found is None else found()

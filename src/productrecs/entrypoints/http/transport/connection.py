@@ -1,9 +1,8 @@
 """HTTP connection: the protocol of one client connection, with its timeouts.
 
-Our parser reads requests and uvicorn runs the application. uvicorn sets no limit on a
-client that sends one byte a minute or never reads the reply. The timeouts here cost nothing
-while a request is answered: every second, one pass over all connections finds those that
-are overdue.
+Our parser reads requests and uvicorn runs the application. uvicorn has no timeout for a
+client that sends slowly or never reads the reply. The timeouts here add no cost to a
+request: one pass per second over all connections finds the overdue ones.
 """
 
 import asyncio
@@ -73,11 +72,11 @@ def _never(*_: object) -> bytes | None:
 
 
 class TransportState(ServerState):
-    """What all connections of one process share.
+    """State that all connections of one process share.
 
-    `at_once` may return the whole reply to a GET, from its target, its headers and the
-    client's address; None leaves the request to the application. List requests may have to
-    wait in `line`. `heads` caches the headers of requests that were answered so.
+    `at_once` is the fast path: it returns the whole reply to a GET from its target, its
+    headers and the client's address, or None to leave it to the application. `line` is the
+    request queue of lists. `heads` caches the headers of fast-path requests.
     """
 
     def __init__(self, draining: DrainFlag, limits: ConnectionLimits | None = None) -> None:
@@ -96,13 +95,13 @@ class ClientTimeouts:
 
     idle: float = 15  # between a reply and the next request
     head: float = 10
-    body: float = 30  # for the end of the body, or for `body_bytes` more of it
-    reading: float = 30  # while the client reads nothing of the reply
+    body: float = 30  # until the body ends or `body_bytes` more arrive
+    reading: float = 30  # while the client does not read the reply
     body_bytes: int = 64 * 1024
 
 
 class _PendingWait(NamedTuple):
-    """What a connection waits for; an equal value continues the same wait."""
+    """What a connection waits for; an equal value is the same wait."""
 
     seconds: float
     what: str
@@ -136,7 +135,7 @@ class HttpConnection(HttpToolsProtocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request has arrived whose reply is not complete."""
+        """Whether the reply to an arrived request is incomplete."""
         cycle: RequestResponseCycle | None = self.cycle  # none before the first
         return cycle is not None and not cycle.response_complete
 
@@ -145,7 +144,7 @@ class HttpConnection(HttpToolsProtocol):
         """Whether no request has arrived yet."""
         return self._requests == 0
 
-    def connection_made(  # type: ignore[override]  # uvicorn's own narrows it so
+    def connection_made(  # type: ignore[override]  # uvicorn narrows it too
         self, transport: asyncio.Transport
     ) -> None:
         """Start, or refuse the connection when there are too many."""
@@ -160,7 +159,7 @@ class HttpConnection(HttpToolsProtocol):
         self._admission.leave(self, self._address)
 
     def cut(self) -> None:
-        """Close at once, to make room for others."""
+        """Close at once, to free a connection for other clients."""
         self.transport.abort()
 
     @property
@@ -193,7 +192,7 @@ class HttpConnection(HttpToolsProtocol):
         self.flow.pause_reading()
 
     def take(self, data: bytes) -> None:
-        """Parse received data, and answer what can be answered."""
+        """Parse received data, and start to answer complete requests."""
         self._may_use_fast_path = True
         if self._parser.is_between_messages:
             if self._answer_by_known_header(data):
@@ -203,7 +202,7 @@ class HttpConnection(HttpToolsProtocol):
         self._chunk = b""
 
     def _read(self, data: bytes | None = None) -> None:
-        """Parse received data, or the rest of it; reject what is no request."""
+        """Parse received or buffered data; reject malformed requests."""
         try:
             if data is None:
                 self._parser.go_on(self)
@@ -217,7 +216,7 @@ class HttpConnection(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def on_request(self, request: ParsedRequest) -> None:
-        """Start to answer; while draining this is the last request of the connection."""
+        """Start to answer; while draining, the connection closes after this reply."""
         if not self._answer_fast(request):
             self._start(request)
         self._count_request()
@@ -269,7 +268,7 @@ class HttpConnection(HttpToolsProtocol):
     def _answer_fast(self, request: ParsedRequest) -> bool:
         """Answer on the fast path; return whether the request was answered.
 
-        At most one of several requests in a chunk: other connections wait for the loop.
+        At most one request of a chunk, because the others block the event loop.
         """
         if (
             not self._may_use_fast_path
@@ -294,7 +293,7 @@ class HttpConnection(HttpToolsProtocol):
     def _try_fast_path(self, target: bytes, head: RequestHead) -> bool:
         """Answer a GET on the fast path; return whether it was answered."""
         reply = self._state.at_once(target, head, self._address)
-        self._may_use_fast_path = False  # answered or not
+        self._may_use_fast_path = False  # once per chunk
         if reply is None:
             return False
         self.transport.write(reply)
@@ -302,7 +301,7 @@ class HttpConnection(HttpToolsProtocol):
         return True
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a part of the body, unless the request is answered without it."""
+        """Pass on a part of the body, unless the request is already answered."""
         self._body_bytes += len(body)
         cycle = self.cycle
         if cycle.response_complete:
@@ -314,7 +313,7 @@ class HttpConnection(HttpToolsProtocol):
         cycle.message_event.set()
 
     def on_message_complete(self) -> None:
-        """Tell the application that the body is complete."""
+        """Signal to the application that the body is complete."""
         if self.is_answering:
             self.cycle.more_body = False
             self.cycle.message_event.set()
@@ -330,7 +329,7 @@ class HttpConnection(HttpToolsProtocol):
             self._read()
 
     def part(self) -> None:
-        """Close the connection after the reply to the present request, which says so."""
+        """Close after the present reply, which has `Connection: close`."""
         cycle: RequestResponseCycle | None = self.cycle  # none before the first
         if cycle is not None and not self._parser.is_in_head:
             cycle.keep_alive = False
@@ -355,7 +354,7 @@ class HttpConnection(HttpToolsProtocol):
             unread = self.transport.get_write_buffer_size()
             return _PendingWait(patience.reading, "reading", unread)
         if self.waiting:
-            return None  # the client waits for us
+            return None  # the client waits for the reply
         if not self.is_answering:
             if self.is_fresh or self._parser.is_in_head:
                 return _PendingWait(patience.head, "head", self._requests)

@@ -22,7 +22,7 @@ class ErrorCode(NamedTuple):
 
     @property
     def is_transient(self) -> bool:
-        """Whether a retry may succeed: the reply has Retry-After."""
+        """Whether a retry may succeed; the reply then has Retry-After."""
         return self.status in {429, 503}
 
 
@@ -41,7 +41,7 @@ INTERNAL_ERROR_DETAIL: Final = (
 
 
 class FailedRequest(NamedTuple):
-    """What an error body says of its request."""
+    """The fields of an error body that describe its request."""
 
     request_id: str
     base: str = ""

@@ -1,8 +1,8 @@
 """Header cache: parsed request headers by their bytes.
 
-A browser sends the same headers with each request. Parsing them costs more than finding a
-cached list. So the headers of requests that were answered on the fast path are remembered;
-of a later request with the same bytes only the target is read.
+A browser sends the same headers with each request, and parsing them costs more than finding
+a cached list. The cache holds the headers of fast-path requests. For a later request with
+the same bytes, only the target is parsed.
 """
 
 import re
@@ -14,7 +14,7 @@ from productrecs.core.caches import Cache
 Header = tuple[bytes, bytes]
 
 _MAX_BYTES: Final = 2_048
-"""The bytes of cached headers at most."""
+"""The most bytes of cached headers."""
 _API_GET: Final = b"GET /v1/"
 _TARGET_AT: Final = len(b"GET ")
 _COMPLETE_HEADERS: Final = re.compile(rb" HTTP/1\.1\r\n(?:[^\r\n]+\r\n)*\r\n")
@@ -22,7 +22,7 @@ _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _BODY_HEADERS: Final = frozenset(
     (b"content-length", b"transfer-encoding", b"expect", b"upgrade")
 )
-"""Headers that announce a body or more."""
+"""Headers that announce a body or a special request."""
 
 
 def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
@@ -37,7 +37,7 @@ class RequestHead(NamedTuple):
     lines: Sequence[Header]
     named: Mapping[bytes, bytes]
     request_id: bytes | None  # sent by the client, if valid
-    is_all: bool  # nothing announces a body or more
+    is_all: bool  # no header announces a body or a special request
 
     @classmethod
     def of(cls, lines: Sequence[Header]) -> Self:
@@ -58,8 +58,8 @@ class HeaderCache:
     def find(self, data: bytes) -> tuple[bytes, RequestHead] | None:
         """Return target and headers of a request; None if it has to be parsed.
 
-        The target is not validated: it may hold anything but a space, and its reader has to
-        reject what a parser would.
+        The target is not validated: it may contain anything but a space, and the caller has
+        to reject what the parser would reject.
         """
         if not data.startswith(_API_GET):
             return None
@@ -68,13 +68,13 @@ class HeaderCache:
         return None if head is None else (data[_TARGET_AT:end], head)
 
     def learn(self, data: bytes, target: bytes, head: RequestHead) -> None:
-        """Cache the headers of a GET, parsed from `data`, if that is just this request."""
+        """Cache the headers of a GET parsed from `data`, if `data` is only that request."""
         end = _TARGET_AT + len(target)
         rest = data[end:]
         if (
             len(rest) > _MAX_BYTES
             or data[_TARGET_AT:end] != target
-            or head.request_id is not None  # no other request has it
+            or head.request_id is not None  # unique to this request
             or not head.is_all
             or not _COMPLETE_HEADERS.fullmatch(rest)
         ):

@@ -1,7 +1,7 @@
-"""Streaming multipart parser: yields one uploaded file while the form still arrives.
+"""Streaming multipart parser: yields one uploaded file while the form arrives.
 
-It holds only the bytes that came since the last `take`. It accepts what browsers, curl and
-HTTP libraries send: exactly one file of the given name, and a few small fields.
+It buffers only the bytes since the last `take`. A form has exactly one file of the given
+name, and a few small fields, as browsers, curl and HTTP libraries send it.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from productrecs.entrypoints.http.transport.request_body import (
     Receive,
 )
 
-logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it tells what was sent
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it logs content
 
 MAX_PARTS: Final = 10
 FIELDS_LIMIT: Final = 64 * 1024
-"""Bytes of all parts that are not the file."""
+"""The most bytes of all parts except the file."""
 
 _PLAIN: Final = frozenset({b"", b"7bit", b"8bit", b"binary"})
 _WINDOW_SECONDS: Final = 25.0
@@ -39,18 +39,18 @@ class NotMultipartError(ProductRecsError):
 
 
 class UploadStalledError(ProductRecsError):
-    """The client sends too slowly, or not at all any more."""
+    """The client sends too slowly, or stopped sending."""
 
 
 class MultipartForm:
-    """Takes a form apart as its bytes come, for the one file named `name`."""
+    """Incremental parser of a form with one file named `name`."""
 
     def __init__(self, headers: Headers, name: str) -> None:
-        """Begin before the first byte of a body.
+        """Start before the first byte of a body.
 
         Raises:
             NotMultipartError: when the content type is not multipart/form-data.
-            BodyError: when the content type tells no boundary.
+            BodyError: when the content type has no boundary.
         """
         self.waiting = 0
         self.file_name: str | None = None  # None: no file has begun
@@ -79,11 +79,11 @@ class MultipartForm:
         )
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the body.
+        """Parse the next bytes of the body.
 
         Raises:
-            BodyError: when they are no form, or not one with one file of the name.
-            BodyTooLargeError: when there is too much beside the file.
+            BodyError: when the form is malformed, or has not exactly one file.
+            BodyTooLargeError: when the other fields are too large.
             EncodedBodyError: when the file is encoded in the form.
         """
         try:
@@ -92,24 +92,24 @@ class MultipartForm:
             raise _malformed(str(error)) from None
 
     def take(self) -> bytes:
-        """Return what came of the file since the last time."""
+        """Return the bytes of the file since the last call."""
         taken = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces, self.waiting = [], 0
         return taken
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """The fields that came so far, beside the file."""
+        """The fields received so far, without the file."""
         return [
             (name.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
             for name, value in self._fields
         ]
 
     def finish(self, *, needs_file: bool = True) -> None:
-        """Check that the body was a whole form with its file.
+        """Check that the form is complete and has its file.
 
         Raises:
-            BodyError: when it was not.
+            BodyError: when it is not.
         """
         if not self._ended:
             raise _malformed("the form ends before its last boundary")
@@ -178,12 +178,12 @@ async def body_chunks(
     window_bytes: int = _WINDOW_BYTES,
     window_seconds: float = _WINDOW_SECONDS,
 ) -> AsyncIterator[bytes]:
-    """Yield a body's bytes as they come, however long that takes while they do come.
+    """Yield a body's chunks; the whole may take any time unless the client stalls.
 
     Raises:
-        BodyTooLargeError: when more than `limit` bytes come.
+        BodyTooLargeError: when the body has more than `limit` bytes.
         ClientGoneError: when the client closes before the end.
-        UploadStalledError: when less than `window_bytes` come in `window_seconds`.
+        UploadStalledError: when fewer than `window_bytes` arrive in `window_seconds`.
     """
     clock = asyncio.get_running_loop().time
     waited, came, size, more = 0.0, 0, 0, True
@@ -204,7 +204,7 @@ async def body_chunks(
         came += len(chunk)
         if size > limit:
             raise BodyTooLargeError(f"the body may be at most {limit} bytes")
-        waited += clock() - began  # what our disk takes is not the client's
+        waited += clock() - began  # excludes the time of our disk writes
         if came >= window_bytes:
             waited, came = 0.0, 0
         yield chunk

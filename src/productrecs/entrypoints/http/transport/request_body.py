@@ -27,12 +27,13 @@ EVENTS_LIMIT = MIB
 MAX_DEPTH = 32
 MAX_CONTAINERS = 100_000
 MAX_VALUES = 400_000
-"""Of what is decoded at once: 32 MiB of `[],` take 790 MiB and stop all others for seconds.
+"""The most values in one decoded text.
 
-With these it is 30 MiB, and 50 ms."""
+Without limits, 32 MiB of `[],` take 790 MiB and block the process for seconds. With these
+limits decoding takes at most 30 MiB and 50 ms."""
 
 MAX_PUSHED_VALUES = 4_000_000
-"""Of a push as a whole, which is decoded item by item."""
+"""The most values in a whole push, which is decoded item by item."""
 
 _LARGE = 64 * KIB
 _BOM = b"\xef\xbb\xbf"
@@ -49,7 +50,7 @@ _PAIR = len(rb"\ud83d\ude00")
 
 
 class _Push(msgspec.Struct):
-    """An object of which only one member is looked at."""
+    """A JSON object; only its member `items` is read."""
 
     items: msgspec.Raw = msgspec.Raw()
 
@@ -67,21 +68,20 @@ class EncodedBodyError(ProductRecsError):
 
 
 class ClientGoneError(ProductRecsError):
-    """The client closed before its body was whole; there is nobody to answer."""
+    """The client closed the connection before its body was complete."""
 
 
 async def read_body(
     receive: Receive, headers: Headers, limit: int, claim: Claim, *, weight: int = 1
 ) -> bytes:
-    """Return the whole body of an ASGI request, at most `limit` bytes of it.
+    """Return the whole body of an ASGI request, at most `limit` bytes.
 
-    `claim` holds `weight` times its bytes, from before they are read.
+    `claim` reserves `weight` times the size of the body before it is read.
 
     Raises:
-        EncodedBodyError: for any `Content-Encoding` but identity, nothing being read.
-        BodyTooLargeError: by the declared length, or as soon as more has come in.
-        QueueFullError: when there is no room for it, nothing being read where the length
-            is declared.
+        EncodedBodyError: for any `Content-Encoding` but identity, before reading.
+        BodyTooLargeError: when the declared or the received length is over the limit.
+        QueueFullError: when memory is short; before reading if the length is declared.
         ClientGoneError: when the client closes before the end.
     """
     claim.grow(weight * check_headers(headers, limit))
@@ -102,46 +102,46 @@ async def read_event_body(receive: Receive, headers: Headers, claim: Claim) -> b
 
 
 def parse_json(data: bytes) -> object:
-    """Return what the JSON text `data` tells, in dicts, lists, str, int, float, bool, None.
+    """Return the decoded JSON text as dict, list, str, int, float, bool or None.
 
-    UTF-8 only, with or without a byte order mark; of a repeated key the last wins.
-    No number is NaN or infinite, no string holds half a surrogate pair. Integers come
-    as they are, however large: how large they may be is the schema's word.
+    `data` is UTF-8, with or without a byte order mark. The last of repeated keys wins.
+    NaN, infinity and lone surrogates are rejected. Integers have any size; the schema
+    limits them.
 
     Raises:
-        BodyError: with one problem of type `json_invalid` for anything else, for nesting
-            deeper than 32, and for more values than any call can need.
+        BodyError: with one problem of type `json_invalid` when `data` is not such JSON,
+            nests deeper than 32 levels, or has too many values.
     """
     return _parsed(data[len(_BOM) :] if data.startswith(_BOM) else data, MAX_DEPTH)
 
 
 class UndecodedMember:
-    """A member of a list in a JSON text, which is not decoded yet."""
+    """A member of a JSON list that is not decoded yet."""
 
     __slots__ = ("_at", "_text")
 
     def __init__(self, text: msgspec.Raw, at: int) -> None:
-        """Remember where it stands in the whole text, without what came before that."""
+        """Store the member's text, and its byte offset in the whole text."""
         self._text, self._at = text, at
 
     def read(self) -> object:
-        """Return what it tells, as `parse_json` does.
+        """Return the decoded member, as `parse_json` does.
 
         Raises:
-            BodyError: as `parse_json`, with its place in the whole text.
+            BodyError: as `parse_json`, with the position in the whole text.
         """
         return _parsed(bytes(self._text), MAX_DEPTH - 2, self._at)
 
 
 def split_json(data: bytes, most: int) -> list[UndecodedMember] | None:
-    """Return the list `items` of an object in JSON, its members not decoded yet.
+    """Return the undecoded members of the list `items` in a JSON object.
 
-    None where `data` tells something else, which `parse_json` then reads; of a list that is
-    too long one more than `most`. A large push that is decoded at once takes several times
-    its size, and stops everything else meanwhile.
+    Returns None when `data` has another shape: the caller then uses `parse_json`. Returns
+    at most `most` + 1 members. Decoding a large push at once takes several times its size
+    in memory, and blocks the process meanwhile.
 
     Raises:
-        BodyError: for what is not JSON, as `parse_json`, unless it is in a member.
+        BodyError: as `parse_json`, for invalid JSON outside the members.
     """
     text = data[len(_BOM) :] if data.startswith(_BOM) else data
     if len(text) > MIB and text.count(b",") > MAX_PUSHED_VALUES:
@@ -159,26 +159,26 @@ def split_json(data: bytes, most: int) -> list[UndecodedMember] | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _refusal(text[at:], error, at) from None
     rest = text[:at] + b"0" + text[at + memoryview(listed).nbytes :]
-    _parsed(rest, MAX_DEPTH)  # as strictly as all else, though nobody asks for it
+    _parsed(rest, MAX_DEPTH)  # validates the rest of the text; the result is unused
     given = itertools.takewhile(lambda one: memoryview(one).nbytes, members)
     return [UndecodedMember(one, _address_of(one) - begin) for one in given]
 
 
 @memoized(Cache.LIST_DECODERS)
 def _first_members(count: int) -> Callable[[msgspec.Raw], msgspec.Struct]:
-    """Return what reads the first members of a list as raw text, and skips the others."""
+    """Return a decoder of the first `count` members of a list as raw text."""
     fields = [(f"member_{number}", msgspec.Raw, msgspec.Raw()) for number in range(count)]
     shape = msgspec.defstruct("_Members", fields, array_like=True)
     return msgspec.json.Decoder(shape).decode
 
 
 def _address_of(text: bytes | msgspec.Raw) -> int:
-    """Return where in memory a text begins: raw texts are views of the whole."""
+    """Return the memory address of a text: raw texts are views of the whole text."""
     return int(np.frombuffer(text, np.uint8).ctypes.data)
 
 
 def _parsed(text: bytes, depth: int, at: int = 0) -> object:
-    """Return what `text` tells, which stands at byte `at` of a larger one."""
+    """Return the decoded `text`, which starts at byte `at` of the whole text."""
     if len(text) > _LARGE and _is_too_much(text):
         raise _too_much()
     try:
@@ -191,9 +191,7 @@ def _parsed(text: bytes, depth: int, at: int = 0) -> object:
 
 
 def check_headers(headers: Headers, limit: int) -> int:
-    """Refuse a body by its headers, nothing of it being read; return its declared length.
-
-    That is 0 where none is declared.
+    """Check the headers of a body before it is read; return the declared length, or 0.
 
     Raises:
         EncodedBodyError: for any `Content-Encoding` but identity.
@@ -219,9 +217,9 @@ def _is_identity(value: bytes) -> bool:
 async def _collect(
     receive: Receive, limit: int, array_limit: int, claim: Claim, weight: int
 ) -> bytes:
-    """Return all chunks joined: up to `limit` bytes, or `array_limit` of a JSON array."""
-    joined = io.BytesIO()  # it grows in place: no body is in memory twice
-    first = b""  # what begins with the first character that is not blank
+    """Return the whole body: up to `limit` bytes, or `array_limit` for a JSON array."""
+    joined = io.BytesIO()  # grows in place: the body is in memory only once
+    first = b""  # the first byte that is not whitespace
     size = 0
     more = True
     while more:
@@ -238,7 +236,7 @@ async def _collect(
             claim.grow(weight * size - claim.size)
         more = message.get("more_body", False)
         if not more and size == len(chunk):
-            return chunk  # the usual body: it came in one piece
+            return chunk  # the usual case: one chunk
         joined.write(chunk)
     return joined.getvalue()
 
@@ -252,13 +250,13 @@ def _too_much() -> BodyError:
 
 
 def _is_too_much(text: bytes) -> bool:
-    """Return whether `text` may hold more than allowed (what strings hold counts too)."""
+    """Return whether `text` may have too many values (counts inside strings too)."""
     containers = text.count(b"[") + text.count(b"{")
     return containers > MAX_CONTAINERS or text.count(b",") > MAX_VALUES
 
 
 def _is_too_deep(value: object, most: int) -> bool:
-    """Return whether `value` nests deeper than `most`, one level after another."""
+    """Return whether `value` nests deeper than `most` levels (breadth-first)."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(most):
         if not level:
@@ -273,10 +271,7 @@ def _is_too_deep(value: object, most: int) -> bool:
 
 
 def _refusal(text: bytes, error: Exception, at: int = 0) -> BodyError:
-    """Return why `text` was not taken, in words that say what to send instead.
-
-    It stands at byte `at` of the body.
-    """
+    """Return the error for `text`, which starts at byte `at` of the body."""
     if not text.strip(_BLANK):
         return _invalid("the body is empty; send one JSON value")
     if isinstance(error, RecursionError):
@@ -293,7 +288,7 @@ def _refusal(text: bytes, error: Exception, at: int = 0) -> BodyError:
 
 
 def _first_undecodable(text: bytes) -> int | None:
-    """Return where `text` is not UTF-8; in pieces, so that others go on meanwhile."""
+    """Return the position of the first invalid UTF-8; in pieces, to yield to threads."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(text), MIB):
         before = len(decoder.getstate()[0])
@@ -305,7 +300,7 @@ def _first_undecodable(text: bytes) -> int | None:
 
 
 def _first_half_pair(text: bytes) -> int | None:
-    """Return where half a surrogate pair stands; in pieces, as above."""
+    """Return the position of the first lone surrogate; in pieces, as above."""
     for start in range(0, len(text), MIB):
         found = _HALF_PAIR.search(text, start, start + MIB + _PAIR)
         if found and found.start() < start + MIB:
@@ -315,7 +310,7 @@ def _first_half_pair(text: bytes) -> int | None:
 
 def _syntax_refusal(text: bytes, message: str, at: int) -> BodyError:
     is_half = "surrogate" in message or "truncated" in message
-    # Only where there may be one: through a photo's 400 kB it takes eight milliseconds.
+    # Search only if there may be one: the search takes 8 ms in a photo of 400 kB.
     half = _first_half_pair(text) if is_half and b"\\u" in text else None
     if half is not None:
         reason = "half a surrogate pair in a string; send whole Unicode characters"

@@ -1,8 +1,8 @@
 """Strict HTTP/1.1 request parser: every message has one reading, or is rejected.
 
-A proxy in front of us and we must agree where each request ends. A message with two
-readings is rejected and the connection closed: nothing after it is read. The parser never
-switches protocols: `Upgrade` is a header like any other. Decision 0087 says why it is ours.
+The service and a proxy in front of it must agree where each request ends (request
+smuggling). The parser rejects an ambiguous message and reads nothing after it. It ignores
+`Upgrade`. Decision 0087 says why the service has its own parser.
 """
 
 import re
@@ -13,7 +13,7 @@ from productrecs.core.caches import Cache, memoized
 from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
-"""For the head of a message, with its trailers and chunk extensions."""
+"""The most bytes of a message's head, trailers and chunk extensions together."""
 MAX_HEADERS: Final = 256
 
 _REQUEST_LINE: Final = re.compile(rb"([A-Z-]{1,24}) ([!-\"$-~]+) HTTP/1\.([01])\r\n")
@@ -38,7 +38,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 
 
 class MalformedRequestError(Exception):
-    """This is not HTTP/1.1, or can be read in two ways; the text says what to send."""
+    """The message is invalid or ambiguous HTTP/1.1; the text says what to send."""
 
 
 class HeadersTooLargeError(Exception):
@@ -46,7 +46,7 @@ class HeadersTooLargeError(Exception):
 
 
 class ParsedRequest(NamedTuple):
-    """What the head of a request says."""
+    """The parsed head of a request."""
 
     method: bytes
     target: bytes  # in origin form: the path and the query
@@ -58,35 +58,35 @@ class ParsedRequest(NamedTuple):
 
 
 class RequestReceiver(Protocol):
-    """Takes the requests of one connection."""
+    """Receives the parsed requests of one connection."""
 
     @property
     def is_answering(self) -> bool:
-        """Whether the next request has to wait until this one is answered."""
+        """Whether the present request is not answered yet; the next one waits."""
 
     def on_request(self, request: ParsedRequest) -> None:
-        """Begin to answer."""
+        """Start to answer."""
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Receive a part of the body."""
 
     def on_message_complete(self) -> None:
-        """Note that the body is whole."""
+        """Note that the body is complete."""
 
 
 class RequestParser:
-    """Cuts what comes on one connection into requests.
+    """Incremental parser of the requests of one connection.
 
-    The head of a request is read once the request before it is answered; until then its
-    bytes stay here. The receiver is an argument, so that no reference cycle holds both.
+    It parses the head of a request once the previous request is answered, and buffers the
+    bytes until then. The receiver is an argument to avoid a reference cycle.
     """
 
     def __init__(self) -> None:
-        """Begin before the first request."""
+        """Start before the first request."""
         self.is_between_messages = True
-        """Whether the next byte begins a request."""
+        """Whether the next byte starts a request."""
         self._data = b""
-        self._at = 0  # the first byte that is not read yet
+        self._at = 0  # the first unread byte
         self._searched = 0  # no head ends before here
         self._step: Callable[[RequestParser, RequestReceiver], bool] = (
             RequestParser._read_head
@@ -100,16 +100,16 @@ class RequestParser:
 
     @property
     def is_in_head(self) -> bool:
-        """Whether a part of the next head has come."""
+        """Whether a part of the next head was received."""
         return self._at < len(self._data) and self._step is RequestParser._read_head
 
     @property
     def is_in_body(self) -> bool:
-        """Whether the body of a request is not whole."""
+        """Whether the present body is incomplete."""
         return self._step is not RequestParser._read_head
 
     def feed(self, data: bytes, receiver: RequestReceiver) -> None:
-        """Read what came, as far as possible.
+        """Parse received data as far as possible.
 
         Raises:
             MalformedRequestError: nothing is read after it.
@@ -126,7 +126,7 @@ class RequestParser:
         self.go_on(receiver)
 
     def go_on(self, receiver: RequestReceiver) -> None:
-        """Read what is left, now that a request is answered.
+        """Parse buffered data after a request is answered.
 
         Raises:
             MalformedRequestError: nothing is read after it.
@@ -161,7 +161,7 @@ class RequestParser:
         self._overhead = (len(data) if end < 0 else end + len(_HEAD_END)) - at
         self._check_overhead()
         if end < 0:
-            # TLS or lines that end in LF: what we would wait for may never come.
+            # Reject TLS and bare LF at once: the end of the head may never arrive.
             begins = _BEGINNING.match(data, at)
             if not begins or _BARE_LF.search(data, max(at, self._searched)):
                 raise MalformedRequestError(_BEGIN)
@@ -200,7 +200,7 @@ class RequestParser:
         return not self._is_over
 
     def _take(self) -> bytes:
-        """Return what has come of the body, or of the chunk."""
+        """Return the received bytes of the body or the chunk."""
         part = self._data[self._at : self._at + self._remaining]
         self._at += len(part)
         self._remaining -= len(part)
@@ -230,7 +230,7 @@ class RequestParser:
         """Wait for the rest of a line.
 
         Raises:
-            MalformedRequestError: when the line is whole, with the given text.
+            MalformedRequestError: when the line is complete, with the given text.
             HeadersTooLargeError: when it is too long.
         """
         if self._data.find(b"\n", self._at) >= 0:
@@ -253,7 +253,7 @@ class RequestParser:
         return True
 
     def _read_trailers(self, receiver: RequestReceiver) -> bool:
-        """Check trailers and drop them: they came after the request was let in."""
+        """Validate trailers and drop them: they arrive after the request was admitted."""
         if self._data.startswith(_LINE_END, self._at):
             self._at += len(_LINE_END)
             self._hand_over(receiver)
@@ -271,10 +271,10 @@ class RequestParser:
 
 
 def read_head(data: bytes) -> ParsedRequest:
-    """Return what a head says; `data` ends with the empty line after it.
+    """Return a parsed head; `data` ends with the empty line after it.
 
     Raises:
-        MalformedRequestError: when it is not one, or can be read in two ways.
+        MalformedRequestError: when it is invalid or ambiguous.
         HeadersTooLargeError: when it has too many headers.
     """
     first = _REQUEST_LINE.match(data)
@@ -327,7 +327,7 @@ def _check_repeated(lines: Sequence[Header]) -> None:
 
 
 def _origin_form(method: bytes, target: bytes, host: bytes | None) -> bytes:
-    """Return the path and query of a target that is written in another form."""
+    """Return the origin form (path and query) of a target in another form."""
     absolute = _ABSOLUTE.fullmatch(target)
     if absolute is not None and method != b"CONNECT":
         if host is None or absolute[1].lower() != host.lower():
@@ -349,7 +349,7 @@ def _keeps_alive(head: RequestHead) -> bool:
 
 
 def _body_of(head: RequestHead, *, is_old: bool) -> tuple[int | None, bool]:
-    """Return the body's length, None where it is chunked; and whether 100 is expected."""
+    """Return the body's length (None if chunked), and whether 100 Continue is expected."""
     coding = head.named.get(b"transfer-encoding")
     length = head.named.get(b"content-length")
     expect = head.named.get(b"expect")

@@ -1,9 +1,9 @@
 """Server: one process listens, and stops without failing a request.
 
-To stop, readiness turns to 503 and every reply says `Connection: close`, while the process
-goes on accepting for a moment, so that load balancers and open connections go elsewhere.
-Then the kernel starts no more connections, those it has started are accepted, the socket
-is closed, and every request that has arrived is answered.
+Graceful shutdown: readiness turns to 503 and every reply has `Connection: close`. The
+process still accepts connections for the drain period, so that load balancers can react.
+Then the kernel drops new connections, the accept queue is emptied, the socket is closed,
+and every request that has arrived is answered.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 YIELD_SECONDS: Final = 0.001
 ACCEPTED_AFTER_YIELD: Final = 4
-"""Connections that are accepted after each pause in any case."""
+"""Connections that are always accepted after each pause."""
 MAX_ACCEPTED_AT_ONCE: Final = 64
 OUT_OF_FILES_PAUSE_SECONDS: Final = 0.5
 _OUT_OF_FILES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -86,7 +86,7 @@ class AcceptBalancer:
                 if error.errno in _OUT_OF_FILES:
                     _log.error("connection accept failed", extra={"error": str(error)})
                     self._pause(OUT_OF_FILES_PAUSE_SECONDS)
-                return  # else the client has gone
+                return  # otherwise the client disconnected
             self._start(accepted)
 
     def _start(self, accepted: socket.socket) -> None:
@@ -109,7 +109,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 TIMEOUT_CHECK_SECONDS: Final = 1.0
 FIRST_REQUEST_SECONDS: Final = 1.0
-SETTLE_SECONDS: Final = 0.1  # longer than a handshake takes
+SETTLE_SECONDS: Final = 0.1  # longer than a TCP handshake
 MAX_OPEN_FILES: Final = 65_536
 BACKLOG: Final = 2_048
 
@@ -181,7 +181,7 @@ class _Server(uvicorn.Server):
         self._on_ready = on_ready
         self._stop_requested = asyncio.Event()
         self._skip_drain = asyncio.Event()
-        # Without a parent the socket is ours; with one, other processes may use it too.
+        # With a parent, other processes may use the same socket.
         self._owns_listener = options.parent is None
 
     @contextlib.contextmanager
@@ -209,7 +209,7 @@ class _Server(uvicorn.Server):
             return
         if os.read(parent, 1024) == b"":
             asyncio.get_running_loop().remove_reader(parent)
-            self._skip_drain.set()  # an orphan, and the port is needed
+            self._skip_drain.set()  # an orphan must free the port
         self._owns_listener = True
         self._stop_requested.set()
 
@@ -231,7 +231,7 @@ class _Server(uvicorn.Server):
         self.started = True
 
     async def main_loop(self) -> None:
-        """Serve until told to stop, then for the drain period."""
+        """Serve until a stop is requested, then for the drain period."""
         self._on_ready()
         self._timeout_checks = asyncio.create_task(self._close_overdue())
         await self._stop_requested.wait()
@@ -277,7 +277,7 @@ class _Server(uvicorn.Server):
                 _log.error("requests cancelled", extra={"requests": len(state.tasks)})
                 break
             for connection in self._connections():
-                # One that came at the last moment gets the time to send its request.
+                # A new connection gets time to send its request.
                 if not (connection.is_fresh and waited < FIRST_REQUEST_SECONDS):
                     connection.shutdown()
             await asyncio.sleep(0.02)
@@ -318,14 +318,16 @@ def _drop_new_connections(listener: socket.socket) -> None:
     """
     program = ctypes.create_string_buffer(_DROP_SYN, len(_DROP_SYN))
     filtering = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(program))
-    with contextlib.suppress(OSError):  # not Linux: a close may reset one or two
+    with contextlib.suppress(OSError):  # not Linux: the close may reset a few connections
         listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filtering)
 
 
 def _accept_queue(listener: socket.socket) -> list[socket.socket]:
     """Return every connection in the kernel's accept queue."""
     queued = []
-    with contextlib.suppress(OSError):  # none left, or no more file descriptors
+    with contextlib.suppress(
+        OSError
+    ):  # the queue is empty, or no file descriptors are left
         while True:
             queued.append(listener.accept()[0])
     return queued
