@@ -21,16 +21,16 @@ from productrecs.records.catalog.availability import Availability
 Floats = npt.NDArray[np.float64]
 
 MAX_DAYS_OF_COVER: Final = 365.0
-"""The most days of cover that are reported; beyond that the estimate means nothing."""
+"""The largest days of cover that are reported; a larger estimate is meaningless."""
 
 _TOO_LITTLE: Final = 1e-9
 
 
 def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
-    """Return for how many days `stock` lasts, with fractions; 0 when there is none.
+    """Return how many days `stock` lasts, as a fraction; 0 when there is none.
 
-    `means` are what the coming days are expected to sell; after them their average goes
-    on. None where stock is unknown, nothing is expected to sell, or it lasts over a year.
+    `means` are the expected daily sales; after the last day their average continues.
+    None if the stock is unknown, no sales are expected, or it lasts over a year.
     """
     if stock is None or not means:
         return None
@@ -49,9 +49,9 @@ def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
 
 
 def days_of_cover_each(stock: Floats, means: Floats) -> Floats:
-    """Return `days_of_cover` of many items: `stock` [items]; NaN is unknown or None.
+    """Return `days_of_cover` of many items: `stock` [items]; NaN means unknown.
 
-    `means` [items, days], one day at least.
+    `means` is [items, days], with at least one day.
     """
     summed = np.cumsum(means, axis=1)
     reached = summed >= stock[:, None]
@@ -79,15 +79,15 @@ def dates_from(first: str, count: int = HORIZON_DAYS) -> list[date]:
 
 
 def today_of(now_ms: int, zone: tzinfo) -> date:
-    """Return the date that it is in `zone`."""
+    """Return the current date in `zone`."""
     return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
 
 
 def item_days_ahead(item: ItemForecast, first: str, zone: tzinfo) -> list[DayAhead]:
-    """Return the days ahead of an item by its window as it is now: nothing outside it.
+    """Return the days ahead of an item, without days outside its current sales window.
 
-    An item that was in the catalog when its store was forecast, and of which nothing was
-    known, sells nothing on each day; one that came later has no days yet.
+    An item that was in the catalog at forecast time but had no sales data sells nothing
+    on each day. An item that was added later has no days yet.
     """
     days = list(item.days)
     if item.availability is Availability.DISCONTINUED:
@@ -106,7 +106,7 @@ def item_days_ahead(item: ItemForecast, first: str, zone: tzinfo) -> list[DayAhe
 
 
 def sellable_days(items: Sequence[StockedItem], dates: list[date], zone: tzinfo) -> Bools:
-    """Return on which of the `dates` each item may be sold: [items, dates]."""
+    """Return on which of the `dates` each item can be sold: [items, dates]."""
     begins = np.array([window_start_ms(one.isoformat(), zone) for one in dates], np.int64)
     offered = np.ones((len(items), len(dates)), np.bool_)
     for row, item in enumerate(items):
@@ -127,11 +127,11 @@ def _is_open(day: date, zone: tzinfo, opens: int, closes: int) -> bool:
 def item_forecast_reply(
     item: ItemForecast, run: ForecastRun | None, zone: tzinfo, now_ms: int, *, enabled: bool
 ) -> dict[str, Any]:
-    """Return an item's forecast; before its first run, and when not enabled, empty.
+    """Return an item's forecast; empty before the first run and when not enabled.
 
-    `days_of_cover` is how many days from tomorrow on its stock lasts at the expected pace,
-    and `stockout_date` the day on which it runs out: None where stock is not counted, where
-    nothing is expected to sell, and beyond a year.
+    `days_of_cover` counts the days from tomorrow that the stock lasts at the expected
+    sales, and `stockout_date` is the day on which it runs out. Both are None if stock is
+    not counted, no sales are expected, or the stock lasts over a year.
     """
     reply: dict[str, Any] = {
         "item_id": item.item_id,
@@ -181,11 +181,11 @@ _QUANTILES = ("p10", "p50", "p90")
 def store_summary(
     run: ForecastRun | None, currency: str, *, enabled: bool
 ) -> dict[str, Any]:
-    """Return the store's summary; before the first run, and when not enabled, empty.
+    """Return the store's summary; empty before the first run and when not enabled.
 
     `forecast` holds the 28 days from the day after `generated_at`; amounts are units or
-    order lines, as `target_mode` says. `accuracy` is that of the store's total in the last
-    weeks, had it been forecast then: None where the history is too short to tell.
+    order lines, as `target_mode` says. `accuracy` is the backtest of the store's total
+    over the last weeks: None where the history is too short.
     """
     if run is None or not enabled:
         return {

@@ -254,8 +254,8 @@ _SCORES: Final = {
 
 
 def _judged(run: ForecastRun) -> list[Figure]:
-    """Return the backtest of products, each figure beside those of the simple ways."""
-    if run.judged is None or "ours" not in run.judged:  # as older runs kept it
+    """Return the backtest of products, each figure next to those of the baselines."""
+    if run.judged is None or "ours" not in run.judged:  # the format of older runs
         return []
     return [
         Figure(

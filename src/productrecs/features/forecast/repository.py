@@ -25,7 +25,7 @@ class ForecastRun:
     generated_at: int
     first_day: str
     target_mode: str
-    history: Sequence[Sequence[Any]]  # of day and amount
+    history: Sequence[Sequence[Any]]  # (day, amount) pairs
     total: Mapping[str, Any]
     accuracy: Mapping[str, float] | None
     judged: Mapping[str, Any] | None
@@ -49,7 +49,7 @@ _DAYS: Final = msgspec.json.Decoder(list[DayAhead])
 
 @dataclass(frozen=True, slots=True)
 class ItemForecast:
-    """An item of the catalog now, and its forecast; without one `days` is empty."""
+    """An item that is now in the catalog, and its forecast; `days` is empty without one."""
 
     item_id: str
     sku: str | None
@@ -63,11 +63,11 @@ class ItemForecast:
     created_at: int
     method: str | None
     days: Sequence[DayAhead]
-    daily: Mapping[int, float] | None = None  # sold, by days before the run; None: unknown
+    daily: Mapping[int, float] | None = None  # sales by days before the run; None: unknown
 
 
 class StockedItem(NamedTuple):
-    """A forecast item of the catalog now, as it is read among thousands."""
+    """A forecast item that is now in the catalog, as a compact row."""
 
     item_id: str
     sku: str | None
@@ -129,19 +129,19 @@ class ForecastRepository:
         )
 
     def alerted(self) -> frozenset[str]:
-        """Return the products that e-mails of the newest run have told of."""
+        """Return the products that alert e-mails about the newest run have named."""
         query = sa.select(forecast_runs.c.alerted).where(
             forecast_runs.c.store_id == self._store_id
         )
         return frozenset(json.loads(self._connection.execute(query).scalar() or "[]"))
 
     def note_alerted(self, item_ids: Collection[str]) -> None:
-        """Note the products of which e-mails have told."""
+        """Record the products that alert e-mails have named."""
         query = forecast_runs.update().where(forecast_runs.c.store_id == self._store_id)
         self._connection.execute(query.values(alerted=json.dumps(sorted(item_ids))))
 
     def item(self, item_id: str) -> ItemForecast | None:
-        """Return an item of the catalog and its forecast; None when it is not in it."""
+        """Return a catalog item and its forecast; None when it is not in the catalog."""
         query = self._items(item_forecasts.c.daily).where(items.c.item_id == item_id)
         row = self._connection.execute(query).mappings().first()
         if row is None:
@@ -152,12 +152,12 @@ class ForecastRepository:
         )
 
     def items(self, item_ids: Sequence[str]) -> list[ItemForecast]:
-        """Return those of a few items that are in the catalog, with their forecasts."""
+        """Return the given items that are in the catalog, with their forecasts."""
         query = self._items().where(items.c.item_id.in_(item_ids))
         return [_read(row) for row in self._connection.execute(query).mappings()]
 
     def stocked(self, item_id: str | None = None) -> StockedItems:
-        """Return every item of the catalog that was forecast, or the one of this id."""
+        """Return every catalog item that has a forecast, or only the one with this id."""
         query, values = _STOCKED, [str(self._store_id)]
         if item_id is not None:
             query += " AND i.item_id = ?"

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     )
     from productrecs.tenancy.accounts.store_settings import StoreSettings
 
-_WORTH_A_WORD: Final = 0.5  # units that may be lost, before it is told
+_WORTH_A_WORD: Final = 0.5  # units at risk from which an alert is raised
 
 
 class StockAlert(StrEnum):
-    """What is the matter with a product's stock; the most pressing of it."""
+    """The stock problem of a product; the most urgent one."""
 
-    OUT_OF_STOCK = "out_of_stock"  # and wanted
-    RUNS_OUT = "runs_out"  # before an order of today comes
+    OUT_OF_STOCK = "out_of_stock"  # and in demand
+    RUNS_OUT = "runs_out"  # before an order placed today arrives
     ORDER_NOW = "order_now"  # an order is due
     OVERSTOCK = "overstock"  # stock for longer than the store wants
 
@@ -50,21 +50,21 @@ class StockAlert(StrEnum):
 _ALERTS: Final = tuple(StockAlert)
 
 SORT_ORDERS: Final = ("stockout_date", "order_date", "expected_28_days", "overstock_value")
-"""The orders in which actions can be sorted, besides money."""
+"""The sort orders of actions, besides money."""
 
 
 @dataclass(frozen=True, slots=True)
 class StockAction:
-    """What is expected of one product, and what to do; money in the store's currency."""
+    """The forecast of one product and its action; money is in the store's currency."""
 
     item_id: str
     sku: str | None
     title: str
     method: str
     alert: StockAlert | None
-    money: float | None  # at risk, or bound in too much; None where no price is known
+    money: float | None  # revenue at risk or overstock value; None: the price is unknown
     stock_qty: int | None
-    sold_30_days: float | None  # before the run, returns taken off
+    sold_30_days: float | None  # before the run, minus returns
     sold_60_days: float | None
     sold_90_days: float | None
     expected_28_days: float
@@ -78,12 +78,12 @@ class StockAction:
 
 
 class StockActions:
-    """What to do about every forecast product, computed together."""
+    """The actions for every forecast product, computed together."""
 
     def __init__(
         self, stocked: StockedItems, run: ForecastRun, settings: StoreSettings, today: date
     ) -> None:
-        """Work it out for a `run` of which days are still ahead."""
+        """Compute the actions for a `run` that has days ahead."""
         self._items, self._today = stocked.items, today
         means, p90s = _from_tomorrow(stocked, run, settings.zone, today)
         spreads = np.array([item.spread for item in self._items], np.float64)
@@ -112,17 +112,17 @@ class StockActions:
 
     @property
     def revenue_at_risk(self) -> float:
-        """That of all products together."""
+        """The revenue at risk of all products."""
         return round(float(np.nansum(self._at_risk)), 2)
 
     @property
     def overstock_value(self) -> float:
-        """What is bound in too much of all products together."""
+        """The overstock value of all products."""
         return round(float(np.nansum(self._bound)), 2)
 
     @property
     def healthy(self) -> int:
-        """How many products are counted and have no alert."""
+        """How many products have a stock count and no alert."""
         counted = np.array([item.stock_qty is not None for item in self._items], np.bool_)
         return int((counted & (self._alerts < 0)).sum())
 
@@ -179,7 +179,7 @@ class StockActions:
 def plan_stock_actions(
     stocked: StockedItems, run: ForecastRun, settings: StoreSettings, now_ms: int
 ) -> StockActions | None:
-    """Return what to do; None once all days of the forecast have passed.
+    """Return the actions; None once all days of the forecast have passed.
 
     Revenue at risk is the demand without stock before an order placed today arrives, at
     today's price. Overstock is valued at cost, or at the price when the cost is not
@@ -194,9 +194,9 @@ def plan_stock_actions(
 def _from_tomorrow(
     stocked: StockedItems, run: ForecastRun, zone: tzinfo, today: date
 ) -> tuple[Floats, Floats]:
-    """Return means and p90s from tomorrow on, nothing on days an item is not offered.
+    """Return means and p90s from tomorrow on; 0 on days when an item is not offered.
 
-    What is missing at the end, since days of the run have passed, is the rest's average.
+    Days of the run that have passed are replaced at the end by the average of the rest.
     """
     dates = dates_from(run.first_day, stocked.means.shape[1])
     begun = sum(one <= today for one in dates)
@@ -221,7 +221,7 @@ def _numbers(values: list[float | None]) -> Floats:
 
 
 def _alerts(stock: Floats, plan: StockPlan) -> Ints:
-    """Return the most pressing alert of each item, its place in _ALERTS; -1 for none."""
+    """Return each item's most urgent alert as an index into _ALERTS; -1 for none."""
     lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
     pressing = (
         (stock <= 0) & (lost > 0),

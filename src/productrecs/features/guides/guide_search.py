@@ -15,8 +15,8 @@ _HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")
 _SPACE: Final = re.compile(r"\s+")
 _LONGEST: Final = 1_000
 _SNIPPET: Final = 240
-_HEADING_WEIGHT: Final = 4  # a word of the heading says more than one of the text
-# What the field calls a thing, and the words that our guides have for it.
+_HEADING_WEIGHT: Final = 4  # a word of the heading counts more than one of the text
+# Synonyms: terms of the field, and the words that our guides use for them.
 SYNONYMS: Final = {
     "a/b test": "holdout test",
     "ab test": "holdout test",
@@ -49,8 +49,8 @@ SYNONYMS: Final = {
     "replenishment": "demand order stock",
     "ai assistant": "language models mcp",
 }
-_MEANT_WEIGHT: Final = 0.6  # of a word that was not asked for, but is meant
-_K, _B = 1.2, 0.6  # BM25's usual values; sections are short, so length counts less
+_MEANT_WEIGHT: Final = 0.6  # of a synonym of a query word
+_K, _B = 1.2, 0.6  # the usual k1; b is lower because sections are short
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class GuideSearch:
         self._in = Counter(word for words in self._words for word in words)
 
     def find(self, query: str, limit: int) -> list[Section]:
-        """Return up to `limit` sections that hold a word of `query`, best first."""
+        """Return up to `limit` sections that contain a word of `query`, best first."""
         asked = dict.fromkeys(_meant(query), _MEANT_WEIGHT)
         asked |= dict.fromkeys(_tokens(query), 1.0)
         scored = [(self._score(asked, at), -at) for at in range(len(self._sections))]
@@ -96,7 +96,7 @@ class GuideSearch:
 
 
 def sections(guide: Guide, library: GuideTexts) -> list[Section]:
-    """Return a guide cut at its headings; a # within a code block is none."""
+    """Return a guide split at its headings; a # within a code block is not a heading."""
     found: list[Section] = []
     lines: list[str] = []
     heading, is_code = guide.title, False
@@ -114,7 +114,7 @@ def sections(guide: Guide, library: GuideTexts) -> list[Section]:
 
 
 def snippet(section: Section, query: str) -> str:
-    """Return the line of a section that holds most of the query, its start if none does."""
+    """Return the line of a section that matches most of the query, else its first line."""
     asked = {*_tokens(query), *_meant(query)}
     lines = [line for line in section.text.splitlines() if not line.startswith("```")]
     best = max(lines, key=lambda line: len(asked & set(_tokens(line))), default="")
@@ -122,7 +122,7 @@ def snippet(section: Section, query: str) -> str:
 
 
 def _meant(query: str) -> list[str]:
-    """Return the words that guides have for what the field calls otherwise."""
+    """Return the synonyms that guides use for the query's terms."""
     plain = " ".join(_SPACE.split(query[:_LONGEST].lower()))
     meant = (words for term, words in SYNONYMS.items() if _is_in(term, plain))
     return [word for words in meant for word in _tokens(words)]
@@ -140,7 +140,7 @@ def _words_of(section: Section) -> Counter[str]:
 
 
 def _tokens(text: str) -> Sequence[str]:
-    """Return the words of a text, each without its plural; codes whole and in parts."""
+    """Return the words of a text in singular form; codes both whole and in parts."""
     found = []
     for word in _WORD.findall(text[:100_000].lower()):
         parts = [word, *word.split("_")] if "_" in word else [word]

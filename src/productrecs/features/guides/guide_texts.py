@@ -11,30 +11,30 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.guides.table_of_contents import GUIDES, Guide
 
-BASE: Final = "{base_url}"  # where a page names the address of the service
+BASE: Final = "{base_url}"  # the placeholder for the service's address
 _BY_SLUG: Final[Mapping[str, Guide]] = MappingProxyType({one.slug: one for one in GUIDES})
 _FACT: Final = re.compile(r"^<!-- facts: ([a-z-]+) -->$", re.MULTILINE)
-_MARK: Final = re.compile(r"^<!-- /?[a-z]+ -->\n", re.MULTILINE)  # for those who test it
+_MARK: Final = re.compile(r"^<!-- /?[a-z]+ -->\n", re.MULTILINE)  # markers for the tests
 Facts = Mapping[str, Callable[[], str]]
 
 
 class UnknownGuideError(ProductRecsError):
-    """There is no guide of this name; the message names those that come near."""
+    """There is no guide of this name; the message lists similar names."""
 
 
 class GuideTexts:
-    """All guides, with `facts`: markdown by the name under which pages ask for it."""
+    """All guides, with `facts`: markdown by the placeholder name that pages use."""
 
     def __init__(self, facts: Facts) -> None:
-        """Read nothing yet: a page is read when it is first asked for."""
+        """Read nothing yet: a page is read on first use."""
         self._facts = facts
         self._texts: dict[str, str] = {}
 
     def guide(self, slug: str) -> Guide:
-        """Return what is known of a guide.
+        """Return a guide's entry in the table of contents.
 
         Raises:
-            UnknownGuideError: when there is none of this name.
+            UnknownGuideError: when there is no guide of this name.
         """
         found = _BY_SLUG.get(slug)
         if found is None:
@@ -44,10 +44,10 @@ class GuideTexts:
         return found
 
     def text(self, slug: str) -> str:
-        """Return a guide's markdown with its facts; `{base_url}` stands where it belongs.
+        """Return a guide's markdown with its facts; `{base_url}` is left as a placeholder.
 
         Raises:
-            UnknownGuideError: when there is none of this name.
+            UnknownGuideError: when there is no guide of this name.
         """
         guide = self.guide(slug)
         if slug not in self._texts:
@@ -56,17 +56,17 @@ class GuideTexts:
         return self._texts[slug]
 
     def markdown(self, slug: str, base_url: str) -> str:
-        """Return a guide as it is sent: where it comes from stands below its title.
+        """Return a guide as it is served, with its own address below the title.
 
         Raises:
-            UnknownGuideError: when there is none of this name.
+            UnknownGuideError: when there is no guide of this name.
         """
         title, _, rest = self.text(slug).partition("\n")
         whence = f"Source: {BASE}/docs-md/{slug}.md · all guides: {BASE}/llms.txt"
         return f"{title}\n\n{whence}\n{rest}".replace(BASE, base_url)
 
     def whole(self, base_url: str) -> str:
-        """Return /llms-full.txt: every guide as it is sent, in the order of the index."""
+        """Return /llms-full.txt: every guide as it is served, in the order of the index."""
         guides = (self.markdown(one.slug, base_url) for one in GUIDES)
         return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
 
@@ -75,7 +75,7 @@ class GuideTexts:
 
 
 def undescribed(engines: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the engines, given with the slugs of their guides, that these do not name."""
+    """Return the engines whose guide, given by its slug, does not name them."""
     return [
         name
         for name, slug in engines
@@ -84,13 +84,13 @@ def undescribed(engines: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def near_guides(slug: str) -> list[Guide]:
-    """Return the guides whose names come near to `slug`; all where none does."""
+    """Return the guides with names similar to `slug`; all guides if there are none."""
     near = difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
     return [_BY_SLUG[one] for one in near]
 
 
 def llms_index(base_url: str) -> str:
-    """Return /llms.txt: the guides in groups, by absolute address (llmstxt.org)."""
+    """Return /llms.txt: the guides in groups, with absolute addresses (llmstxt.org)."""
     lines = [
         "# ProductRecs",
         "",
@@ -122,7 +122,7 @@ def llms_index(base_url: str) -> str:
 
 
 def guide_source(guide: Guide) -> str:
-    """Return a guide's page as it was written, its facts not yet put in."""
+    """Return a guide's source page, before its facts are filled in."""
     page = resources.files(__package__) / "pages" / f"{guide.slug}.md"
     return page.read_text("utf-8")
 
@@ -135,14 +135,14 @@ _EXAMPLE: Final = "shop.example.com"  # the store's domain in the guides
 
 @dataclass(frozen=True, slots=True)
 class EmbedSnippet:
-    """Code to copy, and where it goes."""
+    """Code to copy, and where to paste it."""
 
     where: str
     code: str
 
 
 def embed_snippets(slug: str, base_url: str, domain: str) -> list[EmbedSnippet]:
-    """Return the snippets of a guide, with this store's domain and the real address."""
+    """Return a guide's snippets with this store's domain and the service's address."""
     source = guide_source(next(one for one in GUIDES if one.slug == slug))
     found = []
     for name, section in _sections(source):
@@ -173,7 +173,7 @@ PICTURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
         "widgets.webp": (868, 273),
     }
 )
-"""Width and height of each picture in pixels, by the name of its file."""
+"""Width and height of each picture in pixels, by file name."""
 
 
 def read_picture(name: str) -> bytes:

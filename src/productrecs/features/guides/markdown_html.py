@@ -27,7 +27,7 @@ _FORMATTER: Final = HtmlFormatter(nowrap=True)
 
 
 def highlighted(code: str, language: str) -> str:
-    """Return a code sample as HTML; plain text where the language is not known."""
+    """Return a code sample as HTML; plain text for an unknown language."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
@@ -42,8 +42,8 @@ def _marked(found: re.Match[str]) -> str:
     return f'<span data-yours="{PLACEHOLDERS[text]}">{text}</span>'
 
 
-# Stands for the address of the service while a page is rendered: `{base_url}` itself would
-# be taken apart by the lexers of the samples, and escaped in links.
+# Placeholder for the service's address during rendering: lexers would split `{base_url}`
+# into tokens, and links would escape it.
 _STAND_IN: Final = "https://service.invalid"
 _PICTURE: Final = f"{_STAND_IN}/docs/"
 _LINK: Final = re.compile(r"^([a-z-]+)\.md(#.*)?$")
@@ -52,7 +52,7 @@ _OUTLINED: Final = {"h2", "h3"}
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading that one may link to."""
+    """A heading that links can target."""
 
     level: int
     anchor: str
@@ -68,7 +68,7 @@ class RenderedGuide:
 
 
 def render_markdown(markdown: str) -> RenderedGuide:
-    """Return the HTML of a guide: HTML within it is shown as text, never obeyed."""
+    """Return the HTML of a guide: HTML in the markdown is shown as text."""
     parser = MarkdownIt("commonmark", {"html": False, "highlight": _sample})
     parser.enable("table")
     parser.add_render_rule("table_open", _open_table)
@@ -77,7 +77,7 @@ def render_markdown(markdown: str) -> RenderedGuide:
     headings = tuple(_headings(tokens))
     for token in tokens:
         if token.type == "fence":
-            token.info = token.info.split(" ")[0]  # "sh run" is for those who test it
+            token.info = token.info.split(" ")[0]  # the tests use the rest, as in "sh run"
         for child in token.children or ():
             _lead_to_page(child)
             _size_picture(child)
@@ -86,7 +86,7 @@ def render_markdown(markdown: str) -> RenderedGuide:
 
 
 def anchor_of(heading: str) -> str:
-    """Return the part of an address that leads to a heading, as code hosts make it."""
+    """Return the anchor of a heading, made as code hosts make it."""
     kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
     return kept.replace(" ", "-")
 
@@ -109,7 +109,7 @@ def _lead_to_page(token: Token) -> None:
 
 
 def _size_picture(token: Token) -> None:
-    """Give a picture its size, so that the text below it does not move when it loads."""
+    """Set a picture's size, so that its loading does not shift the layout."""
     name = str(token.attrGet("src") or "").removeprefix(_PICTURE)
     if token.type == "image" and name in PICTURES:
         width, height = PICTURES[name]
@@ -120,7 +120,7 @@ def _size_picture(token: Token) -> None:
 
 
 def _sample(code: str, language: str, _attributes: str) -> str:
-    """Return a fenced block; wide ones scroll, by keyboard too."""
+    """Return a fenced code block; wide ones scroll, also by keyboard."""
     kind = f' class="language-{escape(language)}"' if language else ""
     return f'<pre tabindex="0"><code{kind}>{highlighted(code, language)}</code></pre>'
 
@@ -132,7 +132,7 @@ def _open_table(
     _options: OptionsDict,
     _env: MutableMapping[str, Any],
 ) -> str:
-    return '<div class="table" tabindex="0"><table>\n'  # wide ones scroll, by keyboard too
+    return '<div class="table" tabindex="0"><table>\n'  # wide ones scroll, also by keyboard
 
 
 def _close_table(

@@ -1,4 +1,4 @@
-"""Attributed outcomes: carts and bought lines with their touch, and sums by day."""
+"""Attributed outcomes: carts and bought lines with their touchpoint, and daily sums."""
 
 import math
 from collections import defaultdict
@@ -18,7 +18,7 @@ SALE: Final = int(EventKind.BUY)
 class AttributedOutcome(NamedTuple):
     """One live add-to-cart or bought line, in the order of the table's columns."""
 
-    fact: int  # its place in the log: of a line that of its first receipt
+    fact: int  # sequence number in the log; for a line, that of its first receipt
     kind: int  # CART or SALE
     day: str  # in the store's zone
     ts: int
@@ -27,18 +27,18 @@ class AttributedOutcome(NamedTuple):
     units: int  # unknown counts as 1; a return is negative
     value: float  # unknown counts as 0
     currency: str  # empty: the store's
-    touch: int | None  # the click or impression that is credited; None: nothing is
+    touch: int | None  # the attributed click or impression; None: no touchpoint
     clicked: bool | None
     touched_at: int | None
-    widget: str  # of the touch; empty where it tells none
+    widget: str  # of the touchpoint; empty if unknown
     source: str
-    position: int  # from 1; 0 where it tells none
-    search: int | None  # the click on a search's result that came last before it
-    intent: str  # of that search; empty without one, and for all that are not told apart
+    position: int  # from 1; 0 if unknown
+    search: int | None  # the last click on a search result before it
+    intent: str  # of that search; empty without one, and for queries without an intent
 
 
 class CreditDay(NamedTuple):
-    """What is credited on a day to one place, in the order of the table's columns."""
+    """A day's attributed sums of one placement, in the order of the table's columns."""
 
     day: str
     widget: str
@@ -67,11 +67,11 @@ class OutcomeDay(NamedTuple):
     revenue: float
     orders: int
     orders_credited: int
-    orders_clicked: int  # of them with a line that followed a click
+    orders_clicked: int  # orders with a line that followed a click
 
 
 class SearchCreditDay(NamedTuple):
-    """What followed clicks on one search's results, in the order of the table's columns."""
+    """A day's outcomes after clicks on one search's results, in column order."""
 
     day: str
     intent: str
@@ -87,16 +87,16 @@ class SearchDay(NamedTuple):
 
     day: str
     intent: str
-    text: str  # as somebody typed it last
+    text: str  # the query as last typed
     clicks: int
-    shoppers: int  # different ones
-    positions: int  # clicks that told one
+    shoppers: int  # distinct shoppers
+    positions: int  # clicks that name a position
     position_sum: int
-    who: bytes  # the crowd of them
+    who: bytes  # the sketch of distinct shoppers
 
 
 class DaySums(NamedTuple):
-    """What outcomes sum to by day: credited, all of them, and after searches."""
+    """Daily sums of outcomes: attributed, all, and after searches."""
 
     credited: list[CreditDay]
     whole: list[OutcomeDay]
@@ -105,7 +105,7 @@ class DaySums(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """Values of a group; summed at the end, so their order makes no difference."""
+    """Values of a group; summed at the end, so that their order makes no difference."""
 
     carts: int = 0
     carts_clicked: int = 0
@@ -125,7 +125,7 @@ class _Sum:
             self.carts_clicked += bool(one.clicked)
             self.cart_values.append(one.value)
             return
-        if one.units > 0:  # a return takes back units and revenue, and is no sale
+        if one.units > 0:  # a return subtracts units and revenue, but is not a sale
             self.lines += 1
             self.lines_clicked += bool(one.clicked)
             order = one.fact if one.basket is None else one.basket
@@ -200,15 +200,15 @@ QUARTER_MS: Final = 15 * MINUTE_MS
 
 
 class LocalDays:
-    """Which day is a moment, in one zone?"""
+    """Maps a time to its calendar day in one time zone."""
 
     def __init__(self, zone: tzinfo) -> None:
-        """Tell days of `zone`."""
+        """Use the time zone `zone`."""
         self._zone = zone
         self._known: BoundedCache[int, str] = BoundedCache(Cache.LOCAL_DAYS)
 
     def of(self, moment_ms: int) -> str:
-        """Return the day of a moment, such as 2026-03-01."""
+        """Return the day of a time, such as 2026-03-01."""
         quarter = moment_ms // QUARTER_MS
         known = self._known.get(quarter)
         if known is None:
@@ -219,6 +219,6 @@ class LocalDays:
         seconds = quarter * QUARTER_MS / 1000
         try:
             moment = datetime.fromtimestamp(seconds, UTC).astimezone(self._zone)
-        except (OverflowError, ValueError):  # a zone carries it out of the calendar
+        except (OverflowError, ValueError):  # the zone's offset leaves the calendar's range
             return (date.min if quarter < 0 else date.max).isoformat()
         return moment.date().isoformat()

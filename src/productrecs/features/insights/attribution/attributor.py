@@ -67,7 +67,7 @@ def updated_reach(
     codes: ShopperCodes,
     days: LocalDays,
 ) -> ReachSketches:
-    """Return the crowds, shown and clicked, that `touches` grow, as they are then."""
+    """Return the sketches of shoppers shown and clicking, updated with `touches`."""
     fresh = _fresh(touches, codes, days)
     stored = repository.crowds(fresh)
     grown: ReachSketches = {}
@@ -106,10 +106,10 @@ def _fresh(
 
 
 VERSION: Final = 4
-"""The version of the stored results; another version starts again from the beginning."""
+"""The version of the stored results; a new version recomputes them from the beginning."""
 
 STEP: Final = 50_000
-"""How much of the log one transaction covers: it holds the write lock for some 40 ms."""
+"""The part of the log in one transaction: it holds the write lock for about 40 ms."""
 
 _EMPTYING: Final = -1
 _EMPTIED_AT_ONCE: Final = 5_000
@@ -125,9 +125,9 @@ class AttributionStep:
 
     before: AttributionProgress
     after: AttributionProgress
-    forgotten: Sequence[int]  # facts that stand otherwise now, or no more
+    forgotten: Sequence[int]  # facts that changed or no longer exist
     outcomes: Sequence[AttributedOutcome]
-    days: Sequence[str]  # those whose sums change
+    days: Sequence[str]  # the days whose sums change
     sums: DaySums
     touched: Touched
     in_looks: InLooks
@@ -138,9 +138,9 @@ class AttributionStep:
 
 @dataclass
 class Attributor:
-    """Reads the logs of stores on; the trails of those it read last stay in memory.
+    """Reads stores' logs incrementally; caches the touchpoint indexes of recent stores.
 
-    `folder` is where the files of trails are: a view, which may be deleted at any time.
+    `folder` holds the files of touchpoint indexes: derived data, safe to delete.
     """
 
     database: Database
@@ -155,12 +155,12 @@ class Attributor:
     def catch_up(self, store: Store, is_over: Callable[[], bool] = lambda: False) -> bool:
         """Process the log until its end or `is_over`; return whether the end was reached.
 
-        Several processes may do this at once: a step that another one took first is
-        rolled back.
+        Several processes may do this at once: if another process committed the same step
+        first, this one is rolled back.
 
         Raises:
             StoreDeletedError: when the store was deleted.
-            StorageError: what was stored so far stays.
+            StorageError: committed steps remain.
         """
         while self._advance(store):
             if is_over():
@@ -168,7 +168,7 @@ class Attributor:
         return True
 
     def _advance(self, store: Store) -> bool:
-        """Take one step; return whether there may be another."""
+        """Take one step; return whether more may follow."""
         settings = store.settings
         target = AttributionProgress(0, settings.timezone, VERSION, settings.language)
         with self.database.reading() as connection:
@@ -210,7 +210,7 @@ class Attributor:
     def _restart(
         self, store_id: StoreId, mark: AttributionProgress, target: AttributionProgress
     ) -> None:
-        """Delete the results in parts, and reset the position to the beginning."""
+        """Delete the results in batches, and reset the position to the beginning."""
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             emptying = mark._replace(seq=_EMPTYING)
@@ -231,7 +231,7 @@ class Attributor:
 
 
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
-    """Return the stores whose log was not read to its end, or in days of another zone."""
+    """Return the stores with unread records, or another time zone, language or format."""
     with database.reading() as connection:
         rows = log_positions(connection)
     return [
@@ -286,7 +286,7 @@ def _sums(
     fresh: Sequence[AttributedOutcome],
     gone: Collection[int],
 ) -> DaySums:
-    """Return the sums of days, one after the other: a file may change a whole year."""
+    """Yield the sums of days one by one: an uploaded file may change a whole year."""
     by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
     for one in fresh:
         by_day[one.day].append(one)
@@ -307,9 +307,9 @@ def _credited(
     days: LocalDays,
     intents: Intents,
 ) -> list[AttributedOutcome]:
-    """Return the outcomes of carts and order lines, each with its credited touchpoint.
+    """Return the outcomes of carts and order lines, each with its attributed touchpoint.
 
-    They are (kind, seq, ts, item, shopper, quantity, value, currency, basket).
+    Rows are (kind, seq, ts, item, shopper, quantity, value, currency, basket).
     """
     if not standing:
         return []
@@ -382,7 +382,7 @@ def _outcome(
 
 
 def _counted(touches: TouchpointColumns, days: LocalDays) -> Touched:
-    """Return how many were shown and clicked, by day, widget, source and position."""
+    """Return impression and click counts by day, widget, source and position."""
     quarters = (np.array(touches.times, np.int64) // QUARTER_MS).tolist()
     alike = Counter(
         zip(
@@ -403,7 +403,7 @@ def _counted(touches: TouchpointColumns, days: LocalDays) -> Touched:
 
 
 def _in_looks(touches: TouchpointColumns, days: LocalDays) -> InLooks:
-    """Return how often each product was shown and clicked in looks, by day."""
+    """Return each product's impression and click counts in looks, by day."""
     counts: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
     columns = zip(touches.times, touches.widgets, touches.items, touches.kinds, strict=True)
     for time, widget, item, kind in columns:

@@ -1,7 +1,7 @@
-"""Last touch: finds the click or impression to which a cart or a sale is attributed.
+"""Last-touch attribution: finds the click or impression before a cart or a sale.
 
-A touch is a click on, or an impression of, one recommended product, or a click on a search
-result. Shopper and product together are one 64-bit code, a pair. Everything here works on
+A touchpoint is a click on, or an impression of, one recommended product, or a click on a
+search result. A pair is a shopper and a product as one 64-bit code. All functions work on
 arrays.
 """
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from productrecs.core.clock import DAY_MS
 
 WINDOW_MS: Final = 30 * DAY_MS
-"""Credit reaches so far back, inclusive (interface 6, rule 3)."""
+"""The attribution window, inclusive (interface 6, rule 3)."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -25,7 +25,7 @@ _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 def pair_codes(shoppers: Ints, items: Ints) -> Ints:
     """Return one code for each shopper (`core.shopper.visitor_code`) and product number.
 
-    Pairs of one shopper never share a code; others do by chance once in 2**64.
+    Two pairs of one shopper never share a code; others collide with probability 2**-64.
     """
     mixed = shoppers.view(np.uint64) ^ (items.astype(np.uint64) * _SPREAD)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -36,14 +36,14 @@ def pair_codes(shoppers: Ints, items: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """Touches of one kind: parallel arrays, sorted by pair, then by `seqs`."""
+    """Touchpoints of one kind: parallel arrays, sorted by pair, then by `seqs`."""
 
     pairs: Ints
-    seqs: Ints  # in the order they were received
+    seqs: Ints  # in the order of receipt
     times: Ints  # UTC ms
 
     def after(self, earlier: "Touches") -> "Touches":
-        """Return these and `earlier` ones together; all of them were received before."""
+        """Return these after `earlier`; all of `earlier` must have been received before."""
         pairs = np.concatenate((earlier.pairs, self.pairs))
         order = np.argsort(pairs, kind="stable")
         return Touches(
@@ -54,7 +54,7 @@ class Touches:
 
 
 def touches_of(pairs: Ints, seqs: Ints, times: Ints) -> Touches:
-    """Return touches that are given in the order they were received."""
+    """Return touchpoints from columns in the order of receipt."""
     order = np.argsort(pairs, kind="stable")
     return Touches(pairs[order], seqs[order], times[order])
 
@@ -64,11 +64,11 @@ NO_TOUCHES: Final = touches_of(*(np.zeros(0, np.int64) for _ in range(3)))
 
 @dataclass(frozen=True, slots=True)
 class TouchpointSegment:
-    """The touches of one stretch of the log, and the first and last time among them."""
+    """The touchpoints of one log segment, and the first and last time among them."""
 
     clicks: Touches
     impressions: Touches
-    searches: Touches  # clicks on what a search for words found
+    searches: Touches  # clicks on results of text searches
     earliest: int
     latest: int
     last_seq: int
@@ -77,7 +77,7 @@ class TouchpointSegment:
 def stretch_of(
     clicks: Touches, impressions: Touches, searches: Touches
 ) -> TouchpointSegment:
-    """Return all kinds as one stretch; an empty one reaches no time."""
+    """Return all kinds as one segment; an empty one covers no time."""
     kinds = (clicks, impressions, searches)
     times = np.concatenate([kind.times for kind in kinds])
     if not len(times):
@@ -91,9 +91,9 @@ NOTHING: Final = stretch_of(NO_TOUCHES, NO_TOUCHES, NO_TOUCHES)
 
 @dataclass(frozen=True, slots=True)
 class AttributionQueries:
-    """Carts and sales to attribute: parallel arrays, `seqs` of receipt.
+    """Carts and sales to attribute: parallel arrays, `seqs` in the order of receipt.
 
-    A pair's code is meaningless where `named` is false: the shopper is not known.
+    A pair's code is meaningless where `named` is false: the shopper is unknown.
     """
 
     pairs: Ints
@@ -104,7 +104,7 @@ class AttributionQueries:
 
 @dataclass(frozen=True, slots=True)
 class LastTouches:
-    """The touch of each cart or sale: its place in the log and time; -1 without one."""
+    """Each cart's or sale's touchpoint: its sequence number and time; -1 without one."""
 
     seqs: Ints
     times: Ints
@@ -114,10 +114,10 @@ class LastTouches:
 def attribute_last_touch(
     stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
 ) -> LastTouches:
-    """Return what each cart or sale is credited to; `stretches` are in the log's order.
+    """Return the touchpoint of each cart or sale; `stretches` are in the log's order.
 
-    It is the last click received before it, and not more than 30 days nor less than
-    nothing older; without one the last such impression.
+    It is the last click received before the outcome, at most 30 days older and not newer;
+    without a click, the last such impression.
     """
     found = _nothing_found(wanted)
     _find(found, [one.clicks for one in stretches], stretches, wanted)
@@ -129,7 +129,7 @@ def attribute_last_touch(
 def last_search_clicks(
     stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
 ) -> LastTouches:
-    """Return the last click on a search's result before each cart or sale, likewise."""
+    """Return the last click on a search result before each cart or sale, likewise."""
     found = _nothing_found(wanted)
     _find(found, [one.searches for one in stretches], stretches, wanted)
     return found
@@ -147,7 +147,7 @@ def _find(
     stretches: Sequence[TouchpointSegment],
     wanted: AttributionQueries,
 ) -> None:
-    """Fill in the last touch of a `kind` (one for each stretch) where none is found yet."""
+    """Fill in the last touchpoint of one kind (per segment) where none is found yet."""
     for stretch, touches in zip(reversed(stretches), reversed(kind), strict=True):
         waiting = np.flatnonzero(wanted.named & (found.seqs < 0))
         if not len(waiting):
@@ -175,21 +175,19 @@ def _may_hold(stretch: TouchpointSegment, wanted: AttributionQueries) -> bool:
 
 
 def _last_places(touches: Touches, wanted: AttributionQueries, last_seq: int) -> Ints:
-    """Return where in `touches` each wanted finds its last one, or -1."""
+    """Return for each query the index of its last touchpoint in `touches`, or -1."""
     if not len(touches.pairs):
         return np.full(len(wanted.pairs), -1, np.int64)
     low = np.searchsorted(touches.pairs, wanted.pairs, "left").astype(np.int64)
     end = np.searchsorted(touches.pairs, wanted.pairs, "right").astype(np.int64)
     inside = np.flatnonzero((wanted.seqs <= last_seq) & (low < end))
-    if len(inside):  # of the same stretch: what came later does not count
+    if len(inside):  # in the same segment: ignore touchpoints received later
         end[inside] = _lower_bounds(
             touches.seqs, low[inside], end[inside], wanted.seqs[inside]
         )
     places = end - 1
     left = np.flatnonzero(places >= low)
-    while len(
-        left
-    ):  # clocks of several machines: the last received may not be the youngest
+    while len(left):  # clocks of machines differ: the last received may not be the newest
         ages = wanted.times[left] - touches.times[places[left]]
         wrong = left[(ages < 0) | (ages > WINDOW_MS)]
         places[wrong] -= 1
