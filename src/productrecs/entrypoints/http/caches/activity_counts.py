@@ -1,4 +1,4 @@
-"""Activity counts: a store's events and orders of the last 30 days, cached where slow."""
+"""Activity counts: a store's events and orders of the last 30 days, cached if slow."""
 
 import threading
 import time

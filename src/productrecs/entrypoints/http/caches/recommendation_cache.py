@@ -1,4 +1,4 @@
-"""Recommendation cache: list replies to requests without a shopper, while still fresh."""
+"""Recommendation cache: caches the replies to list requests without a shopper."""
 
 import struct
 from collections import OrderedDict
@@ -21,21 +21,21 @@ from productrecs.training.engine_registry import FILLERS
 
 REFRESH_WITHIN_SECONDS: Final = 12.0
 MAX_STALE_SECONDS: Final = 45.0
-"""A stale list that was last validated so long ago is refreshed at once. With the time that
-training takes, a list is at most a minute behind what happened to its products."""
+"""The age since validation at which a stale list is refreshed at once. Including training,
+a list is at most a minute behind the events of its products."""
 
 MAX_AGE_SECONDS: Final = 600.0
 BACKFILL_CHECK_SECONDS: Final = 40.0
-"""How long the backfill of a list goes unchecked: it depends on the whole store."""
+"""The interval between checks of a list's backfill, which depends on the whole store."""
 
 MIN_AGE_SECONDS: Final = 15.0
-"""How long a new list stays fresh in any case, when the cache holds very many."""
+"""The most time that a new list always stays fresh, in a large cache."""
 
 _MIN_AGE_PER_LIST: Final = 0.002  # seconds for each cached list
 _REFRESHES_PER_SECOND: Final = 500.0  # a tenth of a process's CPU time
 _REFRESH_BURST: Final = 10.0
-_MAX_REFRESH_DEBT: Final = 250.0  # refreshes that could not wait
-_ENTRY_OVERHEAD_BYTES: Final = 400  # of an entry: its key and slots
+_MAX_REFRESH_DEBT: Final = 250.0  # urgent refreshes beyond the rate
+_ENTRY_OVERHEAD_BYTES: Final = 400  # per entry: its key and slots
 _ENGINES: Final = tuple(Engine)
 _CODES: Final = {engine: code for code, engine in enumerate(_ENGINES)}
 _BACKFILL_ENGINES: Final = frozenset(map(Engine, FILLERS))
@@ -44,21 +44,21 @@ _PICK: Final = struct.Struct("=iBf")
 
 Writer = Callable[[Sequence[Pick]], bytes]
 FingerprintValue = Hashable | None
-"""Equal as long as the inputs are equal; None where no fingerprint can tell."""
+"""Equal as long as the inputs are equal; None if unknown."""
 
 
 class FingerprintSource(Protocol):
-    """The present fingerprints of what a list depends on."""
+    """The present fingerprints of a list's inputs."""
 
     def own(self) -> FingerprintValue:
         """Return the fingerprint of the list's own inputs."""
 
     def filling(self, engines: AbstractSet[Engine]) -> FingerprintValue:
-        """Return the fingerprint of what these engines backfill lists with."""
+        """Return the fingerprint of the backfill of these engines."""
 
 
 class NoFingerprint:
-    """For a list whose inputs no fingerprint covers: it is always stale."""
+    """The fingerprint of a list without one: the list is always stale."""
 
     def own(self) -> None:
         """Return None."""
@@ -76,7 +76,7 @@ class ListInputs(NamedTuple):
     rules: object = None
 
     def is_same(self, other: "ListInputs | None") -> bool:
-        """Return whether nothing was replaced."""
+        """Return whether all inputs are the same objects."""
         return (
             other is not None
             and self.visible is other.visible
@@ -117,11 +117,11 @@ class _Entry:
     fillers: frozenset[Engine]  # engines that backfilled it
     filling: FingerprintValue
     backfill_checked_at: float
-    validated_at: float  # when it was last known to be fresh
+    validated_at: float  # when its fingerprint last matched
     stale_since: float | None = None  # when it was first requested while stale
     body: bytes | None = None
     body_mask: Mask | None = None  # the visibility mask that the body was written with
-    has_used_list: bool = False  # since eviction last passed it
+    has_used_list: bool = False  # since the last pass of the eviction
     has_used_body: bool = False
 
     def picks(self) -> list[Pick]:
@@ -133,7 +133,7 @@ class _Entry:
 
 
 def _is_fresh(entry: _Entry, now: float, share: float, rests_on: FingerprintSource) -> bool:
-    """Return whether a list is still the one that would be computed."""
+    """Return whether the fingerprints of a list still match."""
     if entry.own is None or now - entry.made_at >= MAX_AGE_SECONDS * share:
         return False
     is_fresh = entry.own == rests_on.own()
@@ -151,7 +151,7 @@ def _is_fresh(entry: _Entry, now: float, share: float, rests_on: FingerprintSour
 
 
 class _RefreshBudget:
-    """Token bucket for refreshes of stale lists that may wait."""
+    """Token bucket that limits the refreshes of stale lists."""
 
     __slots__ = ("_at", "_left")
 
@@ -167,7 +167,7 @@ class _RefreshBudget:
         return True
 
     def take(self, now: float) -> None:
-        """Take a token for a refresh that cannot wait; others wait longer."""
+        """Take a token for an urgent refresh, going into debt if there is none."""
         self._refill(now)
         self._left = max(-_MAX_REFRESH_DEBT, self._left - 1.0)
 
@@ -184,28 +184,28 @@ class RecommendationCache:
     - Changed settings and rules, and products that become visible, clear the cache at once.
     - A list that holds a product which is no longer visible is recomputed at once.
     - Changed prices and texts: the body is written again from live product cards.
-    - New models: a list stays as long as its fingerprint is equal. The fingerprint of its
-      backfill, which depends on the whole store, is checked in less than a minute.
-    - A stale list is recomputed when it is requested, some hundreds a second, and at the
-      latest `REFRESH_WITHIN_SECONDS` after its first request. All at once would take a
-      second of the process. A list that may be a minute behind does not wait.
-    - A popular list always has something happening to it, so a new list stays fresh for
-      some seconds when the cache is large.
+    - New models: a list stays valid while its fingerprint is equal. The fingerprint of its
+      backfill, which depends on the whole store, is checked at least once a minute.
+    - A stale list is recomputed on request, at some hundreds a second, and at the latest
+      `REFRESH_WITHIN_SECONDS` after its first request. Recomputing all at once would block
+      the process for a second. A list that would be a minute behind is recomputed at once.
+    - Popular lists change all the time, so a new list stays fresh for some seconds when the
+      cache is large.
 
     A list takes a tenth of the memory of its body, so half of the memory is for lists, and
-    holds more lists than bodies. An evicted body is written again when it is requested.
-    Eviction is by second chance (CLOCK): noting a use costs a tenth of keeping LRU order.
+    the cache holds more lists than bodies. An evicted body is rebuilt on request. Eviction
+    is second chance (CLOCK): recording a use costs a tenth of updating an LRU order.
     """
 
     def __init__(self, limit_bytes: int = Cache.RECOMMENDATION_LISTS.limit) -> None:
-        """Hold up to `limit_bytes`; what was not used lately is evicted first."""
+        """Hold up to `limit_bytes`; evict entries that were not used recently."""
         self._limit = limit_bytes // 2
         self._inputs: ListInputs | None = None
         self._lists: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._bodies: OrderedDict[Hashable, _Entry] = OrderedDict()  # entries with a body
         self._lists_size = self._bodies_size = 0
         self._refresh_budget = _RefreshBudget()
-        self._min_age = 0.0  # seconds that a new list stays fresh in any case
+        self._min_age = 0.0  # seconds that a new list always stays fresh
 
     @property
     def size(self) -> int:
@@ -338,7 +338,7 @@ Fingerprint = int | None
 
 
 class ListFingerprint:
-    """What the list of one call depends on, at this moment."""
+    """The present fingerprints of the list of one call."""
 
     __slots__ = ("_now_ms", "_request", "_shop")
 
@@ -351,10 +351,10 @@ class ListFingerprint:
         self._now_ms = now_ms
 
     def own(self) -> Fingerprint:
-        """Return a value that changes when the models' data of the call's items does.
+        """Return a value that changes when the models' data of the call's items changes.
 
-        What engines of these items supply stays as it is so long, but for what moves all
-        lists a little.
+        While it is equal, the candidates of these items are equal, except for small changes
+        that affect all lists.
         """
         if sold_out_anchor(self._shop, self._request, self._now_ms) is not None:
             return None  # replacements depend on their whole category
@@ -369,15 +369,15 @@ class ListFingerprint:
     def filling(self, engines: AbstractSet[Engine]) -> Fingerprint:
         """Return a value that changes with the first backfill items of `engines`.
 
-        It covers as many items as the list can need, unless more variants and products
-        of one category wait than the list is long.
+        It covers all items that the list can need, unless variant groups and cooldown skip
+        more items than the list is long.
         """
         eligible, recipe = self._eligible_and_recipe()
         numbers = self._numbers()
         cooldown, narrowest = self._cooldown(numbers), eligible.narrowest
         anchors = [one for one in numbers if one is not None]
         num = self._request.num
-        # What rests is put further down, or left out, of more than a list takes.
+        # Cooldown demotes or drops items, so look at more than the list needs.
         reach = 2 * (2 * num + len(anchors)) + 2 if cooldown else num + len(anchors)
         heads = (
             tuple(

@@ -1,4 +1,4 @@
-"""Search result cache: what searches found, until anything of the store changes."""
+"""Search result cache: replies of searches, valid until the store changes."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ _ENTRY_OVERHEAD_BYTES: Final = 400
 
 
 class SearchCache:
-    """Replies of searches, valid while no input changes; LRU."""
+    """LRU cache of search replies, valid while no input changes."""
 
     def __init__(self, limit_bytes: int = Cache.SEARCH_RESULTS.limit) -> None:
         """Hold up to `limit_bytes`; the least recently used is evicted first."""

@@ -1,7 +1,7 @@
-"""Store cache: the stores that this process has in memory, kept up to date.
+"""Store cache: the stores that this process has in memory.
 
-A store is loaded on first use, and the least recently used are evicted under one memory
-budget. One thread polls the database five times a second and applies what changed.
+A store is loaded on first use; the least recently used stores are evicted over one memory
+budget. One thread polls the database five times a second and applies changes.
 """
 
 import asyncio
@@ -51,19 +51,19 @@ STALE_AFTER_SECONDS: Final = 5.0
 MAX_PRELOADED: Final = 20
 
 
-# Requests leave almost no reference cycles, and a garbage collection pauses every reply for
-# about a microsecond for each object it traverses. So young collections are small, and
-# objects that survive two of them are left alone for hours. Cached objects replace others,
-# so the number of live objects grows slowly: 400 more meant 4,000 to traverse.
+# Requests leave almost no reference cycles, and a garbage collection pauses every reply by
+# about a microsecond per traversed object. So young collections are small, and the oldest
+# generation is collected every few hours. Cached objects replace others, so the number of
+# live objects grows slowly: 400 more meant 4,000 to traverse.
 _GC_THRESHOLDS: Final = (100, 1, 100_000)
 
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Exclude what is loaded here from garbage collection for good.
+    """Exclude the objects loaded in the block from garbage collection for good.
 
-    A large catalog is hundreds of thousands of objects: traversing them paused every
-    request for 70 ms at a time. They are freed by reference counting all the same.
+    A large catalog has hundreds of thousands of objects: traversing them paused every
+    request for 70 ms. Reference counting still frees them.
     """
     gc.disable()
     try:
@@ -91,7 +91,7 @@ class CachedStore:
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
 
     def memory_bytes(self) -> int:
-        """Return about how much memory an eviction frees."""
+        """Return the approximate memory that an eviction frees, in bytes."""
         views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
         kept = (
             self.recommendation_cache.size + self.searches.size + self.index.memory_bytes()
@@ -149,7 +149,7 @@ class StoreCache:
 
     @property
     def refused_models(self) -> int:
-        """How many cached stores have a newer model that is damaged and was refused."""
+        """How many cached stores refused a newer model because it is damaged."""
         return sum(bool(opened.refused_model) for opened in list(self._open.values()))
 
     @property
@@ -177,7 +177,7 @@ class StoreCache:
         return await asyncio.shield(task)
 
     def open_blocking(self, store: Store) -> CachedStore:
-        """Return the store as `open` does, in a thread that may wait for the database."""
+        """Return the store as `open` does, in a thread that may block."""
         found = self.get(store)
         if found is None:
             with _without_gc():
@@ -186,19 +186,19 @@ class StoreCache:
         return found
 
     async def preload(self) -> None:
-        """Load the stores of this installation, up to a number and half of the budget."""
+        """Load this installation's stores, up to a number and half of the budget."""
         for store in self._accounts.all()[:MAX_PRELOADED]:
             if sum(shop.memory_bytes() for shop in self._open.values()) < self._budget // 2:
                 await self.open(store)
 
     async def refresh(self, store: Store) -> None:
-        """Apply what just changed in one store, so that its caller sees it at once."""
+        """Apply the latest changes of one store, so that the caller sees them at once."""
         shop = self._open.get(store.store_id)
         if shop is not None:
             await asyncio.to_thread(self._refresh_store, store.store_id, shop)
 
     def refresh_blocking(self, store: Store) -> None:
-        """Apply what just changed as `refresh` does, in a thread that may wait."""
+        """Apply the latest changes as `refresh` does, in a thread that may block."""
         shop = self._open.get(store.store_id)
         if shop is not None:
             self._refresh_store(store.store_id, shop)
@@ -263,9 +263,7 @@ class StoreCache:
         for store_id, opened in list(self._open.items()):
             store = self._accounts.by_id(store_id)
             if store is None or store.settings.timezone != opened.shop.settings.timezone:
-                with (
-                    self._changing
-                ):  # gone, or its windows open at other times: read afresh
+                with self._changing:  # deleted, or its time zone changed: reload it
                     self._open.pop(store_id, None)
             else:
                 opened.shop.settings = store.settings
@@ -274,7 +272,7 @@ class StoreCache:
 def load_store(
     services: Services, store: Store, queries: QueryEmbedder | None = None
 ) -> CachedStore:
-    """Return a store, loaded into memory as it is now; `queries` search it by meaning."""
+    """Load a store into memory as it is now; `queries` embeds queries for vector search."""
     catalog = CatalogView(store.store_id, store.settings.zone, make_card)
     rules = RulesView(store.store_id, store.settings.zone, catalog)
     opened = CachedStore(
@@ -324,7 +322,7 @@ def _apply_changes(
 
 
 def _enqueue_training(services: Services, store_id: StoreId) -> None:
-    """Enqueue a training; while the database is read-only this is left for later."""
+    """Enqueue a training; skip it while the database is read-only."""
     try:
         with services.database.transaction() as transaction:
             services.queue.enqueue(transaction, NewJob(store_id, "train"))
@@ -346,7 +344,7 @@ def _swap_models(opened: CachedStore, folder: Path, model_id: str) -> None:
 
 
 def searchable_store(opened: CachedStore) -> SearchableStore:
-    """Return the search state of a store at this moment."""
+    """Return the present search state of a store."""
     shop = opened.shop
     models, book = shop.models, shop.book
     return SearchableStore(

@@ -1,9 +1,9 @@
 """Admission: decides whether a request is served, for the fast path and the dispatcher.
 
-The checks have one order: the rate of the client's address, the key, the page's origin, the
-rate of the key, an active plan, load shedding, the quota. The first that fails refuses the
-request. `admit` counts nothing and writes nothing, so that the fast path may leave an
-admitted request to the dispatcher.
+The checks run in a fixed order: rate limit of the client's address, key, page's origin,
+rate limit of the key, active plan, load shedding, quota. The first failed check refuses the
+request. `admit` has no side effects, so the fast path may still leave an admitted request
+to the dispatcher.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ from productrecs.tenancy.billing.call_meter import Meter
 
 @dataclass(slots=True)
 class Admission:
-    """The decision about one request, and what its reply has because of it."""
+    """The decision about one request, and its effects on the reply."""
 
     cors: Sequence[Header] = ANY_ORIGIN_HEADERS
     limits: Sequence[Header] = ()  # headers about rate and quota
@@ -55,11 +55,11 @@ class Admission:
 
     @property
     def is_key_unknown(self) -> bool:
-        """Whether no store has the key; one that registered just now may."""
+        """Whether the key is unknown; its store may have registered just now."""
         return isinstance(self.refusal, InvalidKeyError)
 
     def ask_rate(self, level: BucketLevel | None) -> None:
-        """Note a rate limit that the request passed; None is no limit."""
+        """Record a rate limit that the request passed; None means no limit."""
         if level is not None:
             self.levels = (*self.levels, level)
             self.limits = (*self.limits, *level.header_lines())
@@ -70,7 +70,7 @@ class Admission:
             level.limit.count(level)
 
     def check_quota(self, meter: Meter, store: Store, now_ms: int) -> None:
-        """Check the quota of the store's plan; the reply is metered if it has content."""
+        """Check the quota of the store's plan; a reply with content is metered."""
         notice = meter.ask(store.subscription, now_ms)
         if notice is not None:
             self.limits = (*self.limits, *billing_headers(notice))
@@ -82,21 +82,21 @@ class Admission:
 
 @dataclass(slots=True)
 class Arrival:
-    """A request, as far as admission depends on it."""
+    """The parts of a request that admission depends on."""
 
     route: Route
-    method: str  # one that the route has
+    method: str  # the route supports it
     query_string: bytes
-    query: Mapping[str, str] | None  # None where it is unusual
+    query: Mapping[str, str] | None  # None if it is unusual
     headers: Mapping[bytes, bytes]  # names are in lower case
     peer: str  # the address of the other end of the connection
 
 
 def admit(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admission:
-    """Return the decision about a request, its refusal included; raises nothing expected.
+    """Return the decision about a request; a refusal is returned, not raised.
 
-    The meter of a metered request is None where the process has none of the store yet: then
-    `check_quota` is left to do.
+    The meter of a metered request is None if the process has no meter of the store yet: the
+    caller then calls `check_quota`.
     """
     admission = Admission()
     try:
@@ -104,7 +104,7 @@ def admit(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admissio
     except ProductRecsError as error:
         if isinstance(error, TooManyRequestsError):
             admission.limits = (*admission.limits, *error.header_lines)
-        # Without its traceback, which refers to this frame: a cycle for each refusal.
+        # Drop the traceback: it refers to this frame, which is a reference cycle.
         admission.refusal = error.with_traceback(None)
     return admission
 
@@ -148,7 +148,7 @@ def _admit_caller(
 
 
 def _misuse_of(caller: Caller, admission: Admission) -> MisuseKind | None:
-    """Return the misuse that an origin shows: a secret key in a page, or a foreign page."""
+    """Return the misuse of a key: a secret key in a page, or a page of another origin."""
     if caller.credential is SECRET:
         return MisuseKind.LEAKED_SECRET
     if admission.cors is REFUSED_ORIGIN_HEADERS:

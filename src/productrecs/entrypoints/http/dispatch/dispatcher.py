@@ -1,9 +1,8 @@
-"""Dispatcher: the outermost ASGI application, which every request meets first.
+"""Dispatcher: the outermost ASGI application, which handles every request first.
 
-It handles request id, CORS and admission. Frequent well-formed
-requests are answered here; anything unusual goes on to the same path declared in FastAPI,
-which is the reference: it gives the exact 422 and the documentation. Both call the same
-functions.
+It handles request id, CORS and admission, and answers frequent well-formed requests. It
+forwards all others to the FastAPI route of the same path. That route is the reference: it
+gives the exact 422 and the documentation. Both call the same functions.
 """
 
 import itertools
@@ -171,7 +170,7 @@ class Dispatcher:
         if admission.is_cut_off:
             await exchange.reply(200, route.empty)
             return
-        # A share for each key: requests of pages take no memory from a merchant's server.
+        # Memory is shared per key: pages cannot use up the share of a merchant's server.
         claimant = admission.caller.rate_limit_key if admission.caller else ""
         with context.budget.claim(claimant) as claim:
             if not await self._answer_frequent(exchange, receive, context, claim):
@@ -285,7 +284,7 @@ def _record_misuse(exchange: HttpExchange, context: Context) -> None:
 async def _watched_events(
     context: Context, store: Store, exchange: HttpExchange, data: bytes, claim: Claim
 ) -> bytes:
-    """Store events of a store whose live view is open, and note what became of them."""
+    """Store events of a store whose live view is open, and record the outcome."""
     peer, is_foreign = peer_of(exchange.scope), exchange.admission.misuse is not None
     sender = Sender(store.store_id, context.clock(), peer, exchange.headers, is_foreign)
     try:
@@ -298,7 +297,7 @@ async def _watched_events(
 
 
 def _watch_refusal(context: Context, exchange: HttpExchange) -> None:
-    """Note refused events of the store whose key they have, else whose page sent them."""
+    """Record refused events for the store of the key, else of the page's origin."""
     admission = exchange.admission
     path = exchange.scope["path"]
     if admission.refusal is None or path not in {"/v1/events", "/v1/orders"}:
@@ -317,7 +316,7 @@ def _watch_refusal(context: Context, exchange: HttpExchange) -> None:
 
 
 def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
-    """Record that a secret key was in a URL, if a store has it."""
+    """Record that a store's secret key was in a URL."""
     secret = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers).query
     store = context.accounts.by_secret_key(secret or "")
     if store is not None:

@@ -1,7 +1,6 @@
 """HTTP exchange: one request in the dispatcher, and its reply.
 
-Every reply gets its common headers here, whoever made it, and a metered reply is counted
-here.
+It adds the common headers to every reply, and counts metered replies.
 """
 
 import logging
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 
 INTERFACE_VERSION: Final = "3.0.0"
-"""Of the paths and bodies, by the interface's own count; the program has another."""
+"""The version of the HTTP interface; the program has its own version."""
 VERSION_HEADER: Final = (b"x-api-version", INTERFACE_VERSION.encode())
 
 
@@ -179,7 +178,7 @@ class HttpExchange:
         headers = [
             *(
                 () if status == _NOT_MODIFIED else about
-            ),  # they describe a body, and 304 has none
+            ),  # they describe a body; a 304 has none
             (b"x-request-id", self._request_id),
             VERSION_HEADER,
             cache,
@@ -209,7 +208,7 @@ class HttpExchange:
         await self.reply(response.status, response.body, extra, cache=cache)
 
     def _timing(self) -> tuple[Header, Header]:
-        """Return the time that the answer took, for the browser's developer tools."""
+        """Return the Server-Timing headers, for the browser's developer tools."""
         took = (time.monotonic() - self.started_at) * 1000
         return (b"server-timing", b"total;dur=%.1f" % took), _TIMING_FOR_ANY_ORIGIN
 
@@ -258,7 +257,7 @@ class HttpExchange:
             if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:
                 self.admission.meter.count()
             if not any(name == b"cache-control" for name, _ in message["headers"]):
-                added.append(_NO_STORE)  # only pages set another
+                added.append(_NO_STORE)  # only pages set their own
             if self._server.is_draining:
                 added.append(_CLOSE)
             message = {**message, "headers": [*message["headers"], *added]}

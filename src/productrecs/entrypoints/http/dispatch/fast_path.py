@@ -1,12 +1,12 @@
-"""Fast path: answers a cached or quick list in the step that parsed the request.
+"""Fast path: answers a cached or quick list right after the request is parsed.
 
-For every request uvicorn makes a scope, a cycle and a task, and the dispatcher an exchange.
-For a cached list these cost more than everything else. Here a well-formed request for a
-list or a search is answered at once. Anything unusual, or anything that has to wait, is
-left to the dispatcher, which is the reference; both admit a request by the same function.
+uvicorn creates a scope, a cycle and a task for each request, and the dispatcher an
+exchange. For a cached list these cost more than everything else. The fast path answers
+well-formed requests for lists and searches without them. It leaves unusual requests, and
+requests that have to wait, to the dispatcher. Both use the same admission function.
 
-Load is shed here too: rejecting takes a fraction of the time that a list takes. Otherwise
-rejecting would leave no time for requests that are answered.
+Load shedding happens here too, because a rejection must cost a fraction of a list.
+Otherwise rejections would use up the time for replies.
 """
 
 import random
@@ -58,7 +58,7 @@ _KEY: Final = re.compile(
     re.IGNORECASE,
 )
 _KEY_SEARCH_BYTES: Final = 4_096
-"""Bytes of a request that are searched for a key; most keys are in the first hundred."""
+"""The first bytes of a request, searched for a key; most keys are in the first 100."""
 _ID_PLACEHOLDER: Final = "of-the-request"
 
 
@@ -71,7 +71,7 @@ class FastPath:
         traffic: RequestMetrics,
         new_request_id: Callable[[], bytes],
     ) -> None:
-        """Start closed: until `open` everything is left to the dispatcher."""
+        """Start closed: until `open`, all requests are left to the dispatcher."""
         self._pressure = pressure
         self._traffic = traffic
         self._new_request_id = new_request_id
@@ -116,7 +116,7 @@ class FastPath:
         return raw_response(found.body, request_id, headers)
 
     def store_of(self, data: bytes) -> str:
-        """Return the store whose key an unparsed request has; "" where none is found."""
+        """Return the store of the key in an unparsed request; "" if no key is found."""
         found = _KEY.search(data, 0, _KEY_SEARCH_BYTES)
         if found is None or self._context is None:
             return ""
@@ -132,7 +132,7 @@ class FastPath:
         head: RequestHead,
         began: float,
     ) -> bytes | None:
-        """Return the reply of a request that is shed; None for every other refusal."""
+        """Return the rejection of a shed request; None for every other refusal."""
         if admission.misuse or not isinstance(admission.refusal, OverloadedError):
             return None
         admission.count_rates()
@@ -175,9 +175,9 @@ def _parsed_request(query_string: bytes, default_num: int) -> RecommendationRequ
 def _find_reply(
     context: Context, admission: Admission, arrival: Arrival, lines: Sequence[Header]
 ) -> SearchReply | None:
-    """Return a reply that need not be waited for; None for any other request.
+    """Return a reply that is available without waiting; else None.
 
-    None, too, where the dispatcher has to refuse, to open the meter or the store, or to
+    Also None if the dispatcher has to refuse the request, open the meter or the store, or
     record misuse.
     """
     caller, query = admission.caller, arrival.query

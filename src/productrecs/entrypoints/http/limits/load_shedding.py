@@ -1,14 +1,13 @@
 """Load shedding: rejects list requests while the event loop cannot keep up.
 
-An iteration of the event loop that takes long delays every request of the next one. When
-no iteration was quick for half a second, more arrives than can be answered, and queueing
-more would make all of it late. Then an iteration answers lists for a limited time and
-rejects the rest (503), first those of stores with more requests than average. Events,
-orders and items are never rejected. After an iteration without a rejection everybody is
-answered again.
+A slow iteration of the event loop delays every request of the next one. If all iterations
+were slow for half a second, the process is overloaded, and a longer queue would make every
+reply late. Then each iteration answers lists for a limited time and rejects the rest with
+503, first those of stores with more requests than average. Events, orders and items are
+never rejected. Load shedding ends after an iteration without a rejection.
 
-An iteration may also be late because another process had the CPU. So the first few lists
-of each iteration are always answered: they are not the cause.
+An iteration may also be late because another process used the CPU. So each iteration always
+answers its first few lists.
 """
 
 import asyncio
@@ -23,17 +22,17 @@ from productrecs.core.errors import ProductRecsError
 
 PROBE_SECONDS: Final = 0.05
 SLOW_TURN_SECONDS: Final = 0.03
-"""A turn that delayed the probe for so long is slow: list requests are queued."""
+"""The probe delay from which an iteration is slow: list requests are queued."""
 LAG_SECONDS: Final = 0.2
-"""A probe that is later than this counts as lag."""
+"""The probe delay from which the loop lags."""
 OVERLOADED_AFTER_SECONDS: Final = 0.5
 SERVE_SECONDS: Final = 0.15
-"""How long a turn answers lists for everybody; rejecting the rest takes far less."""
+"""How long an iteration answers lists of every store before it rejects."""
 MEMORY_SECONDS: Final = 1.0
-"""A request so long ago counts for 1/e of a request."""
+"""The time constant of the request counts: weight decays to 1/e."""
 _MIN_COUNTED: Final = 0.05
 MIN_SERVED: Final = 32
-"""Lists that each turn answers in any case: some milliseconds of work."""
+"""The lists that each iteration always answers: some milliseconds of work."""
 
 
 class OverloadedError(ProductRecsError):
@@ -55,13 +54,13 @@ class LoadShedder:
         self._seconds = seconds
         self._turn_began = seconds()  # monotonic time
         self._lagging_since: float | None = None
-        self._has_rejected = False  # in this turn
+        self._has_rejected = False  # in this iteration
         self._requests_in_turn = 0
         self._requests: dict[str, float] = {}  # by store, decaying
         self._requests_of_all = 0.0
 
     async def watch(self) -> None:
-        """Measure the lag of the running loop, for ever."""
+        """Measure the lag of the running loop until cancelled."""
         while True:
             due = self._seconds() + PROBE_SECONDS
             self.slow_turn_at = due + SLOW_TURN_SECONDS
@@ -70,7 +69,7 @@ class LoadShedder:
             self.note(now, now - due)
 
     def note(self, now: float, late: float) -> None:
-        """Note that a probe at `now`, which starts a turn, was `late` seconds late."""
+        """Record a probe at `now`, `late` seconds late; it starts an iteration."""
         was_enough = late < LAG_SECONDS and not self._has_rejected
         self._decay(now - self._turn_began)
         self._turn_began = now
@@ -166,9 +165,9 @@ class RequestQueue:
         self._count = 0  # in all queues
         self._rejected: deque[QueuedConnection] = (
             deque()
-        )  # those that wait for their rejection
+        )  # connections that wait for their rejection
         self._is_running = False
-        # Decaying sums over the last batches: seconds with the time between, and requests.
+        # Decaying sums over the last batches: seconds, pauses included, and requests.
         self._seconds_taken, self._calls_taken = 0.0, 0.0
         self._batch_ended_at = 0.0  # monotonic time
 
@@ -204,7 +203,7 @@ class RequestQueue:
         return True
 
     def _is_over_fair_share(self, queue: deque[QueuedConnection]) -> bool:
-        """Return whether all wait too long, and the store has more than its fair share."""
+        """Return whether the queue is too long and the store is over its fair share."""
         in_time = MAX_WAIT_SECONDS * self._calls_taken / max(self._seconds_taken, 1e-9)
         most = max(in_time, MIN_SERVED)
         return self._count > most and len(queue) * len(self._queues) > most
@@ -231,7 +230,7 @@ class RequestQueue:
             now = self._seconds()
         self._reject_some(now + (REJECT_SECONDS if self._rotation else BATCH_SECONDS))
         now = self._seconds()
-        # Without a CPU meanwhile the process is not slow: cap what that counts for.
+        # Another process may have used the CPU: cap the duration that counts.
         lasted = min(now - self._batch_ended_at, MAX_WAIT_SECONDS)
         self._seconds_taken = self._seconds_taken * _DECAY + lasted
         self._calls_taken = self._calls_taken * _DECAY + taken

@@ -1,8 +1,7 @@
-"""Rate limits by leaky buckets for each key and address, and limits of connections.
+"""Rate limits (leaky buckets for each key and address) and connection limits.
 
-The buckets are in memory that all processes of a machine share, so that a caller has one
-limit and not one for each process. Nothing is locked: two calls in the same microsecond
-may count as one.
+The buckets are in shared memory, so a caller has one limit for all processes of a machine.
+There is no lock: two calls in the same microsecond may count as one.
 """
 
 import ipaddress
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
 BURST_SECONDS: Final = 10
 """The burst size, in seconds of the rate."""
-_CELLS: Final = 2  # of a bucket: the hash of its caller, and when it will be empty
-_PROBED_BUCKETS: Final = 4  # buckets that a caller may have
+_CELLS: Final = 2  # per bucket: the hash of its caller, and when it will be empty
+_PROBED_BUCKETS: Final = 4  # candidate buckets of one caller (linear probing)
 _MAX_ADDRESS_CHARS: Final = 64
 _IPV6_PREFIX_BITS: Final = 64  # one IPv6 client has a whole /64 network
 
@@ -42,7 +41,7 @@ class TooManyRequestsError(ProductRecsError):
     def __init__(
         self, message: str, after: int, header_lines: Sequence[HeaderLine] = ()
     ) -> None:
-        """Keep what the reply says."""
+        """Store the contents of the reply."""
         super().__init__(message)
         self.after = after
         self.header_lines = header_lines
@@ -81,8 +80,8 @@ class RateLimit:
     ) -> None:
         """Start with empty buckets.
 
-        The buckets are in `cells`, 0 at first; without any, this process has its own. When
-        all are in use, the one that is empty next is reused.
+        `cells` holds the buckets, initially 0; the default is memory of this process. When
+        all are in use, the bucket that is empty first is reused.
         """
         self.name = name
         self.at_once = at_once
@@ -91,7 +90,7 @@ class RateLimit:
         self._seconds = seconds
 
     def ask(self, caller: str) -> BucketLevel:
-        """Return the level with one more call; nothing is counted yet.
+        """Return the level with one more call, without counting it.
 
         Raises:
             TooManyRequestsError: when the caller has to wait first.
@@ -103,7 +102,7 @@ class RateLimit:
         held = self._cells[cell + 1] if self._cells[cell] == whose else now
         empty_at = max(held, now) + 1 / self.per_second
         wait = empty_at - now - self.at_once / self.per_second
-        if wait > 1e-9:  # noqa: PLR2004 - what sums of doubles differ by
+        if wait > 1e-9:  # noqa: PLR2004 - rounding error of doubles
             message = (
                 f"more than {self.at_once:,} calls arrived at once from this "
                 f"{self.name.decode()}; it may send {self.per_second:g} a second"
@@ -129,7 +128,7 @@ class RateLimit:
         return standing
 
     def _cell_of(self, whose: float, now: float) -> int:
-        """Return a caller's bucket, else the one that is empty first."""
+        """Return a caller's bucket, else the bucket that is empty first."""
         cells = self._cells
         buckets = len(cells) // _CELLS
         probed = [
@@ -152,20 +151,20 @@ class RateLimits:
         cells: "Cells",
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Limit to calls a second; 0 is no limit."""
+        """Limit the calls per second; 0 means no limit."""
         self._seconds = seconds
         self._of_key = self._limit(b"key", of_key, cells)
         self._of_address = self._limit(b"address", of_address, cells)
 
     @classmethod
     def of(cls, settings: "Settings", cells: "Cells") -> "RateLimits | None":
-        """Return the limits of `settings`; None where there are none."""
+        """Return the rate limits of `settings`; None if all are off."""
         if not settings.rate_per_key and not settings.rate_per_address:
             return None
         return cls(settings.rate_per_key, settings.rate_per_address, cells)
 
     def ask_address(self, address: str) -> BucketLevel | None:
-        """Return the level of an address; None where it is not limited.
+        """Return the level of an address; None if it is not limited.
 
         Raises:
             TooManyRequestsError: when the address has to wait first.
@@ -176,7 +175,7 @@ class RateLimits:
         return self._of_address.ask(network)
 
     def ask_key(self, key: str) -> BucketLevel | None:
-        """Return the level of a key; None where keys are not limited.
+        """Return the level of a key; None if keys are not limited.
 
         Raises:
             TooManyRequestsError: when callers with the key have to wait first.
@@ -191,9 +190,10 @@ class RateLimits:
 
 @memoized(Cache.CLIENT_NETWORKS)
 def network_of(address: str) -> str | None:
-    """Return the network that one client has; None where it is not limited.
+    """Return the network of one client; None if it is not limited.
 
-    A private address is a proxy's that does not name its client, or a shop's own server.
+    Private addresses are not limited: a proxy that does not forward the client's address,
+    or a shop's own server.
     """
     try:
         found = ipaddress.ip_address(address)
@@ -208,7 +208,7 @@ def network_of(address: str) -> str | None:
 
 
 def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
-    """Return the client of a request; a proxy in a private network names it."""
+    """Return the client's address, as forwarded by a proxy in a private network."""
     forwarded = headers.get(b"x-forwarded-for")
     if forwarded is None or not _is_private_peer(peer):
         return peer
@@ -217,7 +217,7 @@ def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
 
 
 def peer_of(scope: Mapping[str, Any]) -> str:
-    """Return the address of the other end of an ASGI scope's connection; "" for none."""
+    """Return the peer address of an ASGI scope's connection; "" if there is none."""
     client = scope.get("client")
     return client[0] if client else ""
 
@@ -227,12 +227,12 @@ def _is_private_peer(peer: str) -> bool:
     try:
         return ipaddress.ip_address(peer).is_private
     except ValueError:
-        return True  # a socket of this machine
+        return True  # a Unix socket
 
 
 SILENT_SECONDS: Final = 1.0
 MAX_LEAD: Final = 2
-"""How many more connections a process may have than the others."""
+"""The most connections that a process may have above the others."""
 
 
 class LimitedConnection(Protocol):
@@ -254,14 +254,14 @@ class PeerProcesses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """The most connections of a process, in all and for one public address."""
+    """The most connections of a process, in total and per public address."""
 
     connections: int = 4_096
     per_address: int = 200
 
 
 class ConnectionLimiter:
-    """Counts the connections of this process, and refuses those over a limit."""
+    """Counts the connections of this process, and refuses new ones over a limit."""
 
     def __init__(
         self,

@@ -1,10 +1,9 @@
 """Usage metering: counts metered calls, and adds them to the database.
 
-A call is counted in memory. Twice a second one thread of each process adds the new counts
-to the database and reads there what other processes counted; near a quota it does so
-sooner. So a killed process loses the calls of its last half second, and processes know of
-each other's calls within a second. No call waits for the database or fails with it: while
-it is away, counts stay in memory.
+Calls are counted in memory. Twice a second, and sooner near a quota, one thread of each
+process adds its new counts to the database and reads the counts of other processes. So a
+killed process loses the calls of its last half second, and processes see each other's calls
+within a second. No call waits for the database. While it is down, counts stay in memory.
 """
 
 import contextlib
@@ -33,7 +32,7 @@ FLUSH_SECONDS: Final = 0.5
 MIN_PAUSE_SECONDS: Final = 0.005
 PAUSE_FACTOR: Final = 10
 BATCH_STORES: Final = 500  # stores in one transaction
-MAX_IDLE_ROUNDS: Final = 1_200  # after ten minutes without a call a meter is forgotten
+MAX_IDLE_ROUNDS: Final = 1_200  # a meter expires after ten minutes without a call
 
 
 class _Unsaved(NamedTuple):
@@ -49,7 +48,7 @@ class UsageMetering:
     """The meters of one process."""
 
     def __init__(self, services: Services) -> None:
-        """Begin with none; `start` begins to flush what is counted."""
+        """Start without meters; `start` begins to flush counts."""
         self._services = services
         self._meters: dict[StoreId, Meter] = {}
         self._quiet: dict[StoreId, int] = {}  # rounds without a call
@@ -60,24 +59,24 @@ class UsageMetering:
         self._thread = threading.Thread(target=self._run, name="metering", daemon=True)
 
     def start(self) -> None:
-        """Begin to flush."""
+        """Start to flush counts."""
         self._thread.start()
 
     def close(self) -> None:
-        """Flush what is counted up to now, and stop."""
+        """Flush all counts, and stop."""
         self._stopping.set()
         self._requested.set()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
     def get(self, store_id: StoreId) -> Meter | None:
-        """Return the store's meter, once `open` has made it."""
+        """Return the store's meter; None before `open`."""
         return self._meters.get(store_id)
 
     async def open(self, store: Store, read: Read) -> Meter:
         """Return the store's meter, with the month's count from the database.
 
-        If that cannot be read, the meter starts at 0 and learns the count later.
+        If that cannot be read, the meter starts at 0 and reads the count later.
         """
         now_ms, store_id = self._services.clock(), store.store_id
         month = month_at(now_ms).name
@@ -87,7 +86,7 @@ class UsageMetering:
             stored = {store_id: 0}
         plans, request_flush = self._services.settings.plans, self._requested.set
         meter = Meter(plans, store.subscription, now_ms, stored[store_id], request_flush)
-        # Another request may have been quicker: all count on one meter.
+        # Another request may have created the meter meanwhile: use one.
         return self._meters.setdefault(store_id, meter)
 
     def _run(self) -> None:
@@ -147,7 +146,7 @@ class UsageMetering:
                 one.meter.drop_stored_months()
 
     def _learn(self, reader: RawReader) -> None:
-        """Read what other processes counted."""
+        """Read the counts of other processes."""
         month = month_at(self._services.clock()).name
         wanted = {
             store_id: (meter, present)
@@ -172,12 +171,12 @@ class UsageMetering:
 
 def _close(reader: RawReader | None) -> None:
     if reader is not None:
-        with contextlib.suppress(Exception):  # it may be what broke
+        with contextlib.suppress(Exception):  # the reader may be broken
             reader.close()
 
 
 def billing_headers(notice: QuotaNotice) -> tuple[Header, ...]:
-    """Return the headers of a metered reply that has something to tell."""
+    """Return the billing headers of a metered reply."""
     status = (b"x-billing-status", notice.status.encode())
     if notice.used is None or notice.limit is None:
         return (status,)

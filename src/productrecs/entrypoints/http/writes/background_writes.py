@@ -1,7 +1,7 @@
 """Background writes: records that no reply waits for, stored in batches by one loop.
 
-Nothing here can fail a reply. What cannot be stored now waits, up to a limit; beyond it
-the rest is lost, and logged as lost.
+A failed background write never fails a reply. Records that cannot be stored stay in a
+bounded buffer; records over the limit are dropped, and the log says how many.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Record(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """Of which there is one row: the first counts. None: every record counts."""
+        """The deduplication key: the first record counts. None: every record counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class RecordKind:
 
     name: str
     store: Callable[[Database, Sequence[Any]], None]
-    turns: int = 1  # of the loop between two flushes
-    limit: int = 20_000  # the most that may wait, by weight
+    turns: int = 1  # loop iterations between two flushes
+    limit: int = 20_000  # the most weight in the buffer
     weight: Callable[[Any], int] = lambda _: 1
     is_loss_logged: bool = True
 
 
 class RecordBuffer:
-    """Records of one class that this process still has to store; adding never waits.
+    """Bounded buffer of the unsaved records of one class; adding never blocks.
 
-    One of each key is noted once, as long as it is remembered; a repeat does no harm.
+    Records are deduplicated by key as far as keys are remembered; a duplicate is harmless.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RecordBuffer:
         remembered: int = 100_000,
         weight: Callable[[Any], int] = lambda _: 1,
     ) -> None:
-        """Let records of a total weight of `limit` wait; remember about `remembered`."""
+        """Buffer a total weight of `limit`; remember about `remembered` keys."""
         self._limit = limit
         self._weight = weight
         self._generation = max(remembered // 2, 1)
@@ -70,16 +70,16 @@ class RecordBuffer:
         self._older: set[Hashable] = set()
         self._waiting: list[Record] = []
         self._held = 0
-        self._changing = threading.Lock()  # held to append or to swap, no longer
-        self.lost = 0  # how many were dropped because the buffer was full
+        self._changing = threading.Lock()  # held only to append or to swap
+        self.lost = 0  # dropped because the buffer was full
 
     @property
     def depth(self) -> int:
-        """How many wait right now."""
+        """The number of buffered records."""
         return len(self._waiting)
 
     def note(self, one: Record) -> None:
-        """Keep one to be stored; what finds no room is noted when it repeats."""
+        """Add a record; a dropped record may be added again later."""
         key = one.key
         if key is not None and (key in self._recent or key in self._older):
             return
@@ -92,14 +92,14 @@ class RecordBuffer:
             self._recent.add(key)
 
     def take(self, most: int) -> list[Record]:
-        """Return up to `most` that wait, the oldest first; they wait no longer."""
+        """Remove and return up to `most` records, the oldest first."""
         with self._changing:
             taken, self._waiting = self._waiting[:most], self._waiting[most:]
             self._held -= sum(map(self._weight, taken))
         return taken
 
     def put_back(self, taken: Iterable[Record]) -> None:
-        """Let what could not be stored wait again, as far as there is room."""
+        """Put back records that could not be stored, as far as there is room."""
         with self._changing:
             together, self._waiting, self._held = [*taken, *self._waiting], [], 0
             for one in together:
@@ -108,7 +108,7 @@ class RecordBuffer:
                     self._older.discard(one.key)
 
     def _append(self, one: Record) -> bool:
-        """Keep one, and return whether there was room."""
+        """Append a record; return whether there was room."""
         weight = self._weight(one)
         if self._held + weight > self._limit:
             self.lost += 1
@@ -126,7 +126,7 @@ class _Queue:
 
 
 class BackgroundWriter:
-    """The buffers of one process, a class of record each, and the loop that stores them."""
+    """The buffers of one process, one per record class, and the loop that flushes them."""
 
     def __init__(self, database: Database) -> None:
         """Start empty."""
@@ -145,7 +145,7 @@ class BackgroundWriter:
     ) -> None:
         """Store records of a class as `kind` says.
 
-        `source` is called on the event loop before each flush, to add what it has counted;
+        `source` is called on the event loop before each flush, to add its counts;
         its argument says whether it is the last time.
         """
         buffer = RecordBuffer(kind.limit, weight=kind.weight)
@@ -154,7 +154,7 @@ class BackgroundWriter:
             self._sources.append(source)
 
     def add(self, record: Record) -> None:
-        """Store a record soon; never waits and never fails."""
+        """Store a record soon; never blocks and never fails."""
         self._queues[type(record)].buffer.note(record)
 
     def buffer(self, record: type[Record]) -> RecordBuffer:
@@ -166,7 +166,7 @@ class BackgroundWriter:
         self._loop = asyncio.create_task(self._flush_forever())
 
     async def close(self) -> None:
-        """End the loop, and store what waits."""
+        """Stop the loop, and store all buffered records."""
         if self._loop is not None:
             self._loop.cancel()
         for source in self._sources:
@@ -175,7 +175,7 @@ class BackgroundWriter:
             await asyncio.wait_for(asyncio.to_thread(self.flush), LAST_FLUSH_SECONDS)
 
     def flush(self, turn: int = 0) -> None:
-        """Store what waits and is due in a turn; what fails waits, or counts as lost."""
+        """Flush the buffers that are due; failed records are put back or dropped."""
         for queue in self._queues.values():
             if queue.buffer.depth and turn % queue.kind.turns == 0:
                 self._store(queue)

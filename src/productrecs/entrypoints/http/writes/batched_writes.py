@@ -1,4 +1,4 @@
-"""Write handlers: how events and orders of several requests are written together."""
+"""Write handlers: write the events and orders of several requests in one batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EVENT_BYTES = 250
 
 
 def memory_weight(groups: Groups) -> int:
-    """Return about how many bytes events take in memory until they are written.
+    """Return the approximate memory of events until they are written, in bytes.
 
     All events of a group repeat the text fields of its object.
     """
@@ -56,7 +56,7 @@ class WriteKind(IntEnum):
 
     EVENTS = 1  # `Groups`
     ORDER = 2  # a `NewOrder`
-    CHANGE = 3  # a function that changes the store in a transaction of its own
+    CHANGE = 3  # a function that changes the store in its own transaction
 
 
 Change = Callable[[WriteTransaction], Any]

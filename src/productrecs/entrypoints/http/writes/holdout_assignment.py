@@ -1,7 +1,7 @@
 """Holdout assignment: whether a shopper is in the control group of a store's test.
 
-The arm is decided at once and stored in the background. Nothing here can fail a reply:
-without the database, the memory of this process decides, and else the identity itself.
+The arm is assigned at once and stored in the background. A failure never fails a reply:
+without the database, this process's memory decides, else the id alone.
 """
 
 import logging

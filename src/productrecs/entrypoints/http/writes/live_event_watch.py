@@ -1,6 +1,6 @@
-"""Event watch: notes the requests with events of stores whose live view is open.
+"""Event watch: records the event requests of stores whose live view is open.
 
-The event loop only appends; parsing, verdicts and storing are a background write.
+The event loop only appends; a background write parses, judges and stores them.
 """
 
 import asyncio
@@ -39,39 +39,39 @@ from productrecs.storage.database import Database
 _log = logging.getLogger(__name__)
 
 WATCH_MS: Final = 2 * MINUTE_MS
-"""How long a store's events are noted after its page was last asked for."""
+"""How long a store is watched after the last request for its live view."""
 
 _RENEW_MS: Final = MINUTE_MS // 2
 _SECONDS: Final = 1.0
-_MOST_BYTES: Final = 4 << 20  # of requests that wait in one process
+_MOST_BYTES: Final = 4 << 20  # of buffered requests in one process
 _LEAST_WEIGHT: Final = 2 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Whose events a request has, when it came, and who sent it."""
+    """The store, the time and the sender of a request with events."""
 
     store_id: StoreId
     at_ms: int
     peer: str
     headers: Mapping[bytes, bytes]
     is_foreign: bool = False
-    has_key: bool = True  # that some store has
+    has_key: bool = True  # the key is known
     is_order: bool = False
-    is_repeated: bool = False  # the order came before
+    is_repeated: bool = False  # the order is a duplicate
 
 
 class EventWatch:
-    """The requests of watched stores. `stores` is empty while nobody looks."""
+    """Records the requests of watched stores; `stores` is empty while none is watched."""
 
     def __init__(
         self, database: Database, background: BackgroundWriter, clock: Clock
     ) -> None:
-        """Watch nobody yet."""
+        """Start without watched stores."""
         self.stores: frozenset[StoreId] = frozenset()
         self._database = database
         self._clock = clock
-        self._opened: dict[StoreId, int] = {}  # when this process last said so
+        self._opened: dict[StoreId, int] = {}  # when this process last renewed the watch
         self._reader = database.raw_reader()
         self._background = background
         background.register(Arrived, _LIVE_EVENTS)
@@ -91,7 +91,7 @@ class EventWatch:
     def note(
         self, sender: Sender, data: bytes, error: ProductRecsError | None = None
     ) -> None:
-        """Note a request with `data`; `error` is why nothing of it was stored."""
+        """Record a request with `data`; `error` is the reason why it was refused."""
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
         problems = _problems(error) if isinstance(error, BodyError) else {}
@@ -111,7 +111,7 @@ class EventWatch:
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Follow which stores are watched."""
+        """Refresh the watched stores periodically while the block runs."""
         following = asyncio.create_task(self._follow())
         try:
             yield
@@ -165,7 +165,7 @@ _LIVE_EVENTS: Final = RecordKind(
     turns=2,
     limit=_MOST_BYTES,
     weight=lambda one: max(_LEAST_WEIGHT, len(one.data)),
-    is_loss_logged=False,  # the view shows less
+    is_loss_logged=False,  # the view only shows fewer events
 )
 
 
@@ -184,7 +184,7 @@ def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> 
 
 
 def _problems(error: BodyError) -> dict[int, str]:
-    """Return what is wrong, by the place of the event; 0 where it stands alone."""
+    """Return the problems by the index of the event; 0 for a single event."""
     found: dict[int, str] = {}
     for problem in error.problems:
         place = next((one for one in problem.loc[1:2] if isinstance(one, int)), 0)

@@ -35,14 +35,14 @@ Searcher = str | tuple[object, ...]
 
 
 class CountedSearch(NamedTuple):
-    """How often a text was searched for, by one searcher or by unknown ones."""
+    """The number of searches for a text, by one known searcher or by unknown ones."""
 
     search: ObservedSearch
     times: int
 
     @property
     def key(self) -> None:
-        """Every count adds to those that are stored."""
+        """None: every count is added to the stored ones."""
 
 
 class SearchLog:
@@ -51,7 +51,7 @@ class SearchLog:
     def __init__(
         self, background: BackgroundWriter, accounts: AccountDirectory, clock: Clock
     ) -> None:
-        """Start empty; days are those of `clock`, in each store's time zone."""
+        """Start empty; `clock` gives the day, in each store's time zone."""
         self._background = background
         self._accounts = accounts
         self._clock = clock
@@ -60,7 +60,7 @@ class SearchLog:
         background.register(CountedSearch, kind, self._hand_over)
 
     def note(self, store_id: StoreId, text: str, who: Searcher, *, is_empty: bool) -> None:
-        """Record a search, of a prefix that is being typed or of a whole query."""
+        """Record a search for a typed prefix or a whole query."""
         shopper = visitor_hash(who) if isinstance(who, str) else None
         self.tally.note(ObservedSearch(store_id, text, is_empty, shopper), who)
 
@@ -92,10 +92,10 @@ def searcher_of(
     headers: Iterable[tuple[bytes, bytes]],
     query: Mapping[str, str] | None,
 ) -> Searcher:
-    """Return the searcher: the shopper that the call names, else the browser.
+    """Return the searcher: the shopper id of the call, else the address and user agent.
 
-    Address and user agent tell searchers apart for a few seconds and are stored nowhere.
-    Many shoppers may share them, as all shoppers of a shop that searches from its server.
+    Address and user agent distinguish searchers for a few seconds and are not stored. Many
+    shoppers may share them, for example when a shop searches from its server.
     """
     for name in _ID_PARAMETERS:
         if query and 0 < len(named := query.get(name, "")) <= _MAX_ID_CHARS:

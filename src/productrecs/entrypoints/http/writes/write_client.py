@@ -1,9 +1,8 @@
 """Write client: the one way for an API process to write.
 
-Events and orders go to the writer process of the service, if there is one: this interpreter
-serves readers only, and all processes share one transaction instead of waiting for each
-other. Changes of the catalog, of settings and of uploads are functions, which a thread of
-this process carries out.
+Events and orders go to the writer process of the service, if there is one: it writes those
+of all API processes in one transaction, and API processes stay free to read. Changes of the
+catalog, of settings and of uploads are functions that run in a thread of this process.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ RECONNECT_SECONDS: Final = 5.0
 """How long unsent writes wait for the writer process to come back."""
 
 CONFIRM_SECONDS: Final = 8.0
-"""How long a request waits for its write: longer than a busy database may take."""
+"""How long a request waits for its write: longer than a busy database takes."""
 
 _RETRY_ADVICE: Final = (
     "it may be stored, now or in a moment. Send it again: an event with its event_id, an "
@@ -84,8 +83,8 @@ class WriterProcessError(Exception):
 class WriteClient:
     """The one way for an API process to write.
 
-    `write` is acknowledged: its result comes once the write is durable. `write_later` is
-    not: a bounded buffer in memory, stored soon.
+    `write` is acknowledged: its result arrives once the write is durable. `write_later` is
+    not acknowledged: a bounded buffer in memory is stored soon.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class WriteClient:
 
     @property
     def is_writer_available(self) -> bool:
-        """Whether the writer is up."""
+        """Whether the writer process is up."""
         return self._remote is None or self._remote.is_writer_available
 
     def write(
@@ -122,14 +121,13 @@ class WriteClient:
         payload: object,
         claim: Claim | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        """Submit a write at once, and return what awaits its result.
+        """Submit a write at once, and return an awaitable of its result.
 
-        The memory of `claim` is held until the write is durable, even if nobody awaits it.
-        Awaiting raises `UnconfirmedWriteError` when that takes too long; it may be stored
-        all the same.
+        The memory of `claim` is held until the write is durable, even without an awaiter.
+        Awaiting raises `UnconfirmedWriteError` on a timeout; the write may still be stored.
 
         Raises:
-            QueueFullError: when too many writes wait; nothing was taken.
+            QueueFullError: when too many writes are pending; nothing was submitted.
         """
         future: asyncio.Future[Any]
         if self._remote is None or kind is WriteKind.CHANGE:
@@ -145,7 +143,7 @@ class WriteClient:
         return self._durable(future)
 
     def write_later(self, record: Record) -> None:
-        """Store a record in the background, soon; never waits and never fails."""
+        """Store a record in the background, soon; never blocks and never fails."""
         self.background.add(record)
 
     async def start(self) -> None:
@@ -155,7 +153,7 @@ class WriteClient:
             await self._remote.start()
 
     async def close(self) -> None:
-        """Close, once every submitted write is answered and every record is stored."""
+        """Close after every submitted write is answered and every record is stored."""
         await self.background.close()
         if self._remote is not None:
             await self._remote.close()
@@ -175,7 +173,7 @@ class WriteClient:
 
 
 def exit_after_disk_failure() -> None:
-    """Exit this process, from any thread: nothing more may be acknowledged.
+    """Exit this process, from any thread, so that it acknowledges no more writes.
 
     The supervisor restarts it. The delay lets pending requests get their 503.
     """
@@ -191,10 +189,10 @@ class _PendingWrite(NamedTuple):
 
 
 class RemoteWriter(asyncio.Protocol):
-    """Writes in the writer process, which may die and be restarted.
+    """Client of the writer process, which may crash and be restarted.
 
-    Then writes that were sent and not answered fail as unconfirmed: they may be stored.
-    Writes that were not sent yet wait for its successor.
+    After a crash, sent writes without an answer fail as unconfirmed: they may be stored.
+    Unsent writes wait for the next writer process.
     """
 
     def __init__(
@@ -238,7 +236,7 @@ class RemoteWriter(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         number = self._next = self._next + 1
         if not self._unsent and self._transport is not None:
-            loop.call_soon(self._send)  # batched with the other writes of this turn
+            loop.call_soon(self._send)  # batched with the other writes of this iteration
         self._unsent.append(
             (number, write_protocol.encode_request(number, fact, store_id, payload))
         )
@@ -295,7 +293,7 @@ class RemoteWriter(asyncio.Protocol):
                     self._outcomes.write_failed(error)
                 self._fail(reply.number, error)
                 continue
-            self._outcomes.confirmed()  # also what nobody waits for any more
+            self._outcomes.confirmed()  # also for writes without an awaiter
             if isinstance(reply, write_protocol.Done):
                 for number in reply.numbers:
                     self._resolve(number, None)

@@ -1,7 +1,7 @@
-"""Writer messages: what the API processes and the writer process say to each other.
+"""Write protocol: the messages between the API processes and the writer process.
 
-They are frames (`processes.messages`) over a socket in a folder that only its user can
-enter. The writer speaks first: `Ready` says that it takes requests.
+They are frames (`processes.messages`) over a Unix socket in a private folder. The writer
+sends the first message: `Ready` says that it accepts requests.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from productrecs.records.orders.order import NewOrder
 
 
 class WriteRequest(msgspec.Struct, array_like=True):
-    """A write; its payload stays encoded until there is memory for it."""
+    """A write; its payload stays encoded until memory is available."""
 
     number: int
     kind: WriteKind
@@ -26,7 +26,7 @@ class WriteRequest(msgspec.Struct, array_like=True):
 
 
 class Done(msgspec.Struct, array_like=True, tag="done"):
-    """The numbers of requests that are written and have no result."""
+    """The numbers of written requests without a result."""
 
     numbers: list[int]
 
@@ -55,7 +55,7 @@ _payloads: Final[Mapping[WriteKind, Decoder[Any]]] = {
 
 
 def encode_request(number: int, kind: WriteKind, store_id: str, payload: object) -> bytes:
-    """Return the frame of a request; `WriteRequest` with its payload as it is."""
+    """Return the frame of a `WriteRequest` with an encoded payload."""
     return encode_frame((number, kind, store_id, payload))
 
 

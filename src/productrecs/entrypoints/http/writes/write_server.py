@@ -47,11 +47,11 @@ class _RemoteFuture:
         return self._connection.is_lost
 
     def set_result(self, result: Any) -> None:
-        """Send a result."""
+        """Send the result."""
         self._connection.answer(self._number, result)
 
     def set_exception(self, error: BaseException) -> None:
-        """Send an error."""
+        """Send the error."""
         self._connection.refuse(self._number, error)
 
 
@@ -81,7 +81,7 @@ class _ApiConnection(asyncio.Protocol):
         return self._transport is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greet: the API process learns that the writer is up."""
+        """Send `Ready`: the writer is up."""
         self._transport = cast("asyncio.WriteTransport", transport)
         self._transport.write(encode_frame(Ready()))
 
@@ -105,7 +105,7 @@ class _ApiConnection(asyncio.Protocol):
                 self.refuse(request.number, error)
 
     def answer(self, number: int, result: Any) -> None:
-        """Queue a result, to be sent at the end of this turn."""
+        """Queue a result, to be sent at the end of this loop iteration."""
         self._schedule_send()
         if result is None:
             self._done.append(number)
@@ -113,7 +113,7 @@ class _ApiConnection(asyncio.Protocol):
             self._told.append(encode_frame(write_protocol.Result(number, result)))
 
     def refuse(self, number: int, error: BaseException) -> None:
-        """Queue an error, to be sent at the end of this turn."""
+        """Queue an error, to be sent at the end of this loop iteration."""
         if not isinstance(error, ProductRecsError):
             _log.error("write failed", exc_info=error)
         self._schedule_send()
@@ -134,7 +134,7 @@ class _ApiConnection(asyncio.Protocol):
 
 
 class WriteServer:
-    """Serves until it is told to stop and every API process has disconnected."""
+    """Serves until `stop` is called and every API process has disconnected."""
 
     def __init__(self, services: Services, listener: socket.socket) -> None:
         """Accept connections from `listener`."""
@@ -156,7 +156,7 @@ class WriteServer:
         """Stop once every API process has disconnected; thread-safe."""
         self._told = True
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended already
+            with contextlib.suppress(RuntimeError):  # the loop has already ended
                 self._loop.call_soon_threadsafe(self._changed.set)
 
     async def _serve(self) -> None:
