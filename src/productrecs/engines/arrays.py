@@ -18,7 +18,7 @@ Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 
 class Ranked(NamedTuple):
-    """Item numbers and their scores, best first; equal scores stand by item number.
+    """Item numbers and their scores, best first; ties by item number.
 
     Both have the same length. Scores are comparable within one list only.
     """
@@ -33,13 +33,13 @@ NO_RANKED: Final = Ranked(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.floa
 def top_places(
     items: npt.NDArray[np.integer[Any]], scores: npt.NDArray[np.floating[Any]], limit: int
 ) -> Ints:
-    """Return the places of the `limit` highest scores, best first; equals by item number.
+    """Return the indexes of the `limit` highest scores, best first; ties by item number.
 
     `items` must be distinct.
     """
     places = np.arange(len(items))
     if len(items) > 4 * limit > 0:
-        # Everything from the limit-th score on: which of its equals stay goes by number.
+        # All scores from the limit-th on; ties at the limit are broken by item number.
         bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         places = np.flatnonzero(scores >= bar)
     order = np.lexsort((items[places], -scores[places]))
@@ -47,7 +47,7 @@ def top_places(
 
 
 def check_item_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> None:
-    """Let pass item numbers in 0..n_items-1.
+    """Check that all item numbers lie in 0..n_items-1.
 
     Raises:
         ValueError: when one is outside.
@@ -58,7 +58,7 @@ def check_item_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> Non
 
 
 def unique_sorted(codes: Ints) -> Ints:
-    """Return the different codes, rising: for many of them faster than numpy's way."""
+    """Return the distinct codes, ascending; faster than numpy on many codes."""
     rising = np.sort(codes)
     first = np.ones(len(rising), dtype=np.bool_)
     first[1:] = rising[1:] != rising[:-1]
@@ -66,14 +66,14 @@ def unique_sorted(codes: Ints) -> Ints:
 
 
 def run_numbers(codes: npt.NDArray[np.integer[Any]]) -> Ints:
-    """Return the number of each entry's run of equal codes, from 0; shape of `codes`."""
+    """Return the index of each entry's run of equal codes, from 0; shape of `codes`."""
     later = np.zeros(len(codes), dtype=np.bool_)
     later[1:] = codes[1:] != codes[:-1]
     return np.cumsum(later)
 
 
 def ranks_within_runs(codes: npt.NDArray[np.integer[Any]]) -> Ints:
-    """Return each entry's place in its run of equal codes, from 0; shape of `codes`."""
+    """Return each entry's position in its run of equal codes, from 0; shape of `codes`."""
     first = np.ones(len(codes), dtype=np.bool_)
     first[1:] = codes[1:] != codes[:-1]
     begins = np.flatnonzero(first)
@@ -83,28 +83,28 @@ def ranks_within_runs(codes: npt.NDArray[np.integer[Any]]) -> Ints:
 
 
 def csr_offsets(codes: npt.NDArray[np.integer[Any]], size: int) -> Ints:
-    """Return where each code's run begins in sorted `codes`: shape [size + 1]."""
+    """Return the start of each code's run in sorted `codes`: shape [size + 1]."""
     offsets = np.zeros(size + 1, dtype=np.int64)
     np.cumsum(np.bincount(codes, minlength=size), out=offsets[1:])
     return offsets
 
 
-_DIGIT: Final = 16  # bits: numpy counts numbers of so many, and compares wider ones
-_FEW: Final = 2_000  # sorted by comparing as soon
+_DIGIT: Final = 16  # bits of a digit: numpy radix-sorts up to this width
+_FEW: Final = 2_000  # minimum size for a radix sort
 
 
 def stable_argsort(codes: npt.NDArray[np.integer[Any]]) -> Ints:
-    """Return `np.argsort(codes, kind="stable")` of shape [n], four to six times sooner.
+    """Return `np.argsort(codes, kind="stable")` of shape [n], four to six times faster.
 
-    For numbers that stand in no order yet; where most do, numpy's own way is as quick.
+    The input should be unsorted; numpy is as fast on nearly sorted input.
 
-    Source: sorting by the least significant digit first, Knuth, TAOCP 3, 5.2.5.
+    Source: least-significant-digit radix sort, Knuth, TAOCP 3, 5.2.5.
     """
     if len(codes) < _FEW:
         return np.argsort(codes, kind="stable")
     least = int(codes.min())
     width = (int(codes.max()) - least).bit_length()
-    # Taken modulo 2^64, so that the difference fits whatever the numbers are.
+    # Modulo 2^64, so that the difference never overflows.
     words = codes.astype(np.int64).view(np.uint64) - np.uint64(least % 2**64)
     order: Ints = np.argsort(words.astype(np.uint16), kind="stable")
     for shift in range(_DIGIT, width, _DIGIT):
@@ -114,7 +114,7 @@ def stable_argsort(codes: npt.NDArray[np.integer[Any]]) -> Ints:
 
 
 def grouped_argsort(groups: npt.NDArray[np.integer[Any]], times: Ints) -> Ints:
-    """Return `np.lexsort((times, groups))` of shape [n]; most times stand in order."""
+    """Return `np.lexsort((times, groups))` of shape [n]; fast if most times are sorted."""
     by_time = np.argsort(times, kind="stable")
     order: Ints = by_time[stable_argsort(groups[by_time])]
     return order

@@ -1,4 +1,4 @@
-"""Repurchase prediction: what a shopper bought often and that still sells."""
+"""Repurchase prediction: items that a shopper often bought and that still sell."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Ints, Items
 
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
-HABIT_SHARE: Final = 0.2  # share of repeated items in a shopper's baskets
-FADING: Final = 0.9  # from one basket to the one before it
-_HEAD: Final = 20.0  # places of what trends that are as good as the first
+HABIT_SHARE: Final = 0.2  # minimum share of repeated items in a shopper's baskets
+FADING: Final = 0.9  # weight factor from one basket to the one before it
+_HEAD: Final = 20.0  # popularity ranks up to here count almost as the first
 
 
 def is_habitual_buyer(items: Ints, times: Ints) -> bool:
-    """Return whether a buyer buys the same again: a fifth of their lines had come before.
+    """Return whether a buyer rebuys: at least a fifth of their lines are repeats.
 
-    `items` and `times` [n] are as in `buy_again`; of one basket a line counts once.
+    `items` and `times` [n] are as in `buy_again`; repeats in one basket count once.
     """
     if not len(items):
         return False
@@ -32,10 +32,10 @@ def is_habitual_buyer(items: Ints, times: Ints) -> bool:
 def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     """Return up to `limit` items that were bought before, the likeliest next one first.
 
-    `items` and `times` [n] (UTC milliseconds, rising) are one buyer's lines; what was
-    bought within half a day is one basket. `ranks` holds each item's place in the order of
-    popularity, 0 the best; an item beyond its end comes last there. An item's score is the
-    sum of 0.9 ** (baskets ago), times (20 + rank) ** -0.5.
+    `items` and `times` [n] (UTC milliseconds, ascending) are one buyer's lines; lines
+    within half a day form a basket. `ranks` holds each item's popularity rank, 0 the best;
+    items beyond its end rank last. An item's score is the sum of 0.9 ** (baskets ago),
+    times (20 + rank) ** -0.5.
 
     Source: requirements/algorithms.md 2.3; measured in benchmarks/quality.
     """
@@ -43,7 +43,7 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
         return NO_RANKED
     number = _baskets(times)
     found, where = np.unique(items, return_inverse=True)
-    # Once a basket: of lines of one item in one basket the first counts.
+    # Once a basket: the first line of an item counts.
     fresh = np.unique(number * (int(found[-1]) + 1) + items, return_index=True)[1]
     faded = FADING ** (number[-1] - number[fresh])
     sums = np.bincount(where[fresh], weights=faded, minlength=len(found))
@@ -56,7 +56,7 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
 
 
 def _baskets(times: Ints) -> Ints:
-    """Return of each line the number of its basket, rising."""
+    """Return the basket number of each line, ascending."""
     begins = np.zeros(len(times), dtype=np.int64)
     begins[1:] = np.diff(times) > HALF_A_DAY_MS
     return np.cumsum(begins)

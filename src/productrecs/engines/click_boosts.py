@@ -1,9 +1,9 @@
-"""Click boosts: how far earlier clicks, carts and purchases lift a product for a query.
+"""Click boosts: boosts products for a query by earlier clicks, carts and purchases.
 
-A click counts 1, a cart 4 and a purchase 8; the weight halves every 60 days. Of each
-shopper only the strongest interaction with a product counts, and all interactions of one
-shopper with one query together count at most as much as one purchase. A product that only
-one shopper chose is not lifted.
+A click counts 1, a cart 4 and a purchase 8; the weight halves every 60 days. Only a
+shopper's strongest interaction with a product counts, and a shopper's interactions with one
+query count at most as much as one purchase. Products that only one shopper chose get no
+boost.
 """
 
 from collections.abc import Mapping
@@ -29,18 +29,18 @@ _NO_BOOSTS: Final[Mapping[int, float]] = {}
 
 @dataclass(frozen=True, slots=True)
 class ClickBoostOptions:
-    """How much choices count. A share of all choices of a query is what lifts."""
+    """Hyperparameters. A boost is the product's share of the query's interaction weight."""
 
     half_life_days: float = 60.0
-    prior: float = 12.0  # as if so much had been chosen of other products
+    prior: float = 12.0  # smoothing: weight of other products that is added
     least_shoppers: int = 2
     most_of_a_shopper: float = PURCHASE  # for one query
     most_queries: int = 50_000
-    most_items: int = 30  # of a query
+    most_items: int = 30  # per query
 
 
 class SearchInteractions(NamedTuple):
-    """What was chosen after searches, parallel arrays [n].
+    """Interactions after searches, parallel arrays [n].
 
     `queries` are numbers from 0, `shoppers` any codes, `weights` are CLICK, CART or
     PURCHASE, `ages` are in days and not negative.
@@ -54,9 +54,9 @@ class SearchInteractions(NamedTuple):
 
 
 class QueryBoosts(NamedTuple):
-    """Lifts by query, parallel arrays [m], the strongest of a query first.
+    """Boosts by query, parallel arrays [m], the strongest of a query first.
 
-    A lift is in (0, 1): the product's share of the query's choices.
+    A boost is in (0, 1): the product's share of the query's interaction weight.
     """
 
     queries: Ints
@@ -67,7 +67,7 @@ class QueryBoosts(NamedTuple):
 def fit_click_boosts(
     choices: SearchInteractions, options: ClickBoostOptions
 ) -> QueryBoosts:
-    """Return which products a query's choices lift, and how far; deterministic.
+    """Return the boosted products of each query, and their boosts; deterministic.
 
     Only the most frequent queries are stored, with the strongest products of each.
 
@@ -82,7 +82,7 @@ def fit_click_boosts(
 
 
 class _StrongestInteractions(NamedTuple):
-    """One shopper's choice of one product for one query; sorted, each once."""
+    """Each shopper's strongest interaction with a product of a query; sorted, distinct."""
 
     queries: Ints
     items: Ints
@@ -102,7 +102,7 @@ def _strongest_interactions(
 
 
 def _capped_weights(chosen: _StrongestInteractions, most: float) -> Floats:
-    """Return the weights, those of one shopper for one query together at most `most`."""
+    """Return the weights, with each shopper's sum for a query capped at `most`."""
     pairs = np.stack((chosen.queries, chosen.shoppers), axis=1)
     _, groups = np.unique(pairs, axis=0, return_inverse=True)
     groups = groups.reshape(-1)
@@ -141,7 +141,7 @@ def _nothing() -> tuple[Ints, Items, Scores]:
 
 
 class ClickBoostModel:
-    """Lifts by what a query is about: a text that all spellings of it share."""
+    """Boosts by normalised query: all spellings of a query share one key."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class ClickBoostModel:
         items: Items,
         lifts: Scores,
     ) -> None:
-        """Hold `keys` (UTF-8, each up to its end) and the range of lifts of each."""
+        """Store `keys` (UTF-8, each up to its end) and the range of boosts of each."""
         self._keys, self._ends, self._starts = keys, ends, starts
         self._items, self._lifts = items, lifts
         self._places: dict[str, int] | None = None
@@ -164,7 +164,7 @@ class ClickBoostModel:
 
     @classmethod
     def of(cls, lifts: QueryBoosts, keys: list[str]) -> Self:
-        """Return the model for lifts of queries that are numbered as `keys`."""
+        """Return the model of boosts whose queries are indexes into `keys`."""
         known, places = np.unique(lifts.queries, return_inverse=True)
         texts = [keys[number].encode() for number in known.tolist()]
         return cls(
@@ -176,11 +176,11 @@ class ClickBoostModel:
         )
 
     def __len__(self) -> int:
-        """Return how many queries lift something."""
+        """Return the number of queries with boosts."""
         return len(self._ends)
 
     def lifts_of(self, key: str) -> Mapping[int, float]:
-        """Return the lift of each product that was chosen for `key`; few, often none."""
+        """Return the boost of each product that was chosen for `key`; few, often none."""
         if not len(self._ends):
             return _NO_BOOSTS
         if self._places is None:
@@ -205,7 +205,7 @@ class ClickBoostModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model of `to_arrays`; of none at all (an older model), the empty one.
+        """Return the model of `to_arrays`; the empty one for older models without arrays.
 
         Raises:
             KeyError: when one is missing.
@@ -220,7 +220,7 @@ class ClickBoostModel:
         return found
 
     def check(self) -> None:
-        """Let pass arrays that fit together.
+        """Check that the arrays fit together.
 
         Raises:
             ValueError: when they do not.

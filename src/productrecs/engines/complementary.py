@@ -28,28 +28,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComplementOptions:
-    """When two kinds count as bought together; a kind is the narrowest category.
+    """Hyperparameters: when two kinds are complementary; a kind is the narrowest category.
 
-    Their products met in baskets more often than chance would have it (lift > 1), by
-    `sureness` standard errors and at least `least_met` times. What goes with a kind
-    is asked once its products met others `enough` times.
+    Their products must co-occur in baskets more often than by chance (lift > 1), by
+    `sureness` standard errors and at least `least_met` times. A kind gets complements after
+    `enough` co-occurrences of its products.
     """
 
     enough: int = 20
-    sureness: float = 4.0  # of counts in which most pairs stand twice, from either side
+    sureness: float = 4.0  # standard errors of counts that contain most pairs twice
     least_met: int = 5
-    few: int = 2  # complements: with fewer, what goes with the kind completes the list
-    partners: int = 3  # kinds from which that comes, the likeliest first
-    collected: float = (
-        0.2  # of a product's sales, with its own variants: beyond, each is a product
-    )
+    few: int = 2  # minimum number of complements; with fewer, best sellers are added
+    partners: int = 3  # complementary kinds that supply them, the likeliest first
+    collected: float = 0.2  # maximum share of sales with own variants, to be one product
 
 
-_OF_KIND: Final = 0.5  # of the last score: what goes with the kind stands below all else
+_OF_KIND: Final = 0.5  # score of the first added item, relative to the last score before it
 
 
 class CategoryLift(NamedTuple):
-    """How much likelier two kinds are bought together than by chance, and how often."""
+    """How much likelier than by chance two kinds co-occur, and in how many baskets."""
 
     lift: float
     baskets: int
@@ -57,14 +55,13 @@ class CategoryLift(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComplementModel:
-    """Of which kind each item is, and which kinds go together.
+    """The kind of each item, and the complementary kinds of each kind.
 
-    `kinds` [n_items] is -1 where none is known. Items of one family are variants of one
-    product: `families` [n_items], 0 for none; [0] where no product has variants. Of kind k,
-    `told[k]` says whether it met others often enough, `several[k]` whether people buy
-    several of it; what goes with it lies at `kind_offsets[k]:kind_offsets[k + 1]`, the
-    likeliest first: a product each in `kind_items`, with `kind_lifts` and `kind_baskets` of
-    its kind beside k.
+    `kinds` [n_items] is -1 if unknown. `families` [n_items] are variant groups, 0 for none;
+    its shape is [0] if no product has variants. For kind k, `told[k]` is whether it has
+    enough co-occurrences, and `several[k]` whether people buy several of it. Its
+    complements are at `kind_offsets[k]:kind_offsets[k + 1]`, the likeliest first: one
+    product per kind in `kind_items`, with the `kind_lifts` and `kind_baskets` of its kind.
     """
 
     kinds: Items
@@ -88,10 +85,10 @@ class ComplementModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model that gave `arrays`; an older release's model has none of them.
+        """Return the model stored as `arrays`; an older release stored none of them.
 
         Raises:
-            KeyError: when only some are there.
+            KeyError: when only some exist.
         """
         if not arrays:
             return cls.empty()
@@ -103,18 +100,18 @@ class ComplementModel:
 
     @property
     def n_items(self) -> int:
-        """How many item numbers the model knows; larger ones are of no kind."""
+        """Number of items in the model; larger numbers have no kind."""
         return len(self.kinds)
 
     def among(self, found: Ranked, basket: Sequence[int]) -> Ranked:
-        """Return those of `found` that complete a basket, in their order.
+        """Return the items of `found` that complete a basket, in their order.
 
-        `found` is what goes with the basket, best first, numbers below `n_items`. Nothing
-        stays that is of a kind in the basket of which people do not buy several, no variant
-        of what is in it, and one variant each of all else. Where fewer than `few` stay,
-        what goes with the basket's kinds follows, below all of them. What is of no known
-        kind may be the same in other words: it completes nothing, nothing completes it.
-        The list is also empty while there is too little data on the basket's kinds.
+        `found` are co-purchases, best first, with numbers below `n_items`. Removed are
+        kinds in the basket of which people do not buy several, variants of the basket's
+        items, and all but one variant of each product. With fewer than `few` items left,
+        complements of the basket's kinds are added below them. Items of unknown kind are
+        never complements and have none. The list is empty if there is too little data on
+        the basket's kinds.
         """
         known = [one for one in basket if 0 <= one < len(self.kinds)]
         kinds = [kind for one in known if (kind := int(self.kinds[one])) >= 0]
@@ -132,7 +129,7 @@ class ComplementModel:
         return self._with_kinds(fitting, basket, kinds, single, families)
 
     def category_lift(self, anchor: int, item: int) -> CategoryLift | None:
-        """Return the lift of an item beside the anchor's kind; None without one."""
+        """Return the lift between the anchor's kind and an item's; None without one."""
         if not 0 <= anchor < self.n_items or self.kinds[anchor] < 0:
             return None
         begin, end = self._of_kind(int(self.kinds[anchor]))
@@ -143,9 +140,9 @@ class ComplementModel:
         return CategoryLift(float(self.kind_lifts[at]), int(self.kind_baskets[at]))
 
     def _fitting(self, items: Items, single: set[int], covered: list[int]) -> Ints:
-        """Return places of items of other kinds than `single`, one of each family.
+        """Return indexes of items of other kinds than `single`, one of each variant group.
 
-        Families in `covered` get none.
+        Variant groups in `covered` are skipped.
         """
         kinds = self.kinds.take(items)
         fits = kinds >= 0
@@ -172,7 +169,7 @@ class ComplementModel:
         single: set[int],
         covered: list[int],
     ) -> Ranked:
-        """Return `found` and, up to `few`, items that complement the basket's kinds."""
+        """Return `found` and, up to `few`, complements of the basket's kinds."""
         items: list[int] = found.items.tolist()
         scores: list[float] = found.scores.tolist()
         if len(self.families):
@@ -217,9 +214,9 @@ class ComplementModel:
 
 
 class BoughtTogetherPairs(NamedTuple):
-    """What was bought together, as one compressed sparse matrix over items.
+    """Co-purchased pairs, as one compressed sparse matrix over items.
 
-    `offsets` [n_items + 1]; `companions` and `support` (in how many baskets) [P].
+    `offsets` [n_items + 1]; `companions` and `support` (number of baskets) [P].
     """
 
     offsets: Ints
@@ -232,9 +229,9 @@ class _CategoryCooccurrence(NamedTuple):
 
     owners: Ints
     companions: Ints
-    baskets: Floats  # in how many baskets, summed over pairs of their items
+    baskets: Floats  # number of baskets, summed over pairs of their items
     by_chance: Floats
-    shares: Floats  # of the owner's baskets with any other category
+    shares: Floats  # share of the owner's baskets with any other category
     noise: Floats  # random deviation of `baskets` from `by_chance`
 
 
@@ -245,11 +242,11 @@ def fit_complements(
     sold: Ints,
     options: ComplementOptions | None = None,
 ) -> ComplementModel:
-    """Return complementary categories, and those of which several are bought at a time.
+    """Return complementary categories, and the categories of which people buy several.
 
-    `kinds`, `families` and `sold` (how often) [n_items]; a kind below 0 and family 0 are
-    unknown. A kind goes with itself when it co-occurs with itself more often than by
-    chance (lift > 1). Variants that are often bought together are products of their own.
+    `kinds`, `families` and `sold` (units) [n_items]; a kind below 0 and family 0 are
+    unknown. A kind is complementary to itself if it co-occurs with itself more often than
+    by chance (lift > 1). Variants that are often bought together are separate products.
 
     Source: requirements/algorithms.md 0 and 2.1.
     """
@@ -257,7 +254,7 @@ def fit_complements(
     n_items, n_kinds = len(kinds), int(kinds.max(initial=-1)) + 1
     owners = np.repeat(np.arange(n_items), np.diff(pairs.offsets))
     families = _without_collected(families, owners, pairs, sold, chosen)
-    is_supported = pairs.support > 0  # else their variants alone did
+    is_supported = pairs.support > 0  # else only their variants were co-purchased
     named = np.flatnonzero(
         (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & is_supported
     )
@@ -273,7 +270,7 @@ def fit_complements(
     itself = (counts.owners == counts.companions) & (counts.baskets > counts.by_chance)
     several[counts.owners[itself]] = True
     is_known[counts.owners[counts.baskets >= chosen.enough * counts.shares]] = (
-        True  # all that they met
+        True  # all co-occurrences
     )
     kind_offsets, kind_items, which = _partners(counts, kinds, sold, n_kinds, chosen)
     return ComplementModel(
@@ -296,9 +293,9 @@ def _without_collected(
     sold: Ints,
     options: ComplementOptions,
 ) -> Items:
-    """Return the families, 0 for the items of those that are bought several at a time.
+    """Return the variant groups, 0 for items whose variants are bought together.
 
-    `owners` has the owner of each pair.
+    `owners` is the owner of each pair.
     """
     mine = families[owners]
     own = np.flatnonzero((mine > 0) & (mine == families[pairs.companions]))
@@ -333,9 +330,9 @@ def _partners(
     n_kinds: int,
     options: ComplementOptions,
 ) -> tuple[Ints, Items, Ints]:
-    """Return the best seller of each kind that goes with a kind, the likeliest first.
+    """Return the best seller of each complementary kind, the likeliest kind first.
 
-    As offsets by kind, items, and indexes into `counts`.
+    The result is offsets by kind, items, and indexes into `counts`.
     """
     best = _best_sellers(kinds, sold, n_kinds)
     are_sure = (counts.baskets > counts.by_chance + counts.noise) & (
@@ -353,7 +350,7 @@ def _partners(
 
 
 def _best_sellers(kinds: Items, sold: Ints, n_kinds: int) -> npt.NDArray[np.int64]:
-    """Return [n_kinds] the item of each kind that sold best; -1 where none did."""
+    """Return [n_kinds] the best-selling item of each kind; -1 if none was sold."""
     items = np.flatnonzero((kinds >= 0) & (sold > 0))
     items = items[np.lexsort((items, -sold[items], kinds[items]))]
     owners, firsts = np.unique(kinds[items], return_index=True)

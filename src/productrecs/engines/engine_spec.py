@@ -1,4 +1,4 @@
-"""Engine spec: what an engine brings so that lists, cache, reports and training know it."""
+"""Engine spec: the parts of an engine that lists, cache, reports and training use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from productrecs.engines.arrays import Arrays, Ints, Items, Ranked
 
 
 class Facts(NamedTuple):
-    """What a store's log says, for an engine that fits itself; parallel arrays.
+    """A store's events, for an engine with its own model; parallel arrays.
 
-    Order lines: `baskets`, `bought`, `bought_at`; what visitors did: `visitors`, `seen`,
+    Order lines: `baskets`, `bought`, `bought_at`; visitor events: `visitors`, `seen`,
     `seen_at`. Items are numbers below `n_items`, times UTC milliseconds.
     """
 
@@ -25,21 +25,21 @@ class Facts(NamedTuple):
 
 
 class CandidateRequest(NamedTuple):
-    """What an engine is asked for candidates about; all in item numbers."""
+    """A request for candidates of an engine, in item numbers."""
 
     anchors: tuple[int, ...]  # the page's product, or the cart's
-    visit: tuple[int, ...]  # the shopper's newest items, the newest last
+    visit: tuple[int, ...]  # the shopper's latest items, newest last
     now_ms: int
     limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
-    """How an engine fits, loads, answers and is cached without any code elsewhere.
+    """The fit, load, candidates and fingerprint functions of an engine's own model.
 
-    `fit` returns the arrays that `load` maps again; `candidates` gets the loaded model.
-    `fingerprint` returns [n_items] a number for each item, equal while what the engine
-    knows of the item is: cached lists about it stay until it changes.
+    `fit` returns the arrays that `load` memory-maps; `candidates` gets the loaded model.
+    `fingerprint` returns a number per item [n_items] that changes when the engine's data on
+    the item changes: cached lists about it are valid until then.
     """
 
     fit: Callable[[Facts], Arrays]
@@ -50,24 +50,24 @@ class OwnModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
-    """One engine, as everything that lists engines knows it.
+    """One registered engine.
 
-    `weights` is how much it counts in `mix`, by placement. A filler completes short lists
-    and changes with the store as a whole. `model` is None for an engine that shares
-    its training data with others: `training_run.py` fits it, `candidates.py` asks it.
+    `weights` is its weight in `mix`, by placement. A filler backfills short lists and
+    changes with the whole store. `model` is None for an engine with shared training data:
+    `training_run.py` fits it, and `candidates.py` queries it.
     """
 
     name: str  # the `source` of its products on the wire
-    summary: str  # for people: what it proposes
+    summary: str  # for people: which products it recommends
     guide: str  # the guide page that describes it
     is_filler: bool = False
-    is_trained: bool = True  # by the training job, not on its own way
-    is_evaluated: bool = True  # by itself, beside popularity
+    is_trained: bool = True  # by the training job, not by its own schedule
+    is_evaluated: bool = True  # separately, against popularity
     weights: Mapping[str, float] = field(default_factory=dict)
     model: OwnModel | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a spec that is not whole.
+        """Reject an incomplete spec.
 
         Raises:
             ValueError: when a part is missing.

@@ -1,9 +1,8 @@
 """HyperLogLog sketches: count distinct shoppers, and merge counts of days or widgets.
 
-A sketch takes a few thousand bytes. It holds up to 1,024 shoppers exactly, by their codes;
-beyond that it keeps the longest run of zeros in each part of the codes, with an error of
-about 2 %. The same shoppers make the same bytes in any order, so that incremental reading
-equals reading everything.
+A sketch takes a few thousand bytes. Up to 1,024 shopper codes are stored exactly; beyond
+that it stores the longest run of zeros per register, with an error of about 2 %. Equal sets
+of shoppers give equal bytes in any order, so incremental and full reads agree.
 
 Source: Flajolet et al., HyperLogLog, 2007, with its linear counting for small sets.
 """
@@ -20,20 +19,20 @@ Parts = npt.NDArray[np.uint8]
 NOBODY: Final = b""
 
 _PARTS: Final = 4_096
-_BITS: Final = 20  # of a code, beside the twelve that name its part
-_MAX_EXACT: Final = _PARTS // 4  # then the codes are as large as the parts
+_BITS: Final = 20  # bits of a code that remain after the twelve of its register
+_MAX_EXACT: Final = _PARTS // 4  # above it, the codes take as much space as the registers
 _BIAS: Final = 0.7213 / (1 + 1.079 / _PARTS)
 _FEW: Final = 2.5 * _PARTS
 
 
 def sketch(codes: npt.NDArray[np.int64]) -> bytes:
-    """Return the crowd of shoppers by their `core.shopper.visitor_code`."""
-    # Their upper halves are as random as the codes: a digest's.
+    """Return the sketch of shoppers by their `core.shopper.visitor_code`."""
+    # The upper halves are random as well: the codes are digests.
     return _packed((codes.view(np.uint64) >> np.uint64(32)).astype(np.uint32))
 
 
 def merge(crowds: Iterable[bytes]) -> bytes:
-    """Return the crowd of all that are in any of these."""
+    """Return the union of sketches."""
     arrays, counted = [], []
     for crowd in crowds:
         if len(crowd) == _PARTS + 1:
@@ -48,7 +47,7 @@ def merge(crowds: Iterable[bytes]) -> bytes:
 
 
 def cardinality(crowd: bytes) -> int:
-    """Return how many shoppers a crowd holds: exactly up to 1,024, then about."""
+    """Return the number of shoppers of a sketch: exact up to 1,024, then estimated."""
     if len(crowd) != _PARTS + 1:
         return len(crowd) // 4
     parts = np.frombuffer(crowd, np.uint8, _PARTS)
@@ -60,10 +59,9 @@ def cardinality(crowd: bytes) -> int:
 
 
 def intersection_cardinality(one: bytes, other: bytes) -> int:
-    """Return how many shoppers are in both crowds: never more than in either of them.
+    """Return the size of the intersection: never more than either sketch.
 
-    A person in both is counted in each and once in their union; a crowd of two is
-    never smaller than one of them, also where their numbers are told about.
+    Uses inclusion-exclusion. The union's estimate is at least the larger of both.
     """
     sizes = cardinality(one), cardinality(other)
     return max(0, sum(sizes) - max(*sizes, cardinality(merge((one, other)))))
@@ -71,18 +69,18 @@ def intersection_cardinality(one: bytes, other: bytes) -> int:
 
 def _packed(codes: Codes) -> bytes:
     if len(codes) > _PARTS:
-        # So many that finding the different ones takes long; mostly there is no need to.
+        # Deduplication of this many is slow, and registers are almost always needed.
         parts = _parts(codes)
         if np.count_nonzero(parts) > _MAX_EXACT:
             return parts.tobytes() + b"\1"
     different = np.unique(codes)
     if len(different) <= _MAX_EXACT:
         return different.astype("<u4").tobytes()
-    return _parts(different).tobytes() + b"\1"  # a length that codes never have
+    return _parts(different).tobytes() + b"\1"  # a length that exact sketches never have
 
 
 def _parts(codes: Codes) -> Parts:
-    """Return, for each part, where the first one stands in the rest of its codes."""
+    """Return, for each register, the position of the first one bit of its codes."""
     parts = np.zeros(_PARTS, np.uint8)
     rest = (codes & np.uint32(2**_BITS - 1)).astype(np.float64)
     runs = (_BITS - np.frexp(rest)[1] + 1).astype(np.uint8)

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Arrays, Floats, Ints, Items
 
 
-PLENTY: Final = 100  # impressions, from which on an item is no longer new
+PLENTY: Final = 100  # impressions at which an item is no longer new
 EXAMINED_UNIT: Final = 1_000_000
 _EXAMINATION: Final = (
-    0.8  # a place is looked at 1 / place ** 0.8 times as often as the first
+    0.8  # position bias: place p is examined p ** -0.8 times as often as the first
 )
 _FARTHEST: Final = 50
 _UNKNOWN_PLACE: Final = 3
-_STRENGTH: Final = 20.0  # of what is believed before an item was shown, in impressions
-_FIRST_CLICKS, _FIRST_LOOKS = 1.0, 50.0  # of a store that has shown nothing yet
+_STRENGTH: Final = 20.0  # weight of the prior, in impressions
+_FIRST_CLICKS, _FIRST_LOOKS = 1.0, 50.0  # prior of a store without impressions
 _BOLDNESS: Final = 3.0
 _STORED_FIELDS: Final = ("shown", "examined", "clicks")
 
@@ -33,18 +33,18 @@ def _no_counts() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class ItemStats:
-    """How each item fared where it was shown; arrays by item number, [n_items]."""
+    """Impressions and clicks of each item; arrays by item number, [n_items]."""
 
     shown: Ints = field(default_factory=_no_counts)  # impressions
-    examined: Ints = field(default_factory=_no_counts)  # likely looked at, in millionths
+    examined: Ints = field(default_factory=_no_counts)  # expected looks, in millionths
     clicks: Ints = field(default_factory=_no_counts)
 
-    all_looks: float = field(init=False, default=0.0)  # sums of all items
+    all_looks: float = field(init=False, default=0.0)  # sum over all items
     all_clicks: int = field(init=False, default=0)
     total: int = field(init=False, default=0)  # impressions
 
     def __post_init__(self) -> None:
-        """Add up, once: arrays of a large store are long."""
+        """Precompute the sums: arrays of a large store are long."""
         looks = int(self.examined.sum()) / EXAMINED_UNIT
         object.__setattr__(self, "all_looks", looks)
         object.__setattr__(self, "all_clicks", int(self.clicks.sum()))
@@ -52,7 +52,7 @@ class ItemStats:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the trials of named arrays; of a model that has none, none."""
+        """Return the statistics of named arrays; empty for a model without them."""
         return cls(**{name: arrays[name] for name in _STORED_FIELDS if name in arrays})
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -60,13 +60,13 @@ class ItemStats:
         return {name: getattr(self, name) for name in _STORED_FIELDS}
 
     def grown(self, n_items: int) -> ItemStats:
-        """Return the same for `n_items` items at least."""
+        """Return the same for at least `n_items` items."""
         return ItemStats(*self._grown(n_items))
 
     def plus(self, rows: Sequence[tuple[bool, int, int | None, int]]) -> ItemStats:
-        """Return it with rows of (was clicked, item, place from 1 or None, how often).
+        """Return the sum with rows of (was clicked, item, place from 1 or None, count).
 
-        The order of rows does not matter, nor how they are split.
+        The order and the grouping of rows do not matter.
         """
         if not rows:
             return self
@@ -88,11 +88,11 @@ class ItemStats:
         return self._of(self.shown, items) < PLENTY
 
     def exploration_weights(self, items: Ints, among: Ints) -> Floats:
-        """Return how much a try of each item promises, above 0; they compare by shares.
+        """Return the exploration weight of each item, above 0; only ratios are meaningful.
 
-        What is believed of an item begins with how often those `among` are clicked, and
-        counts as twenty impressions. The promise is its mean and one deviation, to the
-        third power: about how often Thompson sampling would take it, and in closed form.
+        The prior is the click rate of the items `among`, worth twenty impressions. The
+        weight is the third power of mean plus one standard deviation: a closed form that
+        approximates Thompson sampling.
         """
         of_all = (self.all_clicks + _FIRST_CLICKS) / (self.all_looks + _FIRST_LOOKS)
         looks = self._of(self.examined, among).sum() / EXAMINED_UNIT + _STRENGTH
@@ -106,7 +106,7 @@ class ItemStats:
         return promise
 
     def rates(self, items: Ints) -> Floats:
-        """Return how often items are clicked where they are looked at, beside all items."""
+        """Return each item's clicks per examined impression, relative to all items."""
         found: Floats = ItemStats.rate(
             self._of(self.clicks, items),
             self._of(self.examined, items) / EXAMINED_UNIT,
@@ -117,21 +117,21 @@ class ItemStats:
 
     @staticmethod
     def rate(clicks: Any, looks: Any, all_clicks: Any, all_looks: Any) -> Any:
-        """Return what `rates` does, of counts or arrays of them; 1 where nothing is known.
+        """Return `rates` of counts or arrays of them; 1 without data.
 
-        All items' clicks count as twenty looks at each.
+        The average of all items counts as a prior of twenty examined impressions of each.
         """
         usual = (all_clicks + _FIRST_CLICKS) / (all_looks + _FIRST_LOOKS)
         return (clicks / usual + _STRENGTH) / (looks + _STRENGTH)
 
     @staticmethod
     def examination_probability(place: int | None) -> float:
-        """Return how likely the product at a place (from 1) is looked at."""
+        """Return the probability that a place (from 1) is examined."""
         return _examination(place) / EXAMINED_UNIT
 
     @staticmethod
     def _of(counts: Ints, items: Ints) -> Ints:
-        """Return the counts of items; 0 of those not known yet."""
+        """Return the counts of items; 0 for unknown items."""
         found = np.zeros(len(items), np.int64)
         known = items < len(counts)
         found[known] = counts[items[known]]
@@ -139,7 +139,7 @@ class ItemStats:
 
 
 def _examination(place: int | None) -> int:
-    """Return how likely the product at a place is looked at, in millionths."""
+    """Return the probability that a place is examined, in millionths."""
     at = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
     return int(0.5 + EXAMINED_UNIT / float(at) ** _EXAMINATION)
 
@@ -147,9 +147,9 @@ def _examination(place: int | None) -> int:
 def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items:
     """Return up to `limit` of the distinct item numbers `members`, the most popular first.
 
-    `ranks` [any length] holds each item's place in the order of popularity, 0 the best; an
-    item beyond its end comes after all others. Equal ranks stand by item number. A category
-    of a million members costs one partition, not a sort.
+    `ranks` [any length] holds each item's popularity rank, 0 the best; items beyond its end
+    come last. Ties are ordered by item number. A category of a million members costs one
+    partition, not a sort.
     """
     places = np.full(len(members), np.iinfo(np.int32).max, dtype=np.int32)
     known = members < len(ranks)

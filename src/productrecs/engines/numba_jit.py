@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle  # noqa: TID251 - for its error: numba reads pickles of its own
+import pickle  # noqa: TID251 - for its error: numba's own cache uses pickle
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
@@ -10,32 +10,32 @@ import numba
 from numba import types
 
 F = TypeVar("F", bound=Callable[..., Any])
-# numba pickles the names of classes and reads them before it looks at the source's time.
+# numba's pickled index names classes and is read before the source's time is compared.
 _UNREADABLE: Final = (AttributeError, ImportError, EOFError, pickle.UnpicklingError)
 
 
 def readonly_array(kind: Any) -> Any:
-    """Return the type of a flat array of `kind` that is only read, sealed or not."""
+    """Return the type of a read-only flat array of `kind`."""
     return types.Array(kind, 1, "C", readonly=True)
 
 
 def jit_compiled(signature: Any) -> Callable[[F], F]:
-    """Return a decorator that compiles for `signature`, and keeps the result.
+    """Return a decorator that compiles for `signature` and caches the result on disk.
 
-    The cache is beside the source, in NUMBA_CACHE_DIR, or in the user's cache folder; where
-    none can be written, every process compiles anew. A cache that another version of the
-    program wrote, and that cannot be read, is discarded.
+    The cache is beside the source, in NUMBA_CACHE_DIR, or in the user's cache folder.
+    Without a writable folder, every process compiles again. An unreadable cache of another
+    version is discarded.
     """
 
     def decorate(function: F) -> F:
         try:
             return cast("F", numba.njit(signature, cache=True, nogil=True)(function))
-        except RuntimeError:  # no folder to keep it in
+        except RuntimeError:  # no writable cache folder
             return cast("F", numba.njit(signature, nogil=True)(function))
         except _UNREADABLE:
             made: Any = numba.njit(nogil=True)(function)
             made.enable_caching()
-            made._cache.flush()  # noqa: SLF001 - numba has no public one
+            made._cache.flush()  # noqa: SLF001 - numba has no public method
         return cast("F", numba.njit(signature, cache=True, nogil=True)(function))
 
     return decorate
@@ -44,9 +44,9 @@ def jit_compiled(signature: Any) -> Callable[[F], F]:
 def without_type_dispatch(function: F) -> F:
     """Return a compiled function that is called without argument type checks.
 
-    For the one call of each answer: finding out the types of tuples of arrays takes twice
-    as long as taking the arrays out of them. Whoever calls it gives exactly what its
-    signature says, arrays without gaps: nothing else is refused, it is misread.
+    For the one call of each answer: type dispatch on tuples of arrays takes twice as long
+    as unpacking them. Callers must pass exactly the types of the signature, as contiguous
+    arrays: other arguments are not refused but misread.
     """
     (made,) = cast("Any", function).overloads.values()
     return cast("F", made.entry_point)

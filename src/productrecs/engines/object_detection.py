@@ -8,15 +8,15 @@ import numpy.typing as npt
 
 STRIDES: Final = (8, 16, 32)
 PAD: Final = 114
-"""The grey that a picture is put on, where it does not fill the square."""
+"""The grey padding of a picture that does not fill the square."""
 
-_HEAD: Final = 5  # x, y, width, height and whether there is anything
+_HEAD: Final = 5  # x, y, width, height and objectness
 
 Tensor = npt.NDArray[np.floating[Any]]
 
 
 class Detection(NamedTuple):
-    """One thing: where in the square of the model, in pixels, what, and how surely."""
+    """One detected object: its box in the model's square, in pixels, label and score."""
 
     box: tuple[float, float, float, float]  # x, y, width, height
     label: int
@@ -24,7 +24,7 @@ class Detection(NamedTuple):
 
 
 def letterbox(picture: npt.NDArray[np.uint8], side: int) -> Tensor:
-    """Return [1, 3, side, side], blue, green and red in 0 to 255, as YOLOX was taught.
+    """Return [1, 3, side, side], BGR in 0 to 255, as YOLOX was trained.
 
     `picture` is [h, w, 3], already scaled to fit; it is placed at the top left.
     """
@@ -36,12 +36,13 @@ def letterbox(picture: npt.NDArray[np.uint8], side: int) -> Tensor:
 def decode_detections(
     output: Tensor, side: int, least: float, overlap: float
 ) -> list[Detection]:
-    """Return what a raw output, [1, cells, 5 + labels], tells, the surest first.
+    """Return the detections of a raw output, [1, cells, 5 + labels], best score first.
 
-    Of boxes of one label that overlap more than `overlap` the surest stays.
+    Non-maximum suppression: of boxes of one label that overlap more than `overlap`, the
+    best remains.
 
     Raises:
-        ValueError: when the output is of another model.
+        ValueError: when the output has another shape.
     """
     cells = [(side // stride) ** 2 for stride in STRIDES]
     if output.ndim != 3 or output.shape[1] != sum(cells) or output.shape[2] <= _HEAD:  # noqa: PLR2004 - [1, cells, numbers]

@@ -10,14 +10,14 @@ from productrecs.engines.arrays import Floats, Ints, Items
 Metric: TypeAlias = Literal["orders", "units", "revenue"]
 
 _HALF_LIFE_MS: Final = 90 * 24 * 60 * 60 * 1000
-_UNIT: Final = 1 << 20  # of a faded sale: whole numbers add up alike in any order
+_UNIT: Final = 1 << 20  # fixed point of decayed sales: sums independent of order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrendingSales:
     """Purchase lines as parallel arrays, shapes [n]; returns have negative units.
 
-    `baskets` below 0 are lines without an order, each an order of its own; `times` are
+    Each line with `baskets` below 0 counts as an order; `times` are
     UTC milliseconds; `revenue` is in the store's currency.
     """
 
@@ -47,13 +47,13 @@ def rank_trending(
     metric: Metric,
     before: TrendingSales | None = None,
 ) -> Items:
-    """Return item numbers, the most trending first: what sold, was carted, or was seen.
+    """Return item numbers, the most trending first, by sales, carts and views.
 
-    `sales`, `carts` and `views` [n] are those of the look-back window. An item's rank is by
-    the metric, then by carts, views, its newest sale, and at last its number. Orders are
-    distinct and do not count returns; units and revenue are net of them, and what netted
-    to nothing or less ranks with what did not sell. Whatever was not touched in the window
-    follows by its lines `before` it, each worth half after 90 days.
+    `sales`, `carts` and `views` [n] are those of the look-back window. An item is ranked by
+    the metric, then by carts, views, its newest sale, and its number. Orders are distinct
+    and do not count returns; units and revenue are net of them, and a net of zero or less
+    ranks as unsold. Items without activity in the window follow by their lines `before` it,
+    with a half-life of 90 days.
 
     Source: requirements/algorithms.md 4.7.
     """
@@ -62,7 +62,7 @@ def rank_trending(
     viewed = np.bincount(views, minlength=n_items)
     newest = np.zeros(n_items, dtype=np.int64)
     np.maximum.at(newest, sales.items, sales.times)
-    # What sold at an unknown price earned nothing that is known, but it did sell.
+    # A sale at an unknown price has no revenue, but it counts as a sale.
     units = np.bincount(sales.items, weights=sales.units, minlength=n_items)
     touched = (amounts > 0) | (units > 0) | (carted > 0) | (viewed > 0)
     known = np.flatnonzero(touched)

@@ -27,34 +27,34 @@ class SessionArrays(NamedTuple):
 
     offsets: Ints  # [S + 1]
     items: Items  # [E]
-    freshness: Scores  # [S] in (0, 1]: exp(-age / days_scale), age beside the newest
-    owners: Ints  # [S] whose session it is
+    freshness: Scores  # [S] in (0, 1]: exp(-age / days_scale), age relative to the newest
+    owners: Ints  # [S] owner code of the session
     posting_offsets: Ints  # [n_items + 1]
     postings: Items  # [P]
     rarity: Scores  # [n_items]: 1 + rarity * ln(S / df)
 
 
 class WeightTables(NamedTuple):
-    """The falling weights of `SessionOptions`, as tables."""
+    """Decay weights of `SessionOptions`, as tables."""
 
-    match: Floats  # [prefix] by place in the visit, newest first
-    vote: Floats  # [prefix] by place in the visit of the item that matched newest
-    distance: Floats  # [2 * longest + 1] by place beside the match in the neighbour
-    returns: Floats  # [prefix] of all votes, by place in the visit: see `SessionIndex`
+    match: Floats  # [prefix] by position in the visit, newest first
+    vote: Floats  # [prefix] by visit position of the newest matching item
+    distance: Floats  # [2 * longest + 1] by distance to the match in the neighbour
+    returns: Floats  # [prefix] share of all votes, by visit position: see `SessionIndex`
 
 
 class SessionQuery(NamedTuple):
-    """What is asked: the visit's newest distinct known items, newest first, and limits."""
+    """A query: the visit's newest distinct known items, newest first, and limits."""
 
     items: Items
-    current: int  # never in the answer
-    own: Ints  # slots, rising, that do not answer
+    current: int  # never returned
+    own: Ints  # slots to leave out, ascending
     recent_sessions: int
     neighbours: int
 
 
 def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
-    """Return the tables of `options`; `returns` is cut or padded to the prefix."""
+    """Return the tables of `options`; `returns` is cut or padded to `prefix`."""
     places = np.arange(options.prefix)
     beside = np.arange(-options.longest, options.longest + 1)
     near = 1.0 / (1.0 + np.abs(beside) / options.distance_scale)
@@ -69,7 +69,7 @@ def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
 
 
 def sealed(arrays: Arrays) -> SessionArrays:
-    """Return the arrays as one layout, plain and read-only: exactly what the kernel reads.
+    """Return the arrays in one contiguous read-only layout, as the kernel reads it.
 
     Raises:
         KeyError: when one is missing.

@@ -1,6 +1,6 @@
 """Compiled session kNN: the same sums in the same order as the reference implementation.
 
-Importing this module compiles it, or loads what an earlier process compiled; see `warm_up`.
+Importing this module compiles it, or loads the cached compilation; see `warm_up`.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _memory = threading.local()
 
 
 class SessionScratch(NamedTuple):
-    """Scratch memory of one thread, used again by every question."""
+    """Scratch memory of one thread, reused by every query."""
 
     slots: Ints  # [recent_sessions]
     similar: Floats  # [recent_sessions]
     matched: Ints  # [recent_sessions]
     sample: Floats  # [recent_sessions]
     begins: Ints  # [recent_sessions + 1]
-    votes: Floats  # [n_items], all zero between questions
+    votes: Floats  # [n_items], all zero between queries
     touched: Items  # [n_items + 1]
     scored: Floats  # [n_items]
 
 
 def scratch(n_items: int, recent_sessions: int) -> SessionScratch:
-    """Return this thread's scratch memory, made larger when needed: 20 bytes an item."""
+    """Return this thread's scratch memory, grown if needed: 20 bytes an item."""
     work: SessionScratch | None = getattr(_memory, "work", None)
     if work is None or len(work.votes) < n_items or len(work.slots) < recent_sessions:
         work = SessionScratch(
@@ -81,7 +81,7 @@ _WORK = _named(
 
 @jit_compiled(_I8(_INTS, _I8, _I8))
 def newest_until(rising: Ints, place: int, slot: int) -> int:
-    """Return the last place, from `place` down, that holds `slot` or less; else -1."""
+    """Return the last index, from `place` down, that holds `slot` or less; else -1."""
     while place >= 0 and rising[place] > slot:
         place -= 1
     return place
@@ -94,13 +94,13 @@ def recent_sessions(
     question: SessionQuery,
     work: SessionScratch,
 ) -> int:
-    """Merge the items' postings, newest session first; return how many were kept.
+    """Merge the items' posting lists, newest session first; return the number of sessions.
 
-    How fresh each is, is read apart: memory is asked for many lines together.
+    Freshness is read in a separate loop, so that memory reads overlap.
     """
     n_items = len(question.items)
     heads, ends = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
-    newest = np.empty(n_items, dtype=np.int64)  # the session at each head; -1 at the end
+    newest = np.empty(n_items, dtype=np.int64)  # heads of the posting lists; -1 at the end
     slot = -1
     for place in range(n_items):
         head = layout.posting_offsets[question.items[place]]
@@ -135,7 +135,7 @@ def recent_sessions(
 
 @jit_compiled(_F8(_FLOATS, _I8, _I8))
 def highest(sample: Floats, count: int, wanted: int) -> float:
-    """Return the `wanted`-th highest of the first `count` values, which are reordered."""
+    """Return the `wanted`-th highest of the first `count` values; reorders them."""
     low, high, place = 0, count - 1, wanted - 1
     while low < high:
         pivot = sample[(low + high) // 2]
@@ -162,8 +162,7 @@ def highest(sample: Floats, count: int, wanted: int) -> float:
 def bar_of(values: Floats, sample: Floats, count: int, wanted: int) -> float:
     """Return the `wanted`-th highest of the first `count` values, none below 0.
 
-    Counted into steps first, so that only those of one step are put in order; `sample` is
-    where.
+    A histogram limits the selection to one bin, whose values are copied to `sample`.
     """
     most = 0.0
     for place in range(count):
@@ -180,14 +179,14 @@ def bar_of(values: Floats, sample: Floats, count: int, wanted: int) -> float:
         step -= 1
     size = 0
     for place in range(count):
-        sample[size] = values[place]  # without a branch, which nobody could foresee
+        sample[size] = values[place]  # branch-free: a branch would be mispredicted
         size += np.int64(values[place] * each) == step
     return highest(sample, size, left)
 
 
 @jit_compiled(_I8(_WORK, _I8, _I8))
 def nearest(work: SessionScratch, count: int, wanted: int) -> int:
-    """Keep the `wanted` most similar, the newer of equals; return how many were kept."""
+    """Keep the `wanted` most similar sessions, the newer of ties; return their number."""
     if count <= wanted:
         return count
     bar = bar_of(work.similar, work.sample, count, wanted)
@@ -215,17 +214,16 @@ def vote(
     work: SessionScratch,
     count: int,
 ) -> int:
-    """Let the kept sessions vote for their items; return how many items got a vote.
+    """Let the neighbours vote for their items; return the number of items with votes.
 
-    Where sessions lie is read first, all at once: memory is asked for many lines
-    together, instead of waiting for each before the next is known.
+    Session offsets are read in a separate loop first, so that memory reads overlap.
     """
     ahead = 0
     for place in range(count):
         begin = layout.offsets[work.slots[place]]
         work.begins[place] = begin
         ahead += layout.items[begin]
-    work.begins[count] = ahead  # so that the reading is not left out
+    work.begins[count] = ahead  # so that the compiler does not remove the reads
     found = 0
     longest = len(weights.distance) // 2
     for place in range(count):
@@ -240,7 +238,7 @@ def vote(
         for at in range(begin, end):
             item = layout.items[at]
             votes = work.votes[item]
-            work.touched[found] = item  # without a branch, which would wait for memory
+            work.touched[found] = item  # branch-free: a branch would wait for memory
             found += votes == 0.0
             work.votes[item] = votes + weight * weights.distance[longest + at - where]
     return found
@@ -250,7 +248,7 @@ def vote(
 def vote_for_returns(
     weights: WeightTables, question: SessionQuery, work: SessionScratch, found: int
 ) -> int:
-    """Add a share of all votes to the visit's earlier items; return how many got a vote."""
+    """Add a share of all votes to the visit's earlier items; return the number of items."""
     total = 0.0
     for place in range(found):
         total += work.votes[work.touched[place]]
@@ -276,7 +274,7 @@ def take_best(
     items: Items,
     scores: Floats,
 ) -> int:
-    """Sort the best items into `items` and `scores`, clear the votes; return how many."""
+    """Write the best items to `items` and `scores`, clear the votes; return the count."""
     for place in range(found):
         item = work.touched[place]
         work.scored[place] = work.votes[item] * layout.rarity[item]
@@ -290,7 +288,7 @@ def take_best(
         if taken == len(items):
             if scores[last] > score or (scores[last] == score and items[last] < item):
                 continue
-            at = last  # whose item leaves
+            at = last  # the entry to evict
         else:
             at = taken
             taken += 1
@@ -314,7 +312,7 @@ def fill(
     items: Items,
     scores: Floats,
 ) -> int:
-    """Fill `items` and `scores` with what comes next, best first; return how many."""
+    """Fill `items` and `scores` with the next items, best first; return their number."""
     kept = recent_sessions(layout, weights, question, work)
     kept = nearest(work, kept, question.neighbours)
     found = vote(layout, weights, question, work, kept)

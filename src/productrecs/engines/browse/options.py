@@ -1,4 +1,4 @@
-"""Hyperparameters of the session kNN engine: defaults, and what each of them means."""
+"""Hyperparameters of the session kNN engine, with their defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class InteractionType(IntEnum):
-    """What was done with an item of a visit, the strongest last."""
+    """Interaction with an item of a visit, in ascending strength."""
 
     VIEWED = 0
     CLICKED = 1
@@ -25,43 +25,43 @@ class InteractionType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """Constants that measured well on the last days of two training sets.
+    """Hyperparameters, tuned on the last days of two training sets.
 
-    Every other `..._scale` is the distance at which a weight has fallen to 1/e: of places
-    in the visit (newest first), of days. By places in a neighbouring session a vote falls
-    more slowly: 1 / (1 + places / distance_scale).
+    Every other `..._scale` is the distance (in visit positions, newest first, or in days)
+    at which a weight has decayed to 1/e. In a neighbouring session a vote decays more
+    slowly: 1 / (1 + distance / distance_scale).
     Source: STAN and VSTAN, requirements/algorithms.md 1.1.
     """
 
-    prefix: int = 9  # newest distinct items of the visit that are compared
-    recent_sessions: int = 1000  # newest sessions that share one of them
-    neighbours: int = 500  # the most similar of those
-    sessions_per_item: int = 2500  # newest sessions kept for each item
-    longest: int = 200  # distinct items kept of a session, the newest
+    prefix: int = 9  # newest distinct items of the visit to compare
+    recent_sessions: int = 1000  # newest sessions that share one of these items
+    neighbours: int = 500  # most similar of these sessions
+    sessions_per_item: int = 2500  # maximum length of a posting list
+    longest: int = 200  # newest distinct items of a session
     match_scale: float = 3.62
     vote_scale: float = 3.62
-    distance_scale: float = 0.5  # places at which a vote has fallen to a half
+    distance_scale: float = 0.5  # distance at which a vote has decayed to a half
     days_scale: float = 50.0
-    rarity: float = 1.0  # how much a rare item's vote is lifted: 1 + rarity * ln(S / df)
-    enough: int = 20  # items: where fewer are found, what comes next after those follows
-    backward: float = 1.0  # of its vote, for what a neighbour saw before the item in common
-    clicked: float = 1.0  # how much an item counts that was clicked in a search or a list,
+    rarity: float = 1.0  # boost of rare items: 1 + rarity * ln(S / df)
+    enough: int = 20  # minimum number of items; with fewer, their next items are added
+    backward: float = 1.0  # vote factor of items before the match in a neighbour
+    clicked: float = 1.0  # weight of an item clicked in a search or a list,
     carted: float = 1.0  # put into the cart,
-    bought: float = 1.0  # or bought, beside one that was looked at
-    returns: float = 0.25  # of the share of steps that go back to an item of the visit
+    bought: float = 1.0  # or bought; a view counts 1
+    returns: float = 0.25  # weight of returns to items of the visit
 
     @property
     def weight_by_interaction(self) -> tuple[float, ...]:
-        """What an item counts by what was done with it: see `InteractionType`."""
+        """Item weights by `InteractionType`."""
         return (1.0, self.clicked, self.carted, self.bought)
 
     def to_array(self) -> Floats:
-        """Return the constants in their order."""
+        """Return the values in field order."""
         return np.array(astuple(self), dtype=np.float64)
 
     @classmethod
     def from_array(cls, constants: Iterable[float]) -> Self:
-        """Return the options that gave `constants`; an older release gave fewer.
+        """Return the options of `constants`; older releases have fewer values.
 
         Raises:
             ValueError: when there are too many.

@@ -42,15 +42,15 @@ def answer(
 def neighbours(
     layout: SessionArrays, weights: WeightTables, question: SessionQuery
 ) -> tuple[Ints, Floats, Ints]:
-    """Return the sessions that vote, newest first: slots, similarity, newest match."""
+    """Return the neighbours, newest first: slots, similarity, newest match."""
     slots, similar, matched = _recent_sessions(layout, weights, question)
     order = np.lexsort((-slots, -similar))[: question.neighbours]
-    by_slot = np.sort(order)  # newest first, as they stood
+    by_slot = np.sort(order)  # back to newest first
     return slots[by_slot], similar[by_slot], matched[by_slot]
 
 
 def _total(items: Ints, votes: Floats) -> float:
-    """Return the sum of all votes, added in the kernel's order: item by item."""
+    """Return the sum of all votes, in the kernel's order: item by item."""
     found, firsts, where = np.unique(items, return_index=True, return_inverse=True)
     sums = np.bincount(where, weights=votes, minlength=len(found))
     total = 0.0
@@ -62,7 +62,7 @@ def _total(items: Ints, votes: Floats) -> float:
 def _recent_sessions(
     layout: SessionArrays, weights: WeightTables, question: SessionQuery
 ) -> tuple[Ints, Floats, Ints]:
-    """Return slots (newest first), similarity, and the newest place that matched each."""
+    """Return slots (newest first), similarity, and the newest matching visit position."""
     lists = [
         layout.postings[layout.posting_offsets[item] : layout.posting_offsets[item + 1]]
         for item in question.items
@@ -86,7 +86,7 @@ def _votes(
     question: SessionQuery,
     voters: tuple[Ints, Floats, Ints],
 ) -> tuple[Ints, Floats]:
-    """Return every item of every neighbour and the weight of its vote."""
+    """Return every item of every neighbour and its vote."""
     slots, similar, matched = voters
     begins = layout.offsets[slots]
     lengths = layout.offsets[slots + 1] - begins

@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 _NONE: Final[Mapping[int, int]] = MappingProxyType({})
 _ALL_ALIKE: Final = (1.0, 1.0, 1.0, 1.0)
 _DAY_MS: Final = 86_400_000.0
-_ONWARD: Final = 5  # items found that are asked what comes next after them
-_BELOW: Final = 0.5  # of the last score of what was found: the first that follows
+_ONWARD: Final = 5  # best items whose next items are added
+_BELOW: Final = 0.5  # score of the first added item, relative to the last score before it
 _NOBODYS: Final = np.zeros(0, dtype=np.int64)
 _NO_RETURNS: Final = np.zeros(0)
-_evaluators = [reference.answer]  # the last one answers: the compiled one, once warm
+_evaluators = [reference.answer]  # the last one is used: after warm-up, the kernel
 
 
 def warm_up() -> None:
-    """Make this process answer by the compiled kernel from now on.
+    """Switch this process to the compiled kernel.
 
-    The first time on a machine this compiles for about 5 s and keeps the result beside the
-    source (or in NUMBA_CACHE_DIR, or the user's cache folder); later processes load it in
-    0.5 s. The compiler stays in memory: 140 MB, half of it shared between processes.
-    Until this is done, questions are answered by numpy, alike but three times slower.
+    The first compilation on a machine takes about 5 s. Its result is cached beside the
+    source (or in NUMBA_CACHE_DIR, or the user's cache folder), from where later processes
+    load it in 0.5 s. The compiler takes 140 MB of memory, half of it shared between
+    processes. Before the warm-up NumPy gives the same answers three times slower.
     """
     from productrecs.engines.browse import kernel  # noqa: PLC0415 - it compiles
 
@@ -54,10 +54,10 @@ def warm_up() -> None:
 
 
 class SessionIndex:
-    """Sessions of the past and what they looked at; answers with what is next.
+    """Past sessions and their items; answers next-item queries.
 
-    Immutable. The compiled kernel works in scratch memory of the calling thread, so that
-    questions may be asked from any thread.
+    Immutable and thread-safe: the compiled kernel uses scratch memory of the calling
+    thread.
     """
 
     __slots__ = (
@@ -78,19 +78,19 @@ class SessionIndex:
         by_owner: Ints | None = None,
         returns: Floats = _NO_RETURNS,
     ) -> None:
-        """Keep sealed arrays; `newest_ms` is when the newest session had its last event.
+        """Store sealed arrays; `newest_ms` is the time of the newest session's last event.
 
-        `by_owner` is `stable_order(layout.owners)`, where it was worked out before.
-        `returns` is the share of steps that went back so many places in the visit (0 is
-        the current item): of all votes that share, times `SessionOptions.returns`, goes to
-        the visit's item there. The neighbours' own returns are in their votes already.
+        `by_owner` is `stable_order(layout.owners)`, if already computed. `returns[k]` is
+        the share of steps that returned to the item k positions before the current one (0
+        is the current item). The visit's item there gets this share of all votes, times
+        `SessionOptions.returns`. The neighbours' own returns are already in their votes.
         """
         self._layout = layout
         self._newest_ms = newest_ms
         self._options = options
         self._returns = returns
         self._weights = weight_tables(options, returns)
-        # Asking each candidate whose session it is would read memory all over the place.
+        # Sorted, because checking the owner of each candidate would read scattered memory.
         self._by_owner = stable_argsort(layout.owners) if by_owner is None else by_owner
         self._owners = layout.owners[self._by_owner]
 
@@ -105,15 +105,15 @@ class SessionIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the index that gave `arrays`, which may be memory-mapped.
+        """Return the index stored as `arrays`, which may be memory-mapped.
 
         Raises:
             KeyError: when one is missing.
-            ValueError: when the constants or the owners are not as many as they should be.
+            ValueError: when the number of constants or owners is wrong.
         """
         options = SessionOptions.from_array(arrays["constants"].tolist())
         layout, by_owner = sealed(arrays), arrays.get("by_owner")
-        if by_owner is not None:  # releases before did not keep it
+        if by_owner is not None:  # missing in older releases
             if by_owner.shape != layout.owners.shape:
                 message = f"{len(layout.owners)} owners in an order of {by_owner.shape}"
                 raise ValueError(message)
@@ -133,12 +133,12 @@ class SessionIndex:
 
     @property
     def n_items(self) -> int:
-        """How many item numbers the index knows."""
+        """Number of items in the index."""
         return len(self._layout.rarity)
 
     @property
     def n_sessions(self) -> int:
-        """How many sessions may answer."""
+        """Number of sessions in the index."""
         return len(self._layout.owners)
 
     def next_items(
@@ -153,14 +153,13 @@ class SessionIndex:
     ) -> Ranked:
         """Return up to `limit` items that similar sessions looked at, best first.
 
-        `recent` is the visit so far, oldest to newest; its newest item is never returned,
-        earlier ones may be. Unknown numbers are passed over; a visit that no session
-        shares an item with gives an empty list. Sessions owned by `exclude_session` (see
-        `fit_sessions`) do not answer: a live visit would only repeat itself. `interactions`
-        has each item's strongest `InteractionType`, where it is more than a view.
-        Where the rest knows fewer than `SessionOptions.enough` items and the answer
-        `goes_on`, what comes next after the best of those follows, below all of them.
-        Scores are above 0 and fade with the index's age at `now_ms` (UTC milliseconds).
+        `recent` is the visit so far, oldest to newest. Its newest item is never returned;
+        earlier ones may be. Unknown items are ignored; without a common session the list is
+        empty. Sessions of `exclude_session` (see `fit_sessions`) are left out, because a
+        live visit would match itself. `interactions` has each item's strongest
+        `InteractionType` above a view. If `goes_on` and fewer than `SessionOptions.enough`
+        items are found, the next items of the best ones are added below them. Scores are
+        above 0 and decay with the index's age at `now_ms` (UTC milliseconds).
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
         """
@@ -180,7 +179,7 @@ class SessionIndex:
     def _onward(
         self, question: SessionQuery, items: Items, scores: Floats, limit: int
     ) -> tuple[Items, Floats]:
-        """Return the items found, and after them what comes next after the best of them."""
+        """Return the items, followed by next items of the best of them."""
         new = np.isin(items, question.items, invert=True)
         best = items[new][: min(_ONWARD, self._options.prefix)]
         if not len(best):
@@ -198,13 +197,13 @@ class SessionIndex:
 
     @property
     def weights_interactions(self) -> bool:
-        """Whether what was done with an item changes what it counts."""
+        """Whether interaction types change item weights."""
         return self._options.weight_by_interaction != _ALL_ALIKE
 
     def _weighed(
         self, question: SessionQuery, interactions: Mapping[int, int]
     ) -> WeightTables:
-        """Return the weights for a question whose items were not all just looked at."""
+        """Return the weights for a query with interactions above a view."""
         if not interactions or not self.weights_interactions:
             return self._weights
         by_interaction, match, vote = (
@@ -221,9 +220,9 @@ class SessionIndex:
         )
 
     def return_share(self, recent: Sequence[int] | Items, item: int) -> float:
-        """Return how often shoppers go back as far in a visit as to `item`; 0 for never.
+        """Return how often shoppers return as far back in a visit as to `item`; 0 if never.
 
-        A share of all steps. It adds to the item's votes in `next_items`.
+        The value is a share of all steps. It adds to the item's votes in `next_items`.
         """
         places = self._question(recent, None).items.tolist()
         place = places.index(item) if item in places else 0
@@ -237,9 +236,9 @@ class SessionIndex:
         exclude_session: int | None = None,
         interactions: Mapping[int, int] = _NONE,
     ) -> tuple[int, dict[int, int]]:
-        """Return how many sessions vote on what is next, and how many of them saw an item.
+        """Return the number of neighbours, and how many of them contain each item.
 
-        Takes what `next_items` takes, and asks the same sessions; by item number.
+        The arguments are those of `next_items`, and so are the sessions; by item number.
         """
         question = self._question(recent, exclude_session)
         if len(question.items) == 0:
@@ -273,10 +272,10 @@ class SessionIndex:
         )
 
     def _slots_of(self, owner: int) -> Ints:
-        """Return the slots of somebody's sessions, rising."""
+        """Return the slots of an owner's sessions, ascending."""
         owners = self._owners
         begin = int(owners.searchsorted(owner))
-        theirs = owners[begin : begin + 2].tolist().count(owner)  # most have one
+        theirs = owners[begin : begin + 2].tolist().count(owner)  # most owners have one
         end = begin + theirs
         if theirs > 1:
             end = int(owners.searchsorted(owner, side="right"))

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints, Items
 
 _DAY_MS: Final = 86_400_000.0
-_RETURNS: Final = 16  # places of a visit back to which returns are counted
-_FEW_STEPS: Final = 500  # steps of all visits: so many say half of what there is to learn
-_LONG_AGO: Final = 60.0  # in days_scale: what is older fades no further, so stays above 0
+_RETURNS: Final = 16  # maximum distance of a return, in visit positions
+_FEW_STEPS: Final = 500  # shrinkage: at this number, half of a share counts
+_LONG_AGO: Final = 60.0  # in days_scale: limit of the decay, to keep freshness above 0
 
 
 class Views(NamedTuple):
-    """Each distinct item of each session at its first view; session by session, in order.
+    """Each session's distinct items in the order of first view, session by session.
 
-    `sessions` [E] are slots 0.., the oldest first; `items` [E]; `times` and `owners` [S].
+    `sessions` [E] are slots from 0, the oldest first; `items` [E]; `times`, `owners` [S].
     """
 
     sessions: Ints
@@ -47,12 +47,12 @@ def fit_sessions(
     options: SessionOptions | None = None,
     owners: Ints | None = None,
 ) -> SessionIndex:
-    """Return the index of sessions from parallel arrays, one entry an event, in any order.
+    """Return the session index of parallel arrays, one entry an event, in any order.
 
-    Shapes: `sessions`, `items`, `times` (UTC milliseconds), `owners` [n]. A session of
-    fewer than two distinct items teaches nothing; of a longer one than `longest` the newest
-    are kept. `owners` tells whose session it is, in any 64-bit code the caller finds again
-    for `exclude_session`; without it a session owns itself.
+    Shapes: `sessions`, `items`, `times` (UTC milliseconds), `owners` [n]. Sessions of fewer
+    than two distinct items are ignored; longer ones are cut to their newest `longest`
+    items. `owners` are 64-bit codes for `exclude_session`; without them each session is its
+    own owner.
 
     Raises:
         ValueError: when an item number lies outside 0..n_items-1.
@@ -77,9 +77,9 @@ def fit_sessions(
 
 
 def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> tuple[Views, Floats]:
-    """Return the first views, sessions numbered from the one that ended first.
+    """Return the first views; sessions are numbered by their end.
 
-    The second result is as in `_return_shares`.
+    The second result is that of `_return_shares`.
     """
     codes, count = _numbered(sessions)
     ends = np.full(count, np.iinfo(np.int64).min)
@@ -92,7 +92,7 @@ def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> tuple[Vie
     slotted = slots[codes]
     order = grouped_argsort(slotted, times)
     ordered_slots, ordered_items = slotted[order], items[order]
-    steps = np.ones(len(order), dtype=np.bool_)  # not those that stay on an item
+    steps = np.ones(len(order), dtype=np.bool_)  # without steps that stay on an item
     steps[1:] = (np.diff(ordered_slots) != 0) | (np.diff(ordered_items) != 0)
     ordered_slots, ordered_items = ordered_slots[steps], ordered_items[steps]
     seen = ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items
@@ -112,10 +112,10 @@ def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> tuple[Vie
 
 
 def _return_shares(back: Ints, lengths: Ints) -> Floats:
-    """Return how often a step went back to the item 0, 1, 2, ... places before the current.
+    """Return the share of steps back to the item 0, 1, 2, ... positions before the last.
 
-    `back` is by how many steps each return went back (2 is one place before the current),
-    `lengths` how many steps each session has. Few steps say little: shrunk towards 0.
+    `back` is the distance of each return (2 is one position before the current), `lengths`
+    the number of steps of each session. Shares of few steps are shrunk towards 0.
     """
     found = np.bincount(back, minlength=_RETURNS + 1)[1 : _RETURNS + 1]
     steps = np.arange(1, _RETURNS + 1)
@@ -125,7 +125,7 @@ def _return_shares(back: Ints, lengths: Ints) -> Floats:
 
 
 def _numbered(sessions: Ints) -> tuple[Ints, int]:
-    """Return each event's session as a number from 0, rising with it, and how many."""
+    """Return each event's session index, in the order of `sessions`, and their number."""
     if len(sessions) and sessions.min() >= 0 and sessions.max() < len(sessions):
         there = np.bincount(sessions) > 0
         return (np.cumsum(there) - 1)[sessions], int(there.sum())
@@ -134,10 +134,10 @@ def _numbered(sessions: Ints) -> tuple[Ints, int]:
 
 
 def _worthwhile(views: Views, longest: int) -> Views:
-    """Return the newest `longest` items of each session of two and more."""
+    """Return the newest `longest` items of each session with two or more."""
     lengths = np.bincount(views.sessions, minlength=len(views.times))
     from_end = np.cumsum(lengths)[views.sessions] - np.arange(len(views.sessions))
-    enough = lengths >= 2  # noqa: PLR2004 - an item and the next
+    enough = lengths >= 2  # noqa: PLR2004 - one item has no next item
     keep = enough[views.sessions] & (from_end <= longest)
     renumbered = np.cumsum(enough) - 1
     return Views(
@@ -149,7 +149,7 @@ def _worthwhile(views: Views, longest: int) -> Views:
 
 
 def _postings(views: Views, df: Ints, most: int) -> tuple[Ints, Items]:
-    """Return, for each item, the newest `most` sessions with it, newest first."""
+    """Return each item's posting list: its newest `most` sessions, newest first."""
     newest_first = slice(None, None, -1)
     items, slots = views.items[newest_first], views.sessions[newest_first]
     order = stable_argsort(items)

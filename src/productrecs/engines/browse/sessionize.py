@@ -15,10 +15,10 @@ HALF_AN_HOUR_MS: Final = 30 * 60 * 1000
 
 
 def sessionize(identities: Ints, times: Ints, gap_ms: int = HALF_AN_HOUR_MS) -> Ints:
-    """Return each event's visit: codes 0.. by identity, then by time; shapes [n].
+    """Return each event's visit: codes from 0 by identity, then by time; shapes [n].
 
-    A visit of an identity ends where its next event comes more than `gap_ms` later. The
-    events may stand in any order; `times` are milliseconds.
+    A visit ends when the identity's next event comes more than `gap_ms` later. Events may
+    have any order; `times` are milliseconds.
     """
     order = grouped_argsort(identities, times)
     who, when = identities[order], times[order]

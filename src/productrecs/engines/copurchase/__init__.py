@@ -1,4 +1,4 @@
-"""Co-purchase engine (`buy`): items bought together, learned from baskets, never padded."""
+"""Co-purchase engine (`buy`): items bought together, from baskets, without backfill."""
 
 from productrecs.engines.copurchase.fit import CopurchaseModels, fit_copurchase
 from productrecs.engines.copurchase.model import CopurchaseModel, warm_up

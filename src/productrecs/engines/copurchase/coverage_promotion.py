@@ -1,7 +1,7 @@
-"""Catalog coverage: promotes each item into the list in which it fits best.
+"""Catalog coverage: promotes each item into the list in which it ranks closest to the head.
 
-Ranking each list by itself shows the same best sellers everywhere and half of a catalog
-nowhere. One place in the lists where an item fits best costs almost no relevance.
+Without promotion, all lists show the same best sellers and half of a catalog appears
+nowhere. One place in its best list for each item costs almost no relevance.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def promote_for_coverage(
     were_together: Bools,
     options: CopurchaseOptions,
 ) -> Scores:
-    """Return the scores, some raised to just above the last place of a list's head.
+    """Return the scores, with some raised to just above the last place of a list's head.
 
-    The four arrays [n] are parallel, by owner and best first. An item that stands in the
-    heads of fewer than `heads` lists is raised in those where it comes closest to it, if it
-    has at least `least_fit` of the score there; each list takes one such item. Who stands
-    in none comes first. Of what its variants alone were bought with (not `were_together`)
-    it is given no place: its product stands there already.
+    The four arrays [n] are parallel, by owner and best first. An item in the heads of fewer
+    than `heads` lists is promoted in the lists where it is closest to the head, if its
+    score is at least `least_fit` of the last score there. Each list promotes one item;
+    items in no head come first. Pairs that only variants were bought in (not
+    `were_together`) are skipped: another variant is already listed.
     """
     if options.places < 1:
         return scores
@@ -48,7 +48,7 @@ def promote_for_coverage(
     list_counts = np.bincount(
         companions[ranks < options.places], minlength=int(companions.max(initial=-1)) + 1
     )
-    gave = np.zeros(len(bars), dtype=np.bool_)  # lists that took one
+    gave = np.zeros(len(bars), dtype=np.bool_)  # lists with a promoted item
     below = (ranks >= options.places) & (scores >= options.least_fit * bars[owners])
     below &= were_together
     raised = scores.copy()
@@ -66,14 +66,14 @@ def promote_for_coverage(
 def _matched(
     wishes: Ints, owners: Ints, companions: Items, scores: Scores, bars: Scores
 ) -> list[Ints]:
-    """Return places of pairs, no owner and no companion twice, the closest ones first."""
+    """Return indexes of pairs, no owner and no companion twice, the closest ones first."""
     closeness = scores[wishes] / bars[owners[wishes]]
     order = np.lexsort((owners[wishes], companions[wishes], -closeness))
     wishes = wishes[order]
     found: list[Ints] = []
     for _ in range(_ROUNDS):
         wanted = wishes[_firsts(companions[wishes])]  # each item's closest list ...
-        taken = wanted[_firsts(owners[wanted])]  # ... which takes the closest of them
+        taken = wanted[_firsts(owners[wanted])]  # ... and each list's closest item of these
         if not len(taken):
             break
         found.append(taken)

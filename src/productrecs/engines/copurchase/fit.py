@@ -40,18 +40,18 @@ from productrecs.engines.copurchase.variant_pooling import VariantGroups, varian
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Arrays
 
-_TRACE: Final = 1e-9  # no share is divided by less
+_TRACE: Final = 1e-9  # lower bound of a divisor
 
 
 class CopurchaseModels(NamedTuple):
-    """What orders teach: what stood in one basket, and with it what variants lend."""
+    """Co-purchase models, without and with the pooled baskets of variants."""
 
-    together: CopurchaseModel  # of items that themselves stood in one basket
-    lent: CopurchaseModel | None  # None: no item has variants
+    together: CopurchaseModel  # from the items' own baskets
+    lent: CopurchaseModel | None  # pooled by variant group; None without variants
 
     @property
     def widest(self) -> CopurchaseModel:
-        """What is known of most items: with what variants lend, where there are any."""
+        """The model with the highest coverage: the pooled one, if there is one."""
         return self.together if self.lent is None else self.lent
 
     def to_arrays(self) -> Arrays:
@@ -77,14 +77,12 @@ def fit_copurchase(
 ) -> CopurchaseModels:
     """Return every item's strongest companions from parallel arrays, one entry a line.
 
-    Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. A basket below 0 is none and
-    teaches nothing; an item counts once in a basket; without ages no basket fades. Of
-    baskets of one buyer (any code; 0 is nobody) that hold just the same, the newest counts.
-    Lists of one item hold whatever stood in a basket with it. For carts a pair counts when
-    it stood in at least two baskets and more often than chance would have it (lift > 1);
-    below `few_orders` baskets, wherever it stood. What lies in nearly
-    every basket goes with nothing. Items that are
-    variants of one product learn from one another, in a model of its own.
+    Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. Lines with a basket below 0 are
+    ignored; an item counts once per basket; without ages there is no decay. Of a buyer's
+    identical baskets only the newest counts (buyers are any code; 0 is unknown). Lists of
+    one item contain every co-purchase. For carts a pair needs at least two common baskets
+    and lift > 1; a store with fewer than `few_orders` baskets uses all pairs. Items in
+    nearly every basket are left out. A separate model pools the baskets of variants.
 
     Source: requirements/algorithms.md 2.1; measured in benchmarks/quality.
 
@@ -119,7 +117,7 @@ def fit_baskets(
             pairs = variants.joined(counted, allowed, owners)
         votes = significant_pairs(pairs, lines, options)
         if variants is not None:
-            if pairs.shared is not None:  # their products are significant pairs
+            if pairs.shared is not None:  # pooled pairs are significant
                 votes |= pairs.shared > 0
             lent.add(pairs, votes)
             own = np.flatnonzero(pairs.support > 0)
@@ -129,7 +127,7 @@ def fit_baskets(
 
 
 class _TopCompanions:
-    """Each item's strongest companions, of pairs that come block by block."""
+    """Each item's strongest companions, from pairs that arrive block by block."""
 
     def __init__(self, sales: Sales, options: CopurchaseOptions) -> None:
         self._sales = sales
@@ -138,7 +136,7 @@ class _TopCompanions:
         self._votes = [np.zeros(0, np.bool_)]
 
     def add(self, pairs: PairCounts, votes: Bools) -> None:
-        """Take what may be kept of some owners' pairs; `votes`: who counts in carts."""
+        """Add some owners' strongest pairs; `votes` marks those that count in carts."""
         most = max(self._options.considered, self._options.neighbours)
         scores = pair_strengths(pairs, self._sales, self._options)
         chosen = self._chosen(pairs, scores, votes, most)
@@ -146,7 +144,7 @@ class _TopCompanions:
         self._votes.append(votes[chosen])
 
     def model(self) -> CopurchaseModel:
-        """Return the model of what was taken."""
+        """Return the model of the added pairs."""
         options, popularity = self._options, self._sales.popularity
         pairs, votes = PairCounts.joined(self._pairs), np.concatenate(self._votes)
         scores = pair_strengths(pairs, self._sales, options)
@@ -171,7 +169,7 @@ class _TopCompanions:
         )
 
     def _chosen(self, pairs: PairCounts, scores: Scores, votes: Bools, most: int) -> Ints:
-        """Return each owner's best places for its own list and for carts, rising."""
+        """Return each owner's best indexes for its own list and for carts, ascending."""
         for_lists = top_per_owner(pairs.owners, scores, most)
         counted = np.flatnonzero(votes)
         in_carts = cart_strengths(pairs[counted], self._sales.popularity, self._options)
@@ -189,9 +187,9 @@ def _pair_cosines(pairs: PairCounts, popularity: Floats) -> Scores:
 
 
 def _season_factors(lines: Baskets, weights: Floats, options: CopurchaseOptions) -> Floats:
-    """Return by what each item's strength is multiplied: above 1 for what sells lately.
+    """Return the seasonal factor of each item's strength: above 1 for recent best sellers.
 
-    Few sales say little: `prior` baskets of an item's own stand against them.
+    Factors of few sales are shrunk by `prior` baskets.
     """
     lately = weights * (lines.ages_days < options.season_days)
     sold = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)

@@ -27,15 +27,15 @@ _memory = threading.local()
 
 
 class CompanionScratch(NamedTuple):
-    """Scratch memory of one thread, all zero between questions but `touched`."""
+    """Scratch memory of one thread, all zero between queries except `touched`."""
 
-    places: Items  # [n_items] 1 + where a companion stands; or -1 for an anchor
+    places: Items  # [n_items] 1 + index of a companion; -1 for an anchor
     votes: Floats  # [n_items]
     touched: Items  # [n_items]
 
 
 def scratch(n_items: int) -> CompanionScratch:
-    """Return this thread's scratch memory, made larger when needed: 16 bytes an item."""
+    """Return this thread's scratch memory, grown if needed: 16 bytes an item."""
     work: CompanionScratch | None = getattr(_memory, "work", None)
     if work is None or len(work.votes) < n_items:
         work = CompanionScratch(
@@ -58,7 +58,7 @@ _WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], CompanionScratch) 
 def vote(
     layout: CompanionArrays, work: CompanionScratch, anchors: Ints, counts: Floats
 ) -> int:
-    """Let several anchors vote for their companions; return how many items got a vote."""
+    """Let several anchors vote for their companions; return the number of companions."""
     doublings = int(layout.constants[0])
     found = 0
     for anchor in anchors:
@@ -84,7 +84,7 @@ def vote(
 
 @jit_compiled(_I8(_WORK, _I8, _I4[::1], _F4[::1]))
 def take_best(work: CompanionScratch, found: int, items: Items, scores: Scores) -> int:
-    """Sort the best items into `items` and `scores`, clear the votes; return how many."""
+    """Write the best items to `items` and `scores`, clear the votes; return the count."""
     taken = 0
     for place in range(found):
         item = work.touched[place]

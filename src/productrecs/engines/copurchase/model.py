@@ -22,13 +22,13 @@ from productrecs.engines.copurchase.model_arrays import KINDS, CompanionArrays
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_evaluators: list[Any] = [reference]  # the last one answers: the compiled one, once warm
+_evaluators: list[Any] = [reference]  # the last one is used: after warm-up, the kernel
 _NOT_STORED: Final = "layout"
 _SHARED: Final = "shared"
 
 
 def warm_up() -> None:
-    """Make this process answer by the compiled kernel from now on, alike but faster."""
+    """Switch this process to the compiled kernel: same answers, faster."""
     from productrecs.engines.copurchase import kernel  # noqa: PLC0415 - it compiles
 
     _evaluators[1:] = [kernel]
@@ -39,10 +39,10 @@ class CopurchaseModel:
     """Every item's companions, best first, as one compressed sparse matrix.
 
     `offsets` [n_items + 1] delimits each item's run in `companions` (item numbers),
-    `scores`, `support` (in how many baskets the pair stood) and `likeness` (the pair's
-    cosine; 0 for a pair that does not count in carts); `lean` [n_items] and `constants` [1]
-    are as in `CompanionArrays`. `shared` is
-    in how many baskets variants of both stood, empty where they lend nothing.
+    `scores`, `support` (number of common baskets) and `likeness` (the pair's cosine; 0 for
+    a pair that does not count in carts). `lean` [n_items] and `constants` [1] are as in
+    `CompanionArrays`. `shared` is the number of common baskets of both variant groups;
+    empty in a model without pooling.
     """
 
     offsets: Ints
@@ -56,7 +56,7 @@ class CopurchaseModel:
     layout: CompanionArrays = field(init=False)
 
     def __post_init__(self) -> None:
-        """Lay the arrays out as the evaluators read them: plain and read-only."""
+        """Lay the arrays out as the evaluators read them: contiguous and read-only."""
         plain = [
             np.ascontiguousarray(getattr(self, name), kind).view()
             for name, kind in zip(CompanionArrays._fields, KINDS, strict=True)
@@ -88,13 +88,13 @@ class CopurchaseModel:
 
     @property
     def n_items(self) -> int:
-        """How many item numbers the model knows; larger ones have no companions."""
+        """Number of items in the model; larger numbers have no companions."""
         return len(self.offsets) - 1
 
     def neighbours(self, item: int) -> Ranked:
         """Return the item's companions, best first; none for an unknown item.
 
-        A score is `CopurchaseOptions`' strength, so above 0.
+        A score is the strength of `CopurchaseOptions`, above 0.
         """
         if not 0 <= item < self.n_items:
             return NO_RANKED
@@ -102,9 +102,9 @@ class CopurchaseModel:
         return Ranked(self.companions[begin:end], self.scores[begin:end])
 
     def baskets_of(self, anchor: int, item: int) -> int:
-        """Return in how many baskets two items stood; 0 for none, or too few to count.
+        """Return the number of common baskets of two items; 0 for none or too few.
 
-        Of items with variants, in how many these stood.
+        For items with variants, baskets of the variant groups count.
         """
         if not 0 <= anchor < self.n_items:
             return 0
@@ -117,9 +117,9 @@ class CopurchaseModel:
         return int(max(self.support[at], shared))
 
     def baskets_with(self, anchor: int) -> Iterator[tuple[int, int]]:
-        """Give an item's companions, best first, each with the number of common baskets.
+        """Yield an item's companions, best first, each with the number of common baskets.
 
-        Those that chance explains are left out: bestsellers stand beside everything.
+        Pairs that chance explains are left out: best sellers co-occur with everything.
         """
         if 0 <= anchor < self.n_items:
             begin, end = self.offsets[anchor : anchor + 2].tolist()
@@ -132,11 +132,10 @@ class CopurchaseModel:
     ) -> Ranked:
         """Return up to `limit` items bought together with the basket, best first.
 
-        A single item's companions come by their strength. Each of several items votes for
-        its companions and the votes are summed, each by how much its item counts (1, unless
-        `counts` tells it).
-        Items of the basket are never returned; a basket of unknown items
-        gives an empty list, never a fallback (interface 4.1, rule 2).
+        A single item's companions are ranked by strength. With several items, each votes
+        for its companions, weighted by `counts` (default 1). Items of the basket are never
+        returned; a basket of unknown items gives an empty list, never a fallback (interface
+        4.1, rule 2).
         """
         known = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
         if limit <= 0 or not known:

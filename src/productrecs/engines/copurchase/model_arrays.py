@@ -24,10 +24,10 @@ class CompanionArrays(NamedTuple):
 
     offsets: Ints
     companions: Items
-    scores: Scores  # of an anchor by itself
-    likeness: Scores  # the pair's cosine; 0 for one that does not count in carts
+    scores: Scores  # for a single anchor
+    likeness: Scores  # the pair's cosine; 0 for a pair that does not count in carts
     lean: Scores
-    constants: Floats  # `doublings` of CopurchaseOptions; older models have another
+    constants: Floats  # `doublings` of CopurchaseOptions; older models differ
 
 
 _I4, _I8, _F4, _F8 = np.int32, np.int64, np.float32, np.float64

@@ -1,4 +1,4 @@
-"""Pair counting: how often two items stand in one basket, counted block by block."""
+"""Pair counting: counts the common baskets of two items, block by block."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from productrecs.engines.copurchase.options import CopurchaseOptions
 
-_BLOCK_PAIRS: Final = 4_000_000  # pairs in memory at once: about 300 MB at the very worst
+_BLOCK_PAIRS: Final = 4_000_000  # pairs in memory at once: at most about 300 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Baskets:
-    """The distinct items of each basket: `baskets` (0.., rising) and `items` are parallel.
+    """The distinct items of each basket: `baskets` (from 0, ascending) and `items`.
 
-    `ages_days` [n_baskets] is the age of each basket's newest line, never below 0.
+    `ages_days` [n_baskets] is the age of each basket's newest line, at least 0.
     """
 
     baskets: Ints
@@ -42,21 +42,21 @@ class Baskets:
 
     @property
     def sizes(self) -> Ints:
-        """How many distinct items each basket holds."""
+        """Number of distinct items of each basket."""
         return np.bincount(self.baskets, minlength=len(self.ages_days))
 
     @property
     def counts(self) -> Ints:
-        """The number of baskets of each item."""
+        """Number of baskets of each item."""
         return np.bincount(self.items, minlength=self.n_items)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairCounts:
-    """Two items that stood in one basket, once from each side; parallel arrays.
+    """Pairs of items with common baskets, one entry per direction; parallel arrays.
 
-    Sorted by owner, then companion. `weights` sums the weights of their common baskets,
-    `support` counts them; `shared`, where known, counts those of their variants.
+    Sorted by owner, then companion. `weights` sums the weights of the common baskets,
+    `support` counts them; `shared`, if known, counts those of the variant groups.
     """
 
     owners: Ints
@@ -66,7 +66,7 @@ class PairCounts:
     shared: Items | None = None
 
     def __getitem__(self, chosen: Ints) -> PairCounts:
-        """Return the pairs at the places `chosen`, in that order."""
+        """Return the pairs at the indexes `chosen`, in that order."""
         return PairCounts(
             self.owners[chosen],
             self.companions[chosen],
@@ -76,12 +76,12 @@ class PairCounts:
         )
 
     def without_shared(self) -> PairCounts:
-        """Return the pairs as they stood themselves, without their variants' counts."""
+        """Return the pairs without the counts of their variant groups."""
         return PairCounts(self.owners, self.companions, self.weights, self.support)
 
     @classmethod
     def joined(cls, parts: list[PairCounts]) -> PairCounts:
-        """Return the pairs of all parts, one part after the other."""
+        """Return the pairs of all parts, concatenated."""
         shared = [part.shared for part in parts if part.shared is not None]
         return PairCounts(
             np.concatenate([np.zeros(0, np.int64), *(part.owners for part in parts)]),
@@ -95,7 +95,7 @@ class PairCounts:
 def gather_baskets(
     baskets: Ints, items: Items, ages_days: Scores | None, n_items: int
 ) -> Baskets:
-    """Return the distinct items of each basket; lines of a basket below 0 are left out.
+    """Return the distinct items of each basket; lines with a basket below 0 are ignored.
 
     Raises:
         ValueError: when an item number lies outside 0..n_items-1.
@@ -117,10 +117,10 @@ def gather_baskets(
 
 
 def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Baskets:
-    """Return the baskets but those that a buyer's newer one repeats item by item.
+    """Return the baskets without those that equal a newer basket of the same buyer.
 
-    `baskets` and `buyers` [n] are those that `lines` was gathered from; 0 is nobody. An
-    order that was sent again under another number is no second sign of what goes together.
+    `lines` was gathered from `baskets` and `buyers` [n]; buyer 0 is unknown. A resent order
+    under a new number is a duplicate, not new evidence.
     """
     names, places = np.unique(baskets[baskets >= 0], return_index=True)
     buyer = buyers[baskets >= 0][places]
@@ -149,7 +149,7 @@ def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
-    """Return each basket's weight in 0..1: less for wholesale orders and for old ones."""
+    """Return each basket's weight in 0..1: lower for wholesale and old orders."""
     large = np.minimum(1.0, options.large_basket / np.maximum(lines.sizes, 1))
     faded: Floats = large * 0.5 ** (lines.ages_days / options.half_life_days)
     return faded
@@ -158,15 +158,15 @@ def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
 def count_pairs(
     lines: Baskets, weights: Floats, block_pairs: int = _BLOCK_PAIRS
 ) -> Iterator[tuple[Ints, PairCounts]]:
-    """Yield all pairs, some owners (whose numbers come first) at a time, in their order.
+    """Yield all pairs in blocks of consecutive owners.
 
-    `weights` [n_baskets]. A block counts about `block_pairs` occurrences of pairs, or one
-    owner's when they are more.
+    `weights` [n_baskets]. A block has about `block_pairs` pair occurrences, or one owner's
+    if they are more.
     """
-    from scipy import sparse  # noqa: PLC0415 - 20 MB that only whoever trains needs
+    from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
 
     shape, begins = (len(weights), lines.n_items), csr_offsets(lines.baskets, len(weights))
-    # The real part sums weights and the imaginary part counts: one product, not two.
+    # The real part sums weights, the imaginary part counts: one matrix product.
     contents = sparse.csr_array(
         (weights[lines.baskets] + 1j, lines.items, begins), shape=shape
     )

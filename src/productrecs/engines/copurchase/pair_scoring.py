@@ -1,4 +1,4 @@
-"""Pair scoring: association strength of item pairs, and a test against chance."""
+"""Pair scoring: association strength of item pairs, and a significance test."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from productrecs.engines.copurchase.options import CopurchaseOptions
     from productrecs.engines.copurchase.pair_counting import Baskets, PairCounts
 
-_TRACE: Final = 1e-9  # the popularity of items that were never bought
+_TRACE: Final = 1e-9  # popularity of items without sales
 
 
 class Sales(NamedTuple):
-    """How much was sold, counted with the baskets' weights."""
+    """Sales, as sums of basket weights."""
 
-    popularity: Floats  # [n_items] the weights of the baskets that hold an item, above 0
-    seasons: Floats  # [n_items] multiplies a companion's strength
-    baskets: float  # the weights of all baskets
+    popularity: Floats  # [n_items] weight of the baskets with an item, above 0
+    seasons: Floats  # [n_items] seasonal factor of a companion's strength
+    baskets: float  # weight of all baskets
 
 
 def item_popularity(lines: Baskets, weights: Floats) -> Floats:
-    """Return the summed weights of the baskets that hold each item, always above 0."""
+    """Return the summed weight of each item's baskets, always above 0."""
     sums = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
     return np.maximum(sums, _TRACE)
 
@@ -38,7 +38,7 @@ def item_popularity(lines: Baskets, weights: Floats) -> Floats:
 def pairs_beyond_gifts(
     pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
 ) -> Bools:
-    """Return which pairs may be shown: all but those with a gift that goes with each."""
+    """Return which pairs may be listed: all except those with a free gift."""
     orders, counts = len(lines.ages_days), lines.counts
     if orders < options.common_orders:
         return np.ones(len(pairs.owners), dtype=np.bool_)
@@ -51,9 +51,9 @@ def pairs_beyond_gifts(
 def significant_pairs(
     pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
 ) -> Bools:
-    """Return which pairs are no accident; in a young store every one.
+    """Return which pairs are significant; all in a store with few orders.
 
-    A cart asks many items, and one chance companion of each would fill its list.
+    A cart has many anchors: one chance companion of each would crowd its list.
     """
     orders, counts = len(lines.ages_days), lines.counts
     if orders < options.few_orders:
@@ -75,18 +75,18 @@ def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) 
 def cart_strengths(
     pairs: PairCounts, popularity: Floats, options: CopurchaseOptions
 ) -> Scores:
-    """Return the order of each owner's companions in carts, above 0."""
+    """Return the ranking score of each owner's companions in carts, above 0."""
     votes = pairs.weights / popularity[pairs.companions] ** options.lean
     return np.maximum(votes, np.finfo(np.float32).tiny).astype(np.float32)
 
 
 def top_per_owner(owners: Ints, scores: Scores, limit: int) -> Ints:
-    """Return the places of each owner's `limit` highest scores, best first.
+    """Return the indexes of each owner's `limit` highest scores, best first.
 
-    `owners` must be sorted; equal scores stay in their order.
+    `owners` must be sorted; ties keep their order.
     """
-    # A positive float32's bits rise with it: owner and inverted score make one sort key.
+    # Bits of a positive float32 sort like its value: owner and inverted score form the key.
     inverted = ~scores.view(np.uint32)
     places = run_numbers(owners).astype(np.uint64)
     order = np.argsort((places << np.uint64(32)) | inverted, kind="stable")
-    return order[ranks_within_runs(owners) < limit]  # each owner's run stays where it was
+    return order[ranks_within_runs(owners) < limit]  # owners keep their order

@@ -1,9 +1,9 @@
-"""Variant pooling: an item with few baskets borrows those of its variant group.
+"""Variant pooling: an item with few baskets also uses those of its variant group.
 
-Shops sell a shirt's sizes and colours as items of their own: bought with a pair of trousers
-in ten others a hundred times, and never twice in the same two. So an item counts a share of
-its variants' baskets as its own: all of them where it has none, almost none where it has
-many.
+Shops sell the sizes and colours of a shirt as separate items: the shirt may be bought with
+a pair of trousers a hundred times, but never twice in the same two variants. So an item
+counts a share of its variants' baskets as its own: all if it has none, almost none if it
+has many.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from productrecs.engines.copurchase.pair_scoring import (
 if TYPE_CHECKING:
     from productrecs.engines.copurchase.options import CopurchaseOptions
 
-_AT_ONCE: Final = 20_000  # items whose pairs are joined at once, which bounds the memory
-_PRODUCTS: Final = 40  # with whose variants a product's own are paired
-_MEMBERS: Final = 3  # variants of each of them: one may be sold out
-_LATER: Final = 0.3  # what the next of them has of what is borrowed
-_COLLECTED: Final = 0.2  # of its baskets: a product bought in several colours that often
-_CHOICE: Final = 1e-3  # of baskets together: how an item's own sales count beside these,
-_SAME_SIZE: Final = 1.5  # and the size of what it was bought with
+_AT_ONCE: Final = 20_000  # items per block, which bounds the memory
+_PRODUCTS: Final = 40  # companion products per product
+_MEMBERS: Final = 3  # variants per companion product: one may be sold out
+_LATER: Final = 0.3  # decay of borrowed weight from one variant of a companion to the next
+_COLLECTED: Final = 0.2  # maximum share of baskets with several variants, to be one product
+_CHOICE: Final = 1e-3  # fit of a variant, in common baskets: per own sale,
+_SAME_SIZE: Final = 1.5  # and for the same size
 
 
 class VariantGroups(NamedTuple):
-    """Which items are one product, and in which size: both [n_items], 0 where unknown.
+    """Variant group and size of each item: both [n_items], 0 if unknown.
 
-    Items of one family are variants of one product. Equal sizes have equal numbers.
+    Equal sizes have equal numbers.
     """
 
     families: Items
@@ -57,15 +57,15 @@ class VariantGroups(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariantPooling:
-    """Which items are one product; an item without variants is a product by itself.
+    """Products and their variants; an item without variants is its own product.
 
-    `product` [n_items] numbers products; `members` [n_items] lists the items product by
-    product, the most bought first, delimited by `offsets` [n_products + 1]. `shares`
-    [n_items] is how much of its variants' baskets an item counts as its own, `sizes` as in
-    `VariantGroups`, `sold` its own popularity, `popularity` that with what it borrows.
-    `pairs` are of products, sorted, of which one at least has variants; `codes` are these
-    pairs as numbers. `by_size` has product * `most_sizes` + size, rising, and where in
-    `members` the best of them stands.
+    `product` [n_items] numbers products. `members` [n_items] lists the items by product,
+    best-selling first, delimited by `offsets` [n_products + 1]. `shares` [n_items] is the
+    share of its variants' baskets that an item counts as its own, `sizes` as in
+    `VariantGroups`, `sold` its own popularity, `popularity` that including borrowed
+    baskets. `pairs` are sorted product pairs of which at least one has variants; `codes`
+    are these pairs as numbers. `by_size` has product * `most_sizes` + size, ascending, and
+    the index in `members` of the best such item.
     """
 
     product: Ints
@@ -82,10 +82,10 @@ class VariantPooling:
     codes: Ints
 
     def joined(self, own: PairCounts, believed: Bools, owners: Ints) -> PairCounts:
-        """Return the pairs of `owners`, a run of numbers, with what they borrow; sorted.
+        """Return the pairs of `owners`, a range of numbers, with borrowed baskets; sorted.
 
-        `own` is what was counted of them. Of that the `believed` pairs stay, and those
-        whose products are paired.
+        `own` are their counted pairs. Of these, the `believed` pairs and those of paired
+        products remain.
         """
         parts = []
         for some in np.array_split(owners, -(-len(owners) // _AT_ONCE)):
@@ -108,7 +108,7 @@ class VariantPooling:
         return self._borrowing(PairCounts(whose, others, weights, support))
 
     def _borrowing(self, pairs: PairCounts) -> PairCounts:
-        """Return the pairs with the weights and the support that their products have."""
+        """Return the pairs with the weights and the support of their products."""
         owners, companions, own = pairs.owners, pairs.companions, pairs.weights
         doubt = self.prior
         weights = own * (self.popularity[owners] + doubt) / (self.sold[owners] + doubt)
@@ -120,16 +120,16 @@ class VariantPooling:
         fit = own[which] + _CHOICE * self.sold[companions]
         sizes = self.sizes[owners]
         fit[(sizes > 0) & (sizes == self.sizes[companions])] += _SAME_SIZE
-        ranks = ranks_by_fit(owners, places, fit)  # among the variants of one product
+        ranks = ranks_by_fit(owners, places, fit)  # rank among the variants of one product
         weights[which] = own[which] + borrowed * _LATER**ranks
         shared = np.zeros(len(weights), dtype=np.int32)
         shared[which] = self.pairs.support[places]
         return PairCounts(pairs.owners, pairs.companions, weights, pairs.support, shared)
 
     def _proposed(self, owners: Ints) -> Ints:
-        """Return the owners' pairs with the best members of what goes with their products.
+        """Return candidate pairs: the owners with the best variants of companion products.
 
-        Each as owner * n_items + companion.
+        Each is coded as owner * n_items + companion.
         """
         products = self.product[owners]
         begins = np.searchsorted(self.pairs.owners, products)
@@ -147,12 +147,12 @@ class VariantPooling:
             )
         )
         companions = self.members[at]
-        bought = self.sold[companions] > _CHOICE  # what nobody bought is no companion
+        bought = self.sold[companions] > _CHOICE  # items without sales are no companions
         codes: Ints = whose[bought] * len(self.product) + companions[bought]
         return codes
 
     def _of_size(self, products: Ints | Items, sizes: Items) -> Ints:
-        """Return the place in `members` of each product's best of a size; -1 for none."""
+        """Return the index in `members` of each product's best of a size; -1 for none."""
         codes, firsts = self.by_size
         asked = products * self.most_sizes + sizes
         at = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
@@ -160,7 +160,7 @@ class VariantPooling:
         return places
 
     def _paired(self, owners: Ints, companions: Items) -> Ints:
-        """Return the place in `pairs` of each two items' products; -1 for none."""
+        """Return the index in `pairs` of the items' products; -1 for none."""
         codes = self.product[owners] * (len(self.offsets) - 1) + self.product[companions]
         at = np.searchsorted(self.codes, codes)
         at[at == len(self.codes)] = 0
@@ -172,17 +172,17 @@ class VariantPooling:
 def variant_pooling(
     lines: Baskets, weights: Floats, products: VariantGroups, options: CopurchaseOptions
 ) -> VariantPooling | None:
-    """Return what variants tell one another; None where nothing has any.
+    """Return the pooling of variant groups; None if no item has variants.
 
-    What is often bought in several of its variants (the colours of a mug) is collected:
-    each of them is a product by itself.
+    If several variants are often bought together (the colours of a mug), each of them is a
+    separate product.
     """
     families = products.families
     if not families.any() or not options.siblings:
         return None
     product = _without_collected(lines, _products(families))
     sizes = np.bincount(product)
-    if sizes.max(initial=0) < 2:  # noqa: PLR2004 - one is no variants
+    if sizes.max(initial=0) < 2:  # noqa: PLR2004 - a single item has no variants
         return None
     of_products, _ = _lines_of(lines, product)
     sold, sold_products = (item_popularity(one, weights) for one in (lines, of_products))
@@ -208,17 +208,17 @@ def variant_pooling(
 
 
 def ranks_by_fit(owners: Ints, places: Ints, fit: Floats) -> Ints:
-    """Return each pair's place, from 0, by `fit` among its owner's of one product.
+    """Return each pair's rank, from 0, by `fit` among its owner's pairs of one product.
 
-    `owners` must be sorted; equals, to some nine digits, stay in their order. `places` of
-    one owner lie close together, for they are one run of its product's pairs.
+    `owners` must be sorted; ties, to about nine digits, keep their order. `places` of one
+    owner are close together: they are one run of its product's pairs.
     """
     whose = run_numbers(owners)
     begins = np.full(int(whose.max(initial=-1)) + 1, len(places))
     np.minimum.at(begins, whose, places)
     which = places - begins[whose]
     groups = whose * (int(which.max(initial=0)) + 1) + which
-    # A positive float's bits rise with it: the group and the inverted fit make one key.
+    # Bits of a positive float sort like its value: group and inverted fit form the key.
     bits = np.uint64(max(int(groups.max(initial=0)).bit_length(), 1))
     inverted = ~(fit.view(np.uint64) << np.uint64(1)) >> bits
     keys = (groups.astype(np.uint64) << (np.uint64(64) - bits)) | inverted
@@ -231,7 +231,7 @@ def ranks_by_fit(owners: Ints, places: Ints, fit: Floats) -> Ints:
 def _pairs(
     lines: Baskets, weights: Floats, has_variants: Bools, options: CopurchaseOptions
 ) -> PairCounts:
-    """Return each product's strongest companions, of pairs that tell variants anything."""
+    """Return each product's strongest companions, of pairs with variants."""
     popularity, kept = item_popularity(lines, weights), []
     sales = Sales(popularity, np.ones(lines.n_items), float(weights.sum()))
     for _, counted in count_pairs(lines, weights):
@@ -251,7 +251,7 @@ def _products(families: Items) -> Ints:
 
 
 def _without_collected(lines: Baskets, product: Ints) -> Ints:
-    """Return the products, with each item of a collected one by itself."""
+    """Return the products; variants that are bought together are separate products."""
     of_products, held = _lines_of(lines, product)
     baskets = of_products.counts
     several = np.bincount(of_products.items[held > 1], minlength=len(baskets))
@@ -260,7 +260,7 @@ def _without_collected(lines: Baskets, product: Ints) -> Ints:
 
 
 def _lines_of(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
-    """Return the distinct products of each basket, and how many items of each it holds."""
+    """Return the distinct products of each basket, and the number of items of each."""
     size = int(product.max(initial=0)) + 1
     codes, held = np.unique(lines.baskets * size + product[lines.items], return_counts=True)
     items = (codes % size).astype(np.int32)
@@ -268,7 +268,7 @@ def _lines_of(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
 
 
 def _runs(owners: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Return each owner again for each place of its run, and these places."""
+    """Return each owner repeated for each index of its run, and these indexes."""
     lengths = ends - begins
     before = np.cumsum(lengths) - lengths
     places = np.arange(int(lengths.sum())) + np.repeat(begins - before, lengths)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _ITEMS, _SHARES, _CODES = types.int32[::1], types.float64[::1], types.int8[::1]
 _SORTED: Any = types.Tuple((_ITEMS, _SHARES, _CODES))  # type: ignore[no-untyped-call]  # numba
-_SPREAD: Final = 2_654_435_761  # Knuth's multiplier: neighbours come to lie far apart
+_SPREAD: Final = 2_654_435_761  # Knuth's multiplicative hash: spreads neighbouring keys
 
 
 @jit_compiled(types.int64(_ITEMS, _ITEMS, types.int32))
 def spot_of(table: Items, found: Items, item: int) -> int:
-    """Return an item's slot in a table of at least twice the size, used or free."""
+    """Return an item's slot in a hash table of at least twice the size, used or free."""
     last = len(table) - 1
     spot = (item * _SPREAD >> 7) & last
     while table[spot] > 0 and found[table[spot] - 1] != item:
@@ -31,7 +31,7 @@ def spot_of(table: Items, found: Items, item: int) -> int:
 
 @jit_compiled(types.void(_ITEMS, _SHARES, _CODES))
 def settle(found: Items, sums: Floats, leaders: npt.NDArray[np.int8]) -> None:
-    """Sort by falling sum, equals by item number; quick where little is out of place."""
+    """Insertion sort by falling sum, ties by item number; fast on nearly sorted input."""
     for place in range(1, len(found)):
         item, score, leader = found[place], sums[place], leaders[place]
         at = place
@@ -47,9 +47,9 @@ def settle(found: Items, sums: Floats, leaders: npt.NDArray[np.int8]) -> None:
 def order(
     items: Items, shares: Floats, ends: Ints
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
-    """Return distinct items by falling sum of shares, the sums, and who leads each.
+    """Return distinct items by falling sum of shares, the sums, and their leading lists.
 
-    The lists are merged, the largest share first, so that little is out of place after.
+    The lists are merged by falling share, so that the result is nearly sorted.
     """
     total = len(items)
     heads = np.zeros(len(ends), dtype=np.int64)
@@ -57,7 +57,7 @@ def order(
     size = 8
     while size < 2 * total:
         size *= 2
-    table = np.zeros(size, dtype=np.int32)  # 1 + place in `found`
+    table = np.zeros(size, dtype=np.int32)  # 1 + index in `found`
     found = np.empty(total, dtype=np.int32)
     sums = np.empty(total)
     leaders = np.empty(total, dtype=np.int8)

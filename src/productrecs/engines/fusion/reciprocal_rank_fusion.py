@@ -1,4 +1,4 @@
-"""Weighted reciprocal rank fusion: one order of several lists, and what leads each item."""
+"""Weighted reciprocal rank fusion: merges lists and finds the leading list of each item."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
 
     from productrecs.engines.arrays import Floats, Ints, Items
 
-RANK_OFFSET: Final = 20.0  # of short lists; the classic 60 suits lists of a thousand
-_evaluators = [reference.order]  # the last one answers: the compiled one, once warm
+RANK_OFFSET: Final = 20.0  # for short lists; the classic 60 suits lists of a thousand
+_evaluators = [reference.order]  # the last one is used: after warm-up, the kernel
 
 
 class Fused(NamedTuple):
-    """Items in one order, best first; equal scores stand by item number."""
+    """Fused items, best first; ties by item number."""
 
     items: Items  # [n]
     scores: Floats  # [n] falling: the sum of an item's shares
-    leaders: npt.NDArray[np.int8]  # [n] in which list the item has its largest share
+    leaders: npt.NDArray[np.int8]  # [n] index of the list with the item's largest share
 
 
 def warm_up() -> None:
-    """Make this process fuse by the compiled kernel from now on, alike but faster."""
+    """Switch this process to the compiled kernel: same answers, faster."""
     from productrecs.engines.fusion import kernel  # noqa: PLC0415 - it compiles
 
     _evaluators[1:] = [kernel.order]
 
 
 def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
-    """Return every item of `lists` (each best first, its items distinct) in one order.
+    """Return the items of all lists (each best first, its items distinct) in one order.
 
-    An item's share in a list is weight / (20 + rank), rank from 0; its score is the sum of
-    its shares; of equal shares the earlier list leads.
+    An item's share in a list is weight / (20 + rank), rank from 0. Its score is the sum of
+    its shares. Of equal shares the earlier list leads.
 
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
     heard = [place for place, one in enumerate(lists) if len(one)]
-    if len(heard) == 1:  # as with few purchases: its order is used
+    if len(heard) == 1:  # a single list keeps its order
         alone = heard[0]
         items = lists[alone]
         shares, _ = _shares((weights[alone],), (len(items),))
@@ -56,7 +56,7 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
 
 @memoized(Cache.FUSION_WEIGHTS)
 def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats, Ints]:
-    """Return what each place of lists laid end to end is worth, and where each ends."""
+    """Return the share of each place of the concatenated lists, and each list's end."""
     worth = [
         np.float64(weight) / (RANK_OFFSET + np.arange(count))
         for weight, count in zip(weights, counts, strict=True)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def order(
     items: Items, shares: Floats, ends: Ints
 ) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
-    """Return distinct items by falling sum of shares, the sums, and who leads each.
+    """Return distinct items by falling sum of shares, the sums, and their leading lists.
 
-    Items and shares stand beside one another, list after list, each up to its place in
-    `ends`, the shares of a list falling. An item's shares are summed from the largest on.
+    Items and shares are parallel and concatenated: each list ends at its index in `ends`,
+    with falling shares. An item's shares are summed from the largest on.
     """
     codes = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
     found, where = np.unique(items, return_inverse=True)

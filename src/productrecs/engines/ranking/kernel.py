@@ -27,7 +27,7 @@ def score(
     roots: Items,
     rows: Floats,
 ) -> Floats:
-    """Return the sum of the leaves that each row comes to, tree after tree."""
+    """Return the sum of each row's leaves, tree after tree."""
     sums = np.zeros(len(rows))
     for row in range(len(rows)):
         total = 0.0

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints
 
 
-GAINS: Final = (0.0, 1.0, 4.0, 8.0)  # of nothing, a click, the cart, a purchase
-LAST_POSITION: Final = 30  # places told apart
+GAINS: Final = (0.0, 1.0, 4.0, 8.0)  # of no action, a click, the cart, a purchase
+LAST_POSITION: Final = 30  # last place with its own position feature
 _TREES: Final = 64
 _PARAMETERS: Final[dict[str, Any]] = {
     "objective": "lambdarank",
     "label_gain": list(GAINS),
     "lambdarank_truncation_level": 10,
-    # Of small data a place's own pull should not eat what products differ by.
+    # Regularisation: with little data, position bias should not hide product differences.
     "lambdarank_position_bias_regularization": 1.0,
     "num_leaves": 15,
     "learning_rate": 0.08,
@@ -41,11 +41,11 @@ class RankingLibraryMissingError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class RankingData:
-    """Lists that were shown, with what was made of them, in the order of time.
+    """Impressions of lists and their outcomes, in time order.
 
-    The products of list l are offsets[l]:offsets[l + 1] of `rows` [n, traits], `places`
-    [n] (from 1) and `taken` [n] (0 nothing, 1 click, 2 cart, 3 purchase). `people` [lists]
-    are any codes.
+    The products of list l are offsets[l]:offsets[l + 1] of `rows` [n, traits], `places` [n]
+    (from 1) and `taken` [n] (0 nothing, 1 click, 2 cart, 3 purchase). `people` [lists] are
+    any codes.
     """
 
     rows: Floats
@@ -55,7 +55,7 @@ class RankingData:
     people: Ints
 
     def __len__(self) -> int:
-        """Return how many lists there are."""
+        """Return the number of lists."""
         return len(self.people)
 
     def part(self, begin: int, end: int) -> RankingData:
@@ -72,13 +72,13 @@ class RankingData:
 
 
 def fit_ranker(lists: RankingData, threads: int) -> TreeEnsemble:
-    """Return trees that put first what was taken up; places are learned apart and left out.
+    """Return trees that rank likely clicks first; position bias is modelled separately.
 
     Raises:
         RankingLibraryMissingError: when the library cannot be loaded.
     """
     try:
-        import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB: only for who learns
+        import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB, for training only
     except (ImportError, OSError) as error:
         message = "lightgbm cannot be loaded: is libgomp1 installed?"
         raise RankingLibraryMissingError(message) from error
@@ -94,7 +94,7 @@ def fit_ranker(lists: RankingData, threads: int) -> TreeEnsemble:
 
 
 def trees_of_booster(model: dict[str, Any]) -> TreeEnsemble:
-    """Return the trees of the library's own description of a model."""
+    """Return the trees of the library's model dump."""
     found: dict[str, list[float]] = {name: [] for name in TreeEnsemble.__dataclass_fields__}
 
     def put(node: dict[str, Any]) -> int:
@@ -114,18 +114,18 @@ def trees_of_booster(model: dict[str, Any]) -> TreeEnsemble:
     return TreeEnsemble.from_arrays(found)
 
 
-_STEEPNESS: Final = 0.8  # of looking down a list, where little is known
-_DOUBT: Final = 50.0  # impressions of a place that weigh as much as that belief
-_MOST: Final = 5.0  # times a rare look at a place far down may count
+_STEEPNESS: Final = 0.8  # prior of the position bias exponent
+_DOUBT: Final = 50.0  # weight of that prior, in impressions of a place
+_MOST: Final = 5.0  # upper bound of an inverse propensity weight
 
 
 def examination_probabilities(shown: Ints, clicked: Ints) -> Floats:
-    """Return how likely each place is looked at beside the first [FARTHEST].
+    """Return the examination probability of each place relative to the first [FARTHEST].
 
-    `shown` and `clicked` [FARTHEST] count by place. Clicks fall from place to place because
-    fewer look and because the items there are worse; all of it is put down to looking, and
-    never more than 1 / place ** 0.8. So what stood far down is not made too much of: an
-    order that tells nothing is not found better than the present one.
+    `shown` and `clicked` [FARTHEST] count by place. Clicks fall by place because fewer
+    shoppers look and because the items are worse; all of it is attributed to position bias,
+    with a lower bound of 1 / place ** 0.8. So the inverse propensity weights of low places
+    stay small, and an uninformative order does not beat the present one.
     """
     places = np.arange(1, len(shown) + 1)
     believed = 1.0 / places**_STEEPNESS
@@ -138,10 +138,10 @@ def examination_probabilities(shown: Ints, clicked: Ints) -> Floats:
 def ranking_gains(
     lists: RankingData, scores: Floats, looked: Floats
 ) -> tuple[Floats, Floats]:
-    """Return per list what an order by `scores` is worth beyond the shown, and the shown.
+    """Return per list the gain of an order by `scores` over the shown one, and the shown.
 
-    Worth is the sum of what was taken up, by its kind, by how rarely its place is looked at
-    (at most five times), and by 1 / log2(1 + rank).
+    Gain is the sum over outcomes of their value, the inverse propensity weight of their
+    place (at most five), and 1 / log2(1 + rank), multiplied.
     """
     which = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
     at = np.minimum(lists.places, LAST_POSITION) - 1

@@ -19,7 +19,7 @@ def score(
     roots: Items,
     rows: Floats,
 ) -> Floats:
-    """Return the sum of the leaves that each row comes to, tree after tree."""
+    """Return the sum of each row's leaves, tree after tree."""
     sums = np.zeros(len(rows))
     every = np.arange(len(rows))
     for root in roots.tolist():

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from productrecs.engines.arrays import Floats, Items
 
-_evaluators: list[Any] = [reference]  # the last one answers: the compiled one, once warm
+_evaluators: list[Any] = [reference]  # the last one is used: after warm-up, the kernel
 _WHOLE: Final = ("traits", "left", "right", "roots")
 
 
 def warm_up() -> None:
-    """Make this process read trees by the compiled kernel from now on, alike but faster."""
+    """Switch this process to the compiled kernel: same answers, faster."""
     from productrecs.engines.ranking import kernel  # noqa: PLC0415 - it compiles
 
     _evaluators[1:] = [kernel]
@@ -27,7 +27,7 @@ def warm_up() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeEnsemble:
-    """Binary trees, summed. A node asks if a row's `traits[node]` is at most its bound.
+    """Summed binary trees. A node tests whether a row's `traits[node]` is within its bound.
 
     Shapes: `traits`, `bounds`, `left`, `right` [nodes]; `values` [leaves]; `roots` [trees].
     A child or root below 0 is the leaf ~child.
@@ -41,20 +41,20 @@ class TreeEnsemble:
     roots: Items
 
     def __len__(self) -> int:
-        """Return how many trees there are; none orders nothing."""
+        """Return the number of trees; without any there is no order."""
         return len(self.roots)
 
     @classmethod
     def none(cls) -> Self:
-        """Return no trees."""
+        """Return an empty ensemble."""
         return cls.from_arrays({})
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Return the trees of named arrays or lists; none where there are none.
+        """Return the trees of named arrays or lists; an empty ensemble if there are none.
 
         Raises:
-            ValueError: when a node points nowhere.
+            ValueError: when a node has an invalid child.
         """
         given = {
             name: np.ascontiguousarray(
@@ -65,14 +65,14 @@ class TreeEnsemble:
             .view()
             for name in cls.__dataclass_fields__
         }
-        for array in given.values():  # mapped from a file or not: the kernel knows one kind
+        for array in given.values():  # one array type for the kernel
             array.flags.writeable = False
         trees = cls(**given)
         trees.check()
         return trees
 
     def check(self) -> None:
-        """Let pass trees whose nodes all point somewhere further on."""
+        """Check that every child comes after its node."""
         nodes, leaves = len(self.traits), len(self.values)
         here = np.arange(nodes)
         children = (*((one, here) for one in (self.left, self.right)),)
@@ -92,7 +92,7 @@ class TreeEnsemble:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def score(self, rows: Floats) -> Floats:
-        """Return what the trees say of each row of traits [n, traits]; higher is better."""
+        """Return the summed score of each row of traits [n, traits]; higher is better."""
         scored: Floats = _evaluators[-1].score(
             self.traits,
             self.bounds,
