@@ -30,7 +30,7 @@ OWN_TRANSACTIONS = {
     "limits/usage_metering.py",  # billed calls, which may not be dropped
     "writes/background_writes.py",
     "writes/live_event_watch.py",
-    "writes/search_log.py",
+    "writes/search_count_recorder.py",
 }
 SQL_STATEMENT = re.compile(
     r"\bSELECT\b.+\bFROM\b|\bINSERT\s+(OR\s+\w+\s+)?INTO\b|\bUPDATE\s+\w+\s+SET\b"

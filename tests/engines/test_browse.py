@@ -21,7 +21,7 @@ from productrecs.engines.browse import (
     warm_up,
 )
 from productrecs.engines.browse import session_index as index_module
-from productrecs.engines.browse.index_arrays import SessionQuery, sealed, weight_tables
+from productrecs.engines.browse.kernel_inputs import SessionQuery, sealed, weight_tables
 from tests.engines.references import next_items
 
 if TYPE_CHECKING:

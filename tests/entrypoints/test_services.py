@@ -18,7 +18,7 @@ from productrecs.entrypoints.services import ENCODER_FOLDER, Services, build_ser
 from productrecs.records.pictures.packaged_encoder import LITE0
 from productrecs.settings import Settings, from_environment
 from productrecs.training.search.packaged_text_model import MINILM, TOKENIZER
-from tests.records.pictures.test_onnx_models import mean_colour
+from tests.records.pictures.test_onnx_inference import mean_colour
 from tests.records.pictures.test_packaged_encoder import installed
 from tests.support.text_models import model as text_model_file
 from tests.support.torch_file import tiny_weights, torch_file

@@ -21,7 +21,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     Credential,
     RequestKeys,
 )
-from productrecs.entrypoints.reports import REPORT_TYPES
+from productrecs.entrypoints.report_registry import REPORT_TYPES
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.tables import metadata

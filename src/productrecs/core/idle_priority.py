@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 
 
 @contextlib.contextmanager

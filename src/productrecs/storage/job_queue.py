@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.clock import DAY_MS, MINUTE_MS, SECOND_MS, Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text

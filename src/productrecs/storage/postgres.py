@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import sqlalchemy as sa
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import (
     DamagedDatabaseError,
     ReadOnlyStorageError,

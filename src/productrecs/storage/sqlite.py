@@ -15,7 +15,7 @@ import apsw
 import msgspec
 import sqlalchemy as sa
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import (
     DamagedDatabaseError,
     StorageError,

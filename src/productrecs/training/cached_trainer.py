@@ -4,7 +4,7 @@ import time
 from collections import OrderedDict
 from typing import Final
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database

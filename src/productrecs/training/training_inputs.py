@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Items
 from productrecs.engines.copurchase import VariantGroups

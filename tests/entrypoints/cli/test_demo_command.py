@@ -30,7 +30,7 @@ from demo_store.storefront.picture_files import pictures_folder
 from productrecs.core.clock import iso, system_ms
 from productrecs.core.report import report_query
 from productrecs.entrypoints.cli import COMMANDS
-from productrecs.entrypoints.reports import (
+from productrecs.entrypoints.report_registry import (
     FORECASTS,
     REPORT_TYPES,
     make_report,

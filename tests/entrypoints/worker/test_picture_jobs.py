@@ -29,7 +29,7 @@ from productrecs.tenancy.accounts.store_management import Registration, register
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.picture_embedding import choose_embedding
 from productrecs.training.visual.served_pictures import ServedPictures
-from tests.records.pictures.test_onnx_models import mean_colour
+from tests.records.pictures.test_onnx_inference import mean_colour
 from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
 

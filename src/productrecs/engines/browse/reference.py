@@ -14,7 +14,7 @@ from productrecs.engines.arrays import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.engines.browse.index_arrays import (
+    from productrecs.engines.browse.kernel_inputs import (
         SessionArrays,
         SessionQuery,
         WeightTables,

@@ -18,7 +18,7 @@ from productrecs.engines.arrays import (
     stable_argsort,
 )
 from productrecs.engines.browse import reference
-from productrecs.engines.browse.index_arrays import (
+from productrecs.engines.browse.kernel_inputs import (
     SessionArrays,
     SessionQuery,
     WeightTables,

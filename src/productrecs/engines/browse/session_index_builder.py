@@ -12,7 +12,7 @@ from productrecs.engines.arrays import (
     grouped_argsort,
     stable_argsort,
 )
-from productrecs.engines.browse.index_arrays import SessionArrays, sealed
+from productrecs.engines.browse.kernel_inputs import SessionArrays, sealed
 from productrecs.engines.browse.options import SessionOptions
 from productrecs.engines.browse.session_index import SessionIndex
 

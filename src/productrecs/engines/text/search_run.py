@@ -10,6 +10,11 @@ import numpy.typing as npt
 import tantivy
 
 from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.feedback_reranking import (
+    FEEDBACK_DEPTH,
+    RERANK_DEPTH,
+    rerank_by_feedback,
+)
 from productrecs.engines.text.index_schema import (
     EXACT,
     GIST,
@@ -30,11 +35,6 @@ from productrecs.engines.text.query_interpreter import (
     Synonyms,
     has_correction,
     words_as_read,
-)
-from productrecs.engines.text.relevance_feedback import (
-    FEEDBACK_DEPTH,
-    RERANK_DEPTH,
-    rerank_by_feedback,
 )
 
 Mask = npt.NDArray[np.bool_]

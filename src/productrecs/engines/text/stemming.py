@@ -7,7 +7,7 @@ from typing import Final
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 
 _LEAST_STEM: Final = 3
 

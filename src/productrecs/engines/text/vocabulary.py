@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.core.caches import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.engines.text.index_schema import BACKWARDS, COUNT, WORD
 from productrecs.engines.text.tokenizer import is_code
 

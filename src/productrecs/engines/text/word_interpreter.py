@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import tantivy
 from tantivy import Occur
 
-from productrecs.core.caches import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.engines.text.compounds import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.compounds import (
     compounds_ending_with,

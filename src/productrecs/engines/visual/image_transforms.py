@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 
 Pixels: TypeAlias = npt.NDArray[np.uint8]
 """[h, w, 3], red, green and blue, upright."""

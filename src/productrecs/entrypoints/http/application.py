@@ -84,10 +84,10 @@ from productrecs.entrypoints.http.transport.error_body import (
 from productrecs.entrypoints.http.writes.batched_writes import write_handlers
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
-from productrecs.entrypoints.http.writes.search_log import SearchLog
+from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
-from productrecs.entrypoints.process_slot import PeerConnections, ProcessSlot
 from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
 from productrecs.features.guides.guide_texts import undescribed
 from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.storage.byte_budget import MIB, ByteBudget

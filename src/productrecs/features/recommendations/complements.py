@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.features.recommendations.recipes import Placement, Recipe

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType

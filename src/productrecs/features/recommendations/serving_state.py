@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from productrecs.core.caches import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.records.catalog.catalog_view import CatalogView, Mask

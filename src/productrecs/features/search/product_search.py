@@ -8,21 +8,21 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.arrays import Floats, Ints
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.features.search.request import (
+from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
+from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
+from productrecs.features.search.search_types import (
     Hit,
     SearchRequest,
     SearchResults,
     truncate_query,
 )
-from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
-from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex

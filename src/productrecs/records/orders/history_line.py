@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Final, NamedTuple, TypeVar
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import parse_timestamp, written_date_to_iso
 from productrecs.core.errors import ProductRecsError
 

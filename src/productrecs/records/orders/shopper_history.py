@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.recent_impressions import RecentImpressions

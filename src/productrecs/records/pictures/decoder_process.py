@@ -256,11 +256,11 @@ def main() -> None:
 def _load(detector: str = "", embedder: str = "") -> None:
     """Load the operator's models, where there are any."""
     if detector:
-        from productrecs.records.pictures.onnx_models import YoloxDetector  # noqa: PLC0415
+        from productrecs.records.pictures.onnx_inference import YoloxDetector  # noqa: PLC0415
 
         _DETECTORS.append(YoloxDetector(read_model_file(Path(detector), DETECTOR)))
     if embedder:
-        from productrecs.records.pictures.onnx_models import OnnxEmbedder  # noqa: PLC0415
+        from productrecs.records.pictures.onnx_inference import OnnxEmbedder  # noqa: PLC0415
 
         _EMBEDDERS.append(OnnxEmbedder(read_model_file(Path(embedder), EMBEDDER)))
 

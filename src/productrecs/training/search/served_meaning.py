@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from productrecs.core.caches import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.engines.arrays import Bools
 from productrecs.engines.text.query_interpreter import ReadWord
 from productrecs.engines.text.search_run import IndexHits, IndexQuery

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from msgspec.msgpack import Decoder
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools
 from productrecs.processes.child_process import lower_priority, set_idle_priority

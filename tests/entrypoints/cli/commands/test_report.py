@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.entrypoints.reports import REPORT_TYPES
+from productrecs.entrypoints.report_registry import REPORT_TYPES
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.store_log import StoreLog

@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.pipeline.request_metrics import (
     GaugeMetric,
     RequestMetrics,
 )
-from productrecs.entrypoints.process_slot import ProcessSlot, SharedMemory
+from productrecs.entrypoints.shared_process_state import ProcessSlot, SharedMemory
 from productrecs.features.recommendations.request import Source
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ COUNT_IN_A_CHILD = """
 import json, sys, time
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES
 from productrecs.entrypoints.http.pipeline.request_metrics import *
-from productrecs.entrypoints.process_slot import ProcessSlot
+from productrecs.entrypoints.shared_process_state import ProcessSlot
 traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))
 def samples():
     return [one for family in traffic.collect() for one in family.samples]

@@ -18,7 +18,7 @@ from productrecs.entrypoints.cli.command_context import (
     open_services,
     print_json,
 )
-from productrecs.entrypoints.reports import (
+from productrecs.entrypoints.report_registry import (
     REPORT_TYPES,
     make_report,
     refresh_report_counts,

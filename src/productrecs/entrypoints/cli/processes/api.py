@@ -17,7 +17,7 @@ from productrecs.entrypoints.cli.processes.listening_socket import (
 )
 from productrecs.entrypoints.cli.processes.serve import slot_option, supervise
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.process_slot import ProcessSlot
+from productrecs.entrypoints.shared_process_state import ProcessSlot
 from productrecs.processes.messages import ParentConnection
 from productrecs.settings import Settings
 

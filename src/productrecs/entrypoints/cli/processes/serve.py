@@ -20,7 +20,7 @@ from productrecs.entrypoints.cli.processes.listening_socket import (
     settings_from_options,
 )
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.process_slot import (
+from productrecs.entrypoints.shared_process_state import (
     ProcessSlot,
     SharedMemory,
     metrics_folder,

@@ -16,7 +16,7 @@ from productrecs.entrypoints.cli.processes.serve import (
     supervise_background,
 )
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.process_slot import ProcessSlot
+from productrecs.entrypoints.shared_process_state import ProcessSlot
 from productrecs.processes.child_process import stop_at_signals
 from productrecs.processes.messages import ParentConnection
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.features.recommendations.candidates import BACKFILLS, effective_source
 from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
 from productrecs.features.recommendations.eligible_items import EligibleItems

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 
 SearchState = tuple[object, ...]
 """The inputs of a search; each is replaced as a whole when it changes."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.caches.recommendation_cache import RecommendationCache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
 from productrecs.entrypoints.http.dashboard.page import Visit
-from productrecs.entrypoints.reports import make_report
+from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.storage.job_counts import count_jobs
 from productrecs.storage.job_queue import JobState

@@ -5,7 +5,7 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.dashboard.page import Reply, Visit
 from productrecs.entrypoints.http.dashboard.registry import navigation
 from productrecs.entrypoints.http.pipeline.conditional_response import content_digest

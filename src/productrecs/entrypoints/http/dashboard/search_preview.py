@@ -15,10 +15,10 @@ from productrecs.features.search.product_search import (
     find_products,
     resolve_query,
 )
-from productrecs.features.search.request import Hit, SearchRequest, truncate_query
 from productrecs.features.search.rule_book import SearchRuleBook
 from productrecs.features.search.rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, Synonym
+from productrecs.features.search.search_types import Hit, SearchRequest, truncate_query
 
 SHOWN: Final = 8
 _MOST_MEANINGS: Final = 4

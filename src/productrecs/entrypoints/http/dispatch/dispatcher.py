@@ -74,7 +74,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     read_event_body,
 )
 from productrecs.entrypoints.http.writes.live_event_watch import Sender
-from productrecs.entrypoints.http.writes.search_log import searcher_of_scope
+from productrecs.entrypoints.http.writes.search_count_recorder import searcher_of_scope
 from productrecs.storage.byte_budget import Claim
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind

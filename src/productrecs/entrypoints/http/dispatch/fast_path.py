@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival, admit
 from productrecs.entrypoints.http.dispatch.exchange import raw_error_response, raw_response
@@ -44,7 +44,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     random_retry_after,
 )
 from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
-from productrecs.entrypoints.http.writes.search_log import Searcher, searcher_of
+from productrecs.entrypoints.http.writes.search_count_recorder import Searcher, searcher_of
 from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
 

@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
-from productrecs.entrypoints.http.writes.search_log import SearchLog
+from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.services import Services
 from productrecs.storage.byte_budget import ByteBudget, Claim

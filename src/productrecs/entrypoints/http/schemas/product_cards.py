@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from productrecs.features.recommendations.request import Engine, Pick
-from productrecs.features.search.request import Hit
+from productrecs.features.search.search_types import Hit
 from productrecs.records.catalog.catalog_view import CardFields
 
 _encode: Final = msgspec.json.Encoder().encode

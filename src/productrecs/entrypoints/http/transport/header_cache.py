@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 
 Header = tuple[bytes, bytes]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.storage.byte_budget import Claim

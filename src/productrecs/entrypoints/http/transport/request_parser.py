@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final, NamedTuple
 
-from productrecs.core.caches import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.core.clock import MINUTE_MS
 from productrecs.records.events.event import EventKind
 

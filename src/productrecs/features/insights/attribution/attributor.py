@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import NOBODY, merge, sketch
 from productrecs.features.insights.attribution.attributed_outcomes import (

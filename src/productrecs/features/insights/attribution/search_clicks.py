@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.engines.hyperloglog import (
     NOBODY,
     cardinality,

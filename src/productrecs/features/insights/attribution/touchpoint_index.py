@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.core.caches import Cache
+from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import visitor_hash
 from productrecs.features.insights.attribution.last_touch import (
     NOTHING,

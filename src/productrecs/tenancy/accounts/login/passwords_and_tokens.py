@@ -5,7 +5,7 @@ from typing import Final
 
 import argon2
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
 

@@ -20,7 +20,7 @@ from productrecs.entrypoints.http.dashboard.period import (
     figures_of,
     rows_of,
 )
-from productrecs.entrypoints.reports import make_report
+from productrecs.entrypoints.report_registry import make_report
 from productrecs.entrypoints.services import build_eraser
 from productrecs.features.insights.customers.rfm_segments import Segment
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names

@@ -25,7 +25,7 @@ from productrecs.entrypoints.http.dashboard.period import (
     rows_of,
 )
 from productrecs.entrypoints.http.dashboard.product_rows import product_rows
-from productrecs.entrypoints.reports import make_report
+from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.forecast.item_and_store_forecast import (
     item_forecast_reply,
     store_summary,

@@ -12,7 +12,7 @@ from productrecs.entrypoints.http.dashboard.period import (
     change_of,
     figures_of,
 )
-from productrecs.entrypoints.reports import make_report
+from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.health.health_report import recent_events
 
 

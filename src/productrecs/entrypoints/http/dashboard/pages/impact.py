@@ -21,7 +21,7 @@ from productrecs.entrypoints.http.dashboard.period import (
     figures_of,
     rows_of,
 )
-from productrecs.entrypoints.reports import make_report
+from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.features.insights.impact.attribution_report import RULE
 

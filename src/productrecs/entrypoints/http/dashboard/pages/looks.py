@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.http.dashboard.pages.team import sentence
-from productrecs.entrypoints.reports import make_report
+from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.impact.sales_and_funnel_reports import looks_by_item
 from productrecs.features.looks.look import (
     Look,

@@ -9,7 +9,7 @@ from productrecs.entrypoints.http.dashboard.period import (
     chosen_period,
     every_row,
 )
-from productrecs.entrypoints.reports import REPORT_TYPES, make_report, report_to_csv
+from productrecs.entrypoints.report_registry import REPORT_TYPES, make_report, report_to_csv
 
 FILTERS: Final = ("widget", "source", "position", "touch")
 _TOUCHES: Final = ("click", "impression")

@@ -12,7 +12,11 @@ from productrecs.entrypoints.http.openapi.responses import (
     object_schema,
     success_response,
 )
-from productrecs.entrypoints.reports import REPORT_TYPES, make_report, report_to_dict
+from productrecs.entrypoints.report_registry import (
+    REPORT_TYPES,
+    make_report,
+    report_to_dict,
+)
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from starlette.exceptions import HTTPException
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi.document import openapi_document
 from productrecs.entrypoints.http.openapi.responses import error_responses, success_response
 from productrecs.entrypoints.http.pipeline.conditional_response import content_digest

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses, error_responses
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.api_reference import address

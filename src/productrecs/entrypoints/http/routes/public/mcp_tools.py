@@ -24,7 +24,7 @@ from mcp_types import (
 from starlette.types import Receive, Scope, Send
 
 from productrecs import __version__
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.routes.public.guides import LIBRARY
 from productrecs.features.guides.guide_search import GuideSearch, snippet
 from productrecs.features.guides.guide_texts import BASE, UnknownGuideError

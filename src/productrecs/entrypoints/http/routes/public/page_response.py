@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from fastapi import Request, Response
 
 from productrecs import __version__
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.conditional_response import (
     content_digest,

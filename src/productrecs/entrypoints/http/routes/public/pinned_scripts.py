@@ -21,7 +21,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi import Path as InPath
 
 from productrecs import __version__
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import error_responses
 from productrecs.entrypoints.http.pipeline.authentication import BUILD_PATH
 from productrecs.entrypoints.http.pipeline.urls import UnknownBuildError

@@ -12,7 +12,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import PLUGIN_PATH
 from productrecs.entrypoints.http.pipeline.urls import base_url_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
 
-from productrecs.core.caches import Cache, memoized
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import (
     LOOK_SCRIPT_PATH,

@@ -16,16 +16,16 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
     read_filters,
 )
 from productrecs.entrypoints.http.schemas.product_cards import search_page_body, title_of
-from productrecs.features.search.facets import PriceFacet, StockCount
-from productrecs.features.search.product_search import SearchableStore
-from productrecs.features.search.request import SearchRequest
-from productrecs.features.search.results_page import Counts, ResultsPage
-from productrecs.features.search.results_page_request import (
+from productrecs.features.search.faceted_search import Counts, ResultsPage
+from productrecs.features.search.faceted_search_request import (
     MAX_OFFSET,
     Facet,
     ResultsPageRequest,
     Sort,
 )
+from productrecs.features.search.facets import PriceFacet, StockCount
+from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.search_types import SearchRequest
 from productrecs.records.catalog.attribute_index import ValueCount
 
 PARAMETER_NAMES: Final = frozenset(

@@ -29,7 +29,7 @@ from productrecs.entrypoints.http.schemas.product_cards import similar_body, sim
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
 from productrecs.features.search.product_search import find_by_photo
-from productrecs.features.search.request import Hit
+from productrecs.features.search.search_types import Hit
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import NotAPictureError
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient

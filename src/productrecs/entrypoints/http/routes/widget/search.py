@@ -32,13 +32,20 @@ from productrecs.entrypoints.http.schemas.product_cards import (
     search_body,
     trending_search_body,
 )
-from productrecs.entrypoints.http.writes.search_log import Searcher, searcher_of_scope
+from productrecs.entrypoints.http.writes.search_count_recorder import (
+    Searcher,
+    searcher_of_scope,
+)
 from productrecs.features.recommendations.trending import trending_among
+from productrecs.features.search.faceted_search import (
+    MOST_COUNTED,
+    ResultsPage,
+    results_page,
+)
+from productrecs.features.search.faceted_search_request import ResultsPageRequest
 from productrecs.features.search.product_search import SearchableStore, find_products
 from productrecs.features.search.repository import read_descriptions
-from productrecs.features.search.request import SearchRequest, truncate_query
-from productrecs.features.search.results_page import MOST_COUNTED, ResultsPage, results_page
-from productrecs.features.search.results_page_request import ResultsPageRequest
+from productrecs.features.search.search_types import SearchRequest, truncate_query
 from productrecs.records.catalog.catalog_view import Mask
 
 router = APIRouter(tags=["widget"])

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.core.caches import BoundedCache, Cache, memoized
+from productrecs.core.cache_registry import BoundedCache, Cache, memoized
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCE: Final = ROOT / "src" / "productrecs"
-TABLE: Final = "core/caches.py"
+TABLE: Final = "core/cache_registry.py"
 NO_CACHES: Final = {
     "records/pictures/packaged_encoder.py": "an OrderedDict is a type in the model's file",
     "records/searches/search_counter.py": "searches in typing, which get counted",
     "training/ranking/shown_lists.py": "a sample of shoppers that ranking learns from",
-    "tenancy/accounts/login/attempt_limits.py": "failed logins, which nothing recomputes",
     "entrypoints/http/pipeline/request_metrics.py": "times until they are counted",
 }
 """Modules with a bounded collection that is no cache, and what it is."""

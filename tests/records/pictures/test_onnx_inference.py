@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from productrecs.records.pictures.onnx_inference import preprocess
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
-from productrecs.records.pictures.onnx_models import preprocess
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from productrecs.features.search.request import SearchRequest
+from productrecs.features.search.search_types import SearchRequest
 from productrecs.records.catalog.item_filters import Filters
 
 MAX_OFFSET: Final = 1_000

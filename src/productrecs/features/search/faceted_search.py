@@ -13,6 +13,11 @@ import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexQuery, Relaxed
+from productrecs.features.search.faceted_search_request import (
+    Facet,
+    ResultsPageRequest,
+    Sort,
+)
 from productrecs.features.search.facets import (
     Items,
     PriceFacet,
@@ -30,12 +35,7 @@ from productrecs.features.search.product_search import (
     weigh_scores,
     with_pins,
 )
-from productrecs.features.search.request import Hit
-from productrecs.features.search.results_page_request import (
-    Facet,
-    ResultsPageRequest,
-    Sort,
-)
+from productrecs.features.search.search_types import Hit
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS

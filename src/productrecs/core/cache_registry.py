@@ -1,8 +1,8 @@
 """Caches: all caches of the service, with their bounds and their invalidation rules.
 
 Every cache takes its limit from its entry here, as a `BoundedCache`, by `memoized`, or as
-a class of its own where entries are more than values. `tests/core/test_caches.py` finds
-caches that are not in the table.
+a class of its own where entries are more than values. `tests/core/test_cache_registry.py`
+finds caches that are not in the table.
 """
 
 import functools
