@@ -1,4 +1,4 @@
-"""Training: turns records into models, and decides which model serves.
+"""Training: fits models to a store's data, and decides which model serves.
 
-Never answers shoppers; features read the models that are trained here.
+Training does not answer shoppers; features read the models that are trained here.
 """

@@ -1,4 +1,4 @@
-"""Cached trainer: trains stores that are stale; keeps their logs in memory."""
+"""Cached trainer: trains stale stores and caches their logs in memory."""
 
 import time
 from collections import OrderedDict
@@ -23,24 +23,24 @@ from productrecs.training.training_run import (
     train_store,
 )
 
-_REST_FACTOR: Final = 4.0  # a fifth of a core at most, at a low priority
+_REST_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low priority
 _LONGEST_REST_SECONDS: Final = 30.0
-_CALM_FACTOR: Final = 5.0  # of what learning took of a processor last time
+_CALM_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
 _LONGEST_CALM_SECONDS: Final = 5.0
 
 
 class Trainer:
-    """Trains stores one after another; keeps the inputs of recently trained ones."""
+    """Trains stores one after another and caches the inputs of recently trained ones."""
 
     def __init__(
         self, workshop: TrainingDeps, max_facts: int = Cache.TRAINING_INPUTS.limit
     ) -> None:
-        """Keep up to `max_facts` events and lines in memory (about 30 bytes each)."""
+        """Cache up to `max_facts` events and lines in memory (about 30 bytes each)."""
         self._workshop = workshop
         self._max_facts = max_facts
         self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
         self._rest_until: dict[StoreId, float] = {}
-        self._took: dict[StoreId, float] = {}  # seconds of a processor, last time
+        self._took: dict[StoreId, float] = {}  # CPU seconds of the last training
 
     def train(self, store: Store, progress: Progress) -> TrainedModel:
         """Return the model that now serves `store`.
@@ -50,9 +50,9 @@ class Trainer:
             OSError: when the model cannot be written.
         """
         spent = time.thread_time()
-        # Taken out while it is read on: a failure half-way begins afresh next time.
+        # Not in the cache while it is read: after a failure the next training starts over.
         inputs = self._inputs.pop(store.store_id, None) or TrainingInputs()
-        took = self._took.get(store.store_id, 0.0)  # the first time there is a hurry
+        took = self._took.get(store.store_id, 0.0)  # the first has normal priority
         calm = min(_CALM_FACTOR * took, _LONGEST_CALM_SECONDS)
         model = train_store(self._workshop, store, inputs, progress, calm)
         self._inputs[store.store_id] = inputs
@@ -63,13 +63,13 @@ class Trainer:
         return model
 
     def is_paused(self, store_id: StoreId) -> bool:
-        """Return whether the store was trained so lately that the machine needs a rest."""
+        """Return whether the store was trained too recently to be trained again."""
         return time.monotonic() < self._rest_until.get(store_id, 0.0)
 
     def _forget(self) -> None:
         while len(self._inputs) > 1 and self._size() > self._max_facts:
             forgotten, _ = self._inputs.popitem(last=False)
-            self._took.pop(forgotten, None)  # next time it reads all from the beginning
+            self._took.pop(forgotten, None)  # its next training reads the whole log
 
     def _size(self) -> int:
         return sum(inputs.size for inputs in self._inputs.values())
@@ -78,9 +78,9 @@ class Trainer:
 def stale_stores(
     database: Database, accounts: AccountDirectory, now_ms: int
 ) -> list[StoreId]:
-    """Return the stores whose model lags behind their log or settings.
+    """Return the stores whose model is older than their log or settings.
 
-    Windows slide even where nothing happens, so a model is also stale after an hour.
+    Time windows slide without new events, so a model is also stale after an hour.
     """
     with database.reading() as connection:
         rows = training_progress(connection)

@@ -30,7 +30,7 @@ from productrecs.training.training_inputs import Behaviour, Purchases, TrainingI
 
 
 class BasketLines(NamedTuple):
-    """The lines of baskets, as parallel arrays."""
+    """Basket lines, as parallel arrays."""
 
     baskets: Ints
     items: Items
@@ -57,8 +57,8 @@ def fit_cart_model(
 ) -> CopurchaseModel | None:
     """Return the co-purchase model of orders and carts.
 
-    None when carts add nothing to the orders, or without categories: the complementary
-    engine alone uses it, and needs categories.
+    None if carts add nothing to the orders, or without categories: only the complementary
+    engine uses this model, and it needs categories.
     """
     if not inputs.catalog.has_kinds:
         return None
@@ -72,7 +72,7 @@ def fit_cart_model(
 def fit_complement_model(
     together: CopurchaseModel, inputs: TrainingInputs, n_items: int
 ) -> ComplementModel:
-    """Return which categories complement one another; an empty model without categories."""
+    """Return the complement model; an empty one without categories."""
     kinds, products = inputs.catalog.kinds(n_items)
     if not len(together.companions) or not inputs.catalog.has_kinds:
         return ComplementModel.empty()
@@ -87,9 +87,9 @@ def fit_complement_model(
 
 
 def with_carts(bought: Purchases, done: Behaviour) -> BasketLines | None:
-    """Return the orders, with the other items in the cart of the same visit.
+    """Return the orders, each with the other items in the cart of the same visit.
 
-    None when no cart adds an item. Carts of visits without a purchase are skipped.
+    None if no cart adds an item. Carts of visits without a purchase are skipped.
     """
     carted = (done.kinds == EventKind.ADD_TO_CART) & (done.visitors != 0)
     lines, whose = _ordered(bought), bought.visitors[is_in_order(bought)]
@@ -117,7 +117,7 @@ def with_carts(bought: Purchases, done: Behaviour) -> BasketLines | None:
 
 
 def _ordered(bought: Purchases) -> BasketLines:
-    """Return copies of the lines that are of an order."""
+    """Return copies of the lines that belong to an order."""
     in_order = is_in_order(bought)
     return BasketLines(
         bought.baskets[in_order],
@@ -160,7 +160,7 @@ def fit_session_index(
 
 
 def is_in_order(bought: Purchases) -> npt.NDArray[np.bool_]:
-    """Return which lines are of an order, and neither void nor returned."""
+    """Return which lines belong to an order and are neither void nor returned."""
     which: npt.NDArray[np.bool_] = (
         bought.standing & (bought.quantities > 0) & (bought.baskets >= 0)
     )

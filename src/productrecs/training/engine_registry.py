@@ -1,4 +1,4 @@
-"""Engine registry: every engine, in the one order that lists, reports and replies use.
+"""Engine registry: every engine, in the order of lists, reports and replies.
 
 A new engine is its package in `engines`, one line here, and its section in a guide. Lists,
 cache, explanations, evaluation, training, the command line and the API description read it.
@@ -8,7 +8,7 @@ from typing import Final
 
 from productrecs.engines.engine_spec import EngineSpec
 
-RECOMMENDATIONS: Final = "recommendations"  # the guide that describes most engines
+RECOMMENDATIONS: Final = "recommendations"  # the guide of most engines
 
 ENGINES: Final = (
     EngineSpec(
@@ -76,6 +76,6 @@ TRAINING_CHOICES: Final = (
     "browse",
     "both",
     *(name for name in TRAINED if name not in ("buy", "browse", "trending")),
-)  # `both` means all; the name dates from two engines
+)  # `both` means all; its name dates from the time of two engines
 EVALUATED: Final = tuple(sorted(one.name for one in ENGINES if one.is_evaluated))
 OWN_MODELS: Final = tuple((one.name, one.model) for one in ENGINES if one.model is not None)

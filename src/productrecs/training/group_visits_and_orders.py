@@ -1,4 +1,4 @@
-"""Visits and orders: a store's history in the order of time."""
+"""Visits and orders: groups a store's history by visit and order, in time order."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -21,25 +21,25 @@ DEEDS: Final[Mapping[int, InteractionType]] = MappingProxyType(
         int(EventKind.BUY): InteractionType.BOUGHT,
     }
 )
-"""The interaction of each event kind, beside views."""
+"""The interaction of each event kind other than views."""
 MAX_GROUP_ITEMS: Final = (
-    50  # distinct products of an order or a visit; beyond, it is no shopper's
+    50  # distinct products of an order or a visit; larger ones are not a shopper's
 )
 
 
 class ItemGroups(NamedTuple):
-    """Visits or orders of two and more distinct items, by when they began.
+    """Visits or orders of at least two distinct items, by their start.
 
-    Items of group g in the order of time: items[offsets[g]:offsets[g + 1]].
+    Items of group g in time order: items[offsets[g]:offsets[g + 1]].
     """
 
-    begins: Ints  # [G] rising, UTC ms
+    begins: Ints  # [G] ascending, UTC ms
     offsets: Ints  # [G + 1]
     items: Items
 
     @classmethod
     def of(cls, codes: Ints, items: Items, times: Ints) -> Self:
-        """Return the groups of parallel arrays [n], any order; an item counts once each."""
+        """Return the groups of parallel arrays [n], in any order; repeats count once."""
         if not len(codes):
             none = np.zeros(0, np.int64)
             return cls(none, np.zeros(1, np.int64), none.astype(np.int32))
@@ -62,7 +62,7 @@ class ItemGroups(NamedTuple):
         )
 
     def contents(self, group: int) -> list[int]:
-        """Return the items of a group, in the order of time."""
+        """Return the items of a group, in time order."""
         begin, end = self.offsets[group : group + 2].tolist()
         items: list[int] = self.items[begin:end].tolist()
         return items
@@ -75,14 +75,14 @@ def group_visits(behaviour: Behaviour) -> ItemGroups:
 
 
 class VisitSteps(NamedTuple):
-    """Steps of visits: an item once for each visit to it, with the interaction."""
+    """Steps of visits: one entry per return to an item, with its interactions."""
 
     groups: ItemGroups
-    firsts: Ints  # parallel to the groups' items: why it was visited, as `InteractionType`,
-    interactions: Ints  # and the most that was done before they went on
+    firsts: Ints  # parallel to the groups' items: first `InteractionType`,
+    interactions: Ints  # and strongest one before the next item
 
     def actions_in(self, group: int) -> tuple[list[int], list[int]]:
-        """Return each step of a visit, with why it was visited and the interactions."""
+        """Return each step of a visit, with its first and its strongest interaction."""
         begin, end = self.groups.offsets[group : group + 2].tolist()
         return self.firsts[begin:end].tolist(), self.interactions[begin:end].tolist()
 

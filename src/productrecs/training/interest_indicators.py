@@ -1,4 +1,4 @@
-"""Interest indicators: what shoppers did after a category, brand or colour."""
+"""Interest indicators: items that shoppers chose after a category, brand or colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 
 VISIT_MS: Final = 30 * MINUTE_MS
 _BUY_WINDOW_MS: Final = DAY_MS
-_FOLLOWING: Final = 10  # things done after a sign that it may have led to
+_FOLLOWING: Final = 10  # interactions after a signal that count for it
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Interactions:
 
 @dataclass(slots=True)
 class IndicatorInputs:
-    """One store's signs in log order: who looked for what, and when."""
+    """One store's interest signals in log order: visitor, signal and time."""
 
     keys: list[str] = field(default_factory=list)  # by number
     numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -48,7 +48,7 @@ class IndicatorInputs:
     _known: dict[str, int] = field(default_factory=dict)
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Go on by rows of (ts, kind, term, visitor)."""
+        """Append rows of (ts, kind, term, visitor)."""
         if not rows:
             return
         numbers = [self._number(interest_key(kind, term)) for _, kind, term, _ in rows]
@@ -69,9 +69,9 @@ class IndicatorInputs:
 def fit_indicators(
     signs: IndicatorInputs, done: Interactions, bought: Interactions, now_ms: int
 ) -> ClickBoostModel:
-    """Fit the products that people viewed, put into the cart or bought after each signal.
+    """Fit the products that shoppers viewed, carted or bought after each signal.
 
-    The next ten things of the same visit count; purchases for a day.
+    The next ten interactions of the same visit count; purchases count for a day.
     """
     if not signs.keys:
         return ClickBoostModel.empty()
@@ -81,7 +81,7 @@ def fit_indicators(
     )
     ages = ((now_ms - times) / DAY_MS).clip(min=0)
     choices = SearchInteractions(queries, items, visitors, weights, ages)
-    # Who looks at a category looks at many of its products: each of them counts.
+    # A category view is followed by views of many products: each of them counts.
     options = ClickBoostOptions(most_of_a_shopper=PURCHASE + CART + 4 * CLICK)
     return ClickBoostModel.of(fit_click_boosts(choices, options), signs.keys)
 
@@ -89,7 +89,7 @@ def fit_indicators(
 def _following(
     signs: IndicatorInputs, interactions: Interactions, window_ms: int
 ) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], Ints]:
-    """Return numbers of signs, items, visitors, weights and times of what followed."""
+    """Return signals, items, visitors, weights and times of the later interactions."""
     theirs = np.isin(interactions.visitors, signs.visitors)
     visitors = np.concatenate((signs.visitors, interactions.visitors[theirs]))
     times = np.concatenate((signs.times, interactions.times[theirs]))

@@ -1,4 +1,4 @@
-"""Training repository: SQL that reads the log on, and points to the serving models."""
+"""Training repository: SQL that reads new log entries and selects the serving models."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ LEARNED_KINDS: Final = (
     EventKind.REC_CLICK,
 )
 SIGNAL_KINDS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
-"""Kinds that name no product and teach what people who looked there go on to."""
+"""Kinds without a product, which count as interest signals."""
 _KINDS: Final = ", ".join(str(int(kind)) for kind in (*LEARNED_KINDS, *SIGNAL_KINDS))
-# To the driver itself: ten million rows are read in the time that a third would take.
+# Raw driver access: ten million rows in a third of the time.
 _LOG: Final = (
     "SELECT ts, kind, item, COALESCE(session, shopper), term, seq FROM events "  # noqa: S608 - our own numbers
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
@@ -43,18 +43,18 @@ _CATALOG: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TrainingHead:
-    """The head of a store's log, and the model that serves."""
+    """The head of a store's log, and its serving model."""
 
     seq: int
     catalog_seq: int
     numbers: int
     model_id: str | None
-    erasures: int = 0  # how often a shopper was erased
+    erasures: int = 0  # number of erased shoppers
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """What a model was trained from."""
+    """The input state and id of a trained model."""
 
     model_id: str
     applied_seq: int
@@ -64,7 +64,7 @@ class TrainedModel:
 
 
 class TrainingProgress(NamedTuple):
-    """The head of a store's log, and how far its serving model follows it."""
+    """The head of a store's log, and how far its serving model has read it."""
 
     store_id: StoreId
     seq: int
@@ -94,11 +94,11 @@ class Freshness(NamedTuple):
 
     store_id: StoreId
     trained_at: int | None
-    behind_ms: int  # how long the oldest live fact waits to be learned; 0 when none does
+    behind_ms: int  # age of the oldest live fact that is not in the model; 0 without any
 
 
 def freshness(connection: sa.Connection, now_ms: int) -> list[Freshness]:
-    """Return how fresh the model of every store of the installation is."""
+    """Return the freshness of the model of every store."""
     return [_freshness(connection, row, now_ms) for row in training_progress(connection)]
 
 
@@ -114,12 +114,12 @@ class TrainingRepository:
     """One store's log and models, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
+        """Access `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
 
     def head(self) -> TrainingHead | None:
-        """Return the store's head, or None when it was deleted."""
+        """Return the store's head; None if it was deleted."""
         query = sa.select(
             store_heads.c.seq,
             store_heads.c.catalog_seq,
@@ -143,9 +143,9 @@ class TrainingRepository:
         return head
 
     def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (ts, kind, item, visitor, term, seq) of what teaches, in log order.
+        """Yield pages of (ts, kind, item, visitor, term, seq) for training, in log order.
 
-        Signs have a term and no item, all else an item.
+        Interest signals have a term and no item; other events have an item.
         """
         reader, after = raw_connection(self._transaction), after_seq
         while page := reader.all(_LOG, (self._store_id, after, up_to_seq, _PAGE)):
@@ -155,7 +155,7 @@ class TrainingRepository:
     def trials(
         self, after_seq: int, up_to_seq: int
     ) -> list[tuple[bool, int, int | None, int]]:
-        """Return rows of (was clicked, item, place, how often) of what was shown."""
+        """Return impressions and clicks as rows of (was clicked, item, place, count)."""
         log = events.c
         click = int(EventKind.REC_CLICK)
         query = (
@@ -172,7 +172,7 @@ class TrainingRepository:
         return [(kind == click, item, place, n) for kind, item, place, n in rows]
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of lines.
+        """Yield pages of lines.
 
         (line_seq, basket, item, quantity, total, ts, void, shopper, session)
         """
@@ -204,16 +204,16 @@ class TrainingRepository:
             yield [tuple(row) for row in page]
 
     def catalog(self, after_seq: int) -> tuple[list[tuple[Any, ...]], int]:
-        """Return rows of (number, present, title, categories) changed since, and the last.
+        """Return rows of (number, present, title, categories) changed since, and a seq.
 
-        The last is the number of the newest change among them, `after_seq` without any.
+        The seq is the newest change's number; `after_seq` without any.
         """
         reader = raw_connection(self._transaction)
         rows = reader.all(_CATALOG, (self._store_id, after_seq))
         return [row[1:] for row in rows], rows[-1][0] if rows else after_seq
 
     def serving(self) -> TrainedModel | None:
-        """Return what the serving model was trained from, or None before the first."""
+        """Return the serving model's record; None before the first training."""
         query = (
             sa.select(
                 models.c.model_id,
@@ -233,9 +233,9 @@ class TrainingRepository:
         return None if row is None else TrainedModel(*row)
 
     def first_untrained_at(self, applied_seq: int) -> int | None:
-        """Return when the oldest live fact was received that no model knows yet.
+        """Return when the oldest live fact that is in no model was received.
 
-        None when there is none among the next thousand: the rest comes with an import.
+        None if the next thousand facts have no live one: the rest comes from an import.
         """
         moments = [
             moment
@@ -262,15 +262,15 @@ class TrainingRepository:
         return found
 
     def serve(self, model: TrainedModel) -> None:
-        """Let `model` serve from now on, unless one that knows more does already.
+        """Let `model` serve from now on, unless a newer one already serves.
 
         Raises:
-            StoreDeletedError: when the store was deleted meanwhile.
+            StoreDeletedError: when the store was deleted in the meantime.
         """
         AccountRepository(self._transaction).hold(self._store_id)
         mine = models.c.store_id == self._store_id
         head = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        self._transaction.execute(head.values(seq=store_heads.c.seq))  # others wait here
+        self._transaction.execute(head.values(seq=store_heads.c.seq))  # takes the row lock
         serving = self.serving()
         if serving is not None and serving.applied_seq > model.applied_seq:
             return
@@ -290,7 +290,7 @@ class TrainingRepository:
 
 
 def store_versions(reader: RawReader, store_id: StoreId) -> tuple[Any, ...] | None:
-    """Return how far each view of a store has come; None when the store is gone.
+    """Return the version of each view of a store; None when the store is gone.
 
     The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the
     visual index, the looks' seq.

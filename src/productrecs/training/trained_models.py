@@ -1,4 +1,4 @@
-"""Trained models: a store's engines, mapped from disk and replaced as a whole."""
+"""Trained models: a store's engines, memory-mapped from disk and replaced atomically."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,51 +26,49 @@ Ranks = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class TrainedModels:
-    """All engines of one store, trained at one moment; immutable."""
+    """All engines of one store, trained at the same time; immutable."""
 
     model_id: str
     copurchase: CopurchaseModel
     sessions: SessionIndex
-    trending: npt.NDArray[np.int32]  # item numbers, the most trending first
-    ranks: Ranks  # per item number its place in `trending`; len(trending) when not there
+    trending: npt.NDArray[np.int32]  # item numbers, most trending first
+    ranks: Ranks  # rank of each item in `trending`; its length for others
     complements: ComplementModel = field(default_factory=ComplementModel.empty)
-    lent: CopurchaseModel | None = None  # and what variants lend, where there are any
-    carts: CopurchaseModel | None = None  # bought or carted together, if carts add pairs
-    choices: ClickBoostModel = field(
-        default_factory=ClickBoostModel.empty
-    )  # after searches
+    lent: CopurchaseModel | None = None  # with pooled baskets of variants, if any
+    carts: CopurchaseModel | None = None  # of orders and carts, if carts add pairs
+    choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
     signs: ClickBoostModel = field(
         default_factory=ClickBoostModel.empty
-    )  # after event.sign_key
+    )  # by event.sign_key
     trials: ItemStats = field(default_factory=ItemStats)  # impressions and clicks by item
     trees: TreeEnsemble = field(
         default_factory=TreeEnsemble.none
-    )  # the order that clicks teach, if any
-    visual: VisualModel = field(default_factory=VisualModel.empty)  # comes by its own way
-    marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `marks_of`
+    )  # the learned ranker, if any
+    visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
+    marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `item_fingerprints`
     own: Mapping[str, Any] = field(default_factory=dict)  # by engine: `OwnModel.load`
 
     @property
     def widest(self) -> CopurchaseModel:
-        """What is bought together, with what variants lend one another."""
+        """The co-purchase model with the highest coverage: the pooled one, if any."""
         return self.copurchase if self.lent is None else self.lent
 
     def mark(self, item: int) -> int | None:
-        """Return what changes when what is known of an item does; None: not known."""
+        """Return the fingerprint of an item; None if it is unknown."""
         if not 0 <= item < len(self.marks):
             return None
         return hash((int(self.marks[item]), self.visual.mark(item)))
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:
-        """Map a published model of the store that `folder` is named after into memory.
+        """Memory-map a published model of the store that `folder` is named after.
 
         Raises:
-            BrokenModelError: when its files are damaged, or another store's; the last good
-                one should serve.
+            BrokenModelError: when its files are damaged, or another store's; keep the last
+            good one.
         """
         arrays, facts = open_arrays(folder / model_id)
-        if facts.get("store_id", folder.name) != folder.name:  # older ones do not say
+        if facts.get("store_id", folder.name) != folder.name:  # absent in older ones
             message = f"model {model_id} belongs to another store"
             raise BrokenModelError(message)
         try:
@@ -84,7 +82,7 @@ class TrainedModels:
         """Return the models of all engines' arrays, named `engine.array`.
 
         Raises:
-            KeyError, ValueError, TypeError: when they are not whole.
+            KeyError, ValueError, TypeError: when they are incomplete.
         """
         trending, carts = arrays["trending"], engine_arrays(arrays, "carts")
         lent = engine_arrays(arrays, "lent")
@@ -111,7 +109,7 @@ class TrainedModels:
 
 
 def empty_models() -> TrainedModels:
-    """Return what serves before the first training: nothing is known of anything."""
+    """Return the models before the first training: all are empty."""
     nothing = np.zeros(0, dtype=np.int32)
     return TrainedModels(
         model_id="",

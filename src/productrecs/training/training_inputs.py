@@ -1,4 +1,4 @@
-"""Training inputs: a log and a catalog as arrays, and a cache of what was fitted."""
+"""Training inputs: a log and a catalog as arrays, and a cache of fitted results."""
 
 import json
 from array import array
@@ -26,10 +26,10 @@ _UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)
 
 
 class CatalogInputs:
-    """What training knows of a store's items: their categories and titles' codes."""
+    """A store's items for training: categories and title codes."""
 
     def __init__(self) -> None:
-        """Begin with an empty catalog."""
+        """Start with an empty catalog."""
         self.seq = -1
         self._categories: dict[int, tuple[str, ...]] = {}
         self._families: dict[int, int] = {}
@@ -38,7 +38,7 @@ class CatalogInputs:
         self._made: tuple[Items, VariantGroups] | None = None
 
     def take(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
-        """Go on by rows of (number, present, title, categories) up to a change's number."""
+        """Apply rows of (number, present, title, categories) up to a change's number."""
         for number, present, title, categories in rows:
             known = (
                 self._categories.get(number, ()),
@@ -50,7 +50,7 @@ class CatalogInputs:
                 key = variant_key(title)
                 code = visitor_hash(key) if key else 0
                 current = self._set_of(categories), code, size_in_title(title)
-            if current != known:  # most changes are of prices and stock
+            if current != known:  # most changes are of prices and stock only
                 self._made = None
                 _keep(self._categories, number, current[0])
                 _keep(self._families, number, current[1])
@@ -63,11 +63,12 @@ class CatalogInputs:
         return bool(self._categories)
 
     def kinds(self, n_items: int) -> tuple[Items, VariantGroups]:
-        """Return each item's kind [n_items], and which items are one product.
+        """Return each item's kind [n_items], and the variant groups.
 
         A kind is the item's category with the fewest items, as a number from 0; -1 for
-        none. Items whose titles differ in size or colour alone share a family; 0 for none,
-        and for what has no variants. As long as nothing changed they are the same objects.
+        none. Items whose titles differ only in size or colour share a family; it is 0 for
+        none and for items without variants. The same objects are returned until the catalog
+        changes.
         """
         if self._made is None or len(self._made[0]) != n_items:
             families = self._numbered_families(n_items)
@@ -102,7 +103,7 @@ class CatalogInputs:
         return families
 
     def _set_of(self, categories: str) -> tuple[str, ...]:
-        """Return an item's distinct categories; equal ones are one object."""
+        """Return an item's distinct categories; equal ones share one object."""
         found = self._sets.get(categories)
         if found is None:
             found = tuple(dict.fromkeys(json.loads(categories)))
@@ -124,17 +125,17 @@ Fitted = TypeVar("Fitted")
 class FitCache:
     """The last result of each fitter, with the inputs it was fitted on.
 
-    Most trainings come of views alone: what was bought is then the same object as before,
-    and so is what it taught.
+    Most trainings only have new views: purchases are then the same object as before, and
+    their fitted result is reused.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing learned."""
+        """Start with an empty cache."""
         self._made: dict[str, tuple[tuple[object, ...], Hashable, Any]] = {}
 
     @property
     def size(self) -> int:
-        """How many bytes the arrays of what was learned take."""
+        """Memory of the cached arrays, in bytes."""
         return sum(
             array.nbytes
             for _, _, learned in self._made.values()
@@ -149,16 +150,16 @@ class FitCache:
         by: Hashable,
         learn: Callable[[], Fitted],
     ) -> Fitted:
-        """Return what `learn` gives, or gave when it last had these facts.
+        """Return the result of `learn`, cached while `facts` and `by` are the same.
 
-        `facts` are compared by identity, so they must not change in place; `by` is what
-        else it depends on. One result per name is cached.
+        `facts` are compared by identity, so they must not change in place; `by` holds all
+        other arguments. One result per name is cached.
         """
         last = self._made.get(name)
         if last is not None and _are_same(last[0], facts) and last[1] == by:
             found: Fitted = last[2]
             return found
-        self._made.pop(name, None)  # not twice in memory
+        self._made.pop(name, None)  # frees memory before the next fit
         if len(self._made) >= Cache.FITS.limit:
             self._made.clear()
         learned = learn()
@@ -187,7 +188,7 @@ def _floats(values: Sequence[Any]) -> Floats:
 
 @dataclass(slots=True)
 class Behaviour:
-    """What shoppers did, in log order: parallel arrays, one entry an event."""
+    """Events of shoppers, in log order: parallel arrays, one entry an event."""
 
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     kinds: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
@@ -199,7 +200,7 @@ class Behaviour:
 
 @dataclass(slots=True)
 class Purchases:
-    """What was bought, by `line_seq`: parallel arrays, one entry a line."""
+    """Order lines, by `line_seq`: parallel arrays, one entry a line."""
 
     line_seqs: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     baskets: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # -1: none
@@ -216,14 +217,14 @@ F = TypeVar("F", Behaviour, Purchases)
 
 
 class TrainingInputs:
-    """One store's log up to `applied_seq`. Reading on equals reading from the beginning."""
+    """One store's log up to `applied_seq`. Incremental reading equals a full read."""
 
     def __init__(self) -> None:
-        """Begin with an empty log."""
+        """Start with an empty log."""
         self._begin(0)
 
     def follow(self, erasures: int) -> None:
-        """Start over if shoppers were erased since: their facts have left the log."""
+        """Start over if shoppers were erased since: the log has lost their events."""
         if erasures != self.erasures:
             self._begin(erasures)
 
@@ -240,19 +241,19 @@ class TrainingInputs:
 
     @property
     def size(self) -> int:
-        """The number of events and purchase lines held, caches counted by their memory."""
+        """The number of events and order lines held, caches counted by their memory."""
         held = len(self.behaviour.items) + len(self.purchases.items)
         held += self.fit_cache.size // _FACT_BYTES
         return held + self.searches.size + len(self.signs.times)
 
     def read_searches(self, repository: SearchEventRepository, up_to_seq: int) -> None:
-        """Read what searches came after `applied_seq`; call it before `read_on`."""
+        """Read the searches after `applied_seq`; call it before `read_on`."""
         self.searches.read_on(repository, self.applied_seq, up_to_seq)
 
     def before(self, until_ms: int) -> "TrainingInputs":
         """Return behaviour and purchases before a moment, without searches.
 
-        The catalog is today's: it has no past.
+        The catalog is today's: it has no history.
         """
         earlier = TrainingInputs()
         earlier.catalog = self.catalog
@@ -284,7 +285,7 @@ class TrainingInputs:
         return read + len(changed)
 
     def _take_purchases(self, rows: list[tuple[Any, ...]]) -> None:
-        # A line that changed twice meanwhile is read once, in its last state.
+        # A line that changed twice since is read once, in its last state.
         line_seqs, baskets, items, quantities, totals, times, voids, *whose = zip(
             *rows, strict=True
         )
@@ -306,7 +307,7 @@ class TrainingInputs:
 
 
 def read_whole_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHead]:
-    """Return all that a store's log teaches, but searches, and the head that it goes up to.
+    """Return a store's whole log without searches, and its head.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -336,7 +337,7 @@ def _joined(parts: Sequence[Behaviour]) -> Behaviour:
 
 
 def select_rows(facts: F, chosen: npt.NDArray[np.bool_]) -> F:
-    """Return some of parallel arrays."""
+    """Return the selected rows of parallel arrays."""
     return replace(
         facts, **{name: getattr(facts, name)[chosen] for name in facts.__dataclass_fields__}
     )

@@ -1,4 +1,4 @@
-"""Training run: reads a store's log on, fits its engines, publishes the model."""
+"""Training run: reads a store's new log entries, fits its engines, publishes the model."""
 
 import contextlib
 import hashlib
@@ -67,12 +67,12 @@ _SHIFT: Final = np.uint64(29)
 def item_fingerprints(
     browse: Arrays, bought: Sequence[Arrays], others: Sequence[Ints] = ()
 ) -> Ints:
-    """Return [n_items] a mark of each item, from the arrays of these engines.
+    """Return the fingerprint [n_items] of each item, from the arrays of these engines.
 
-    `bought` holds those of each model of what goes together, one at least; `others` the
-    fingerprints [n_items] of engines with models of their own.
+    `bought` holds the arrays of each co-purchase model, at least one; `others` the
+    fingerprints [n_items] of engines with their own models.
 
-    Equal marks mean equal evidence, but for one chance in 2^64.
+    Equal fingerprints mean equal evidence, except for one chance in 2^64.
     """
     offsets, items = browse["offsets"], browse["items"]
     places = np.arange(len(items)) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -89,7 +89,7 @@ def item_fingerprints(
 
 def _bought_together(model: Arrays) -> Words:
     together = _words(model["companions"]) * _MIX_ONE + _words(model["support"])
-    if len(model["shared"]):  # what variants were bought with
+    if len(model["shared"]):  # pooled baskets of variants
         together = _mixed(together) + _words(model["shared"])
     return _sums(_mixed(together), model["offsets"])
 
@@ -99,14 +99,14 @@ def _words(numbers: npt.NDArray[Any]) -> Words:
 
 
 def _mixed(words: Words) -> Words:
-    """Return words each of whose bits depends on all that came in."""
+    """Return words whose every bit depends on all input bits."""
     words = (words ^ (words >> _SHIFT)) * _MIX_TWO
     mixed: Words = (words ^ (words >> _SHIFT)) * _MIX_ONE
     return mixed
 
 
 def _sums(words: Words, offsets: npt.NDArray[Any]) -> Words:
-    """Return the sum (modulo 2^64) of each run of `words`, also of empty ones."""
+    """Return the sum (modulo 2^64) of each run of `words`, including empty runs."""
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)))
     runs: Words = sums[offsets[1:]] - sums[offsets[:-1]]
     return runs
@@ -131,21 +131,21 @@ def train_store(
     progress: Progress,
     calm_seconds: float = 0.0,
 ) -> TrainedModel:
-    """Train `store` on its whole log; return the model that then serves.
+    """Train `store` on its whole log; return the serving model.
 
     The caller passes the same `inputs` again, so that the next training reads only new
-    facts; fresh ones give the same model. `progress` is called with shares of 1. For
-    `calm_seconds` it runs at idle priority (`core/idle_priority.py`).
+    facts; empty ones give the same model. `progress` is called with shares of 1. The first
+    `calm_seconds` run at idle priority (`core/idle_priority.py`).
 
     Raises:
         StoreDeletedError: when the store was deleted.
-        OSError: when the model cannot be written; the last good one serves on.
+        OSError: when the model cannot be written; the last good one continues to serve.
     """
     folder = models_folder(workshop.models, store.store_id)
     with _gone_whole(workshop, store, folder):
         with run_at_idle_priority(
             calm_seconds
-        ):  # others wait for none of it, but for what follows
+        ):  # reading needs no low latency; the rest does
             head, constants = _read_on(workshop, store, inputs)
             progress(0.5)
             now_ms = workshop.clock()
@@ -171,12 +171,12 @@ def train_store(
 
 @contextlib.contextmanager
 def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[None]:
-    """Leave no file of a store that is deleted while the block runs.
+    """Delete all model files of a store that is deleted while the block runs.
 
-    The deletion removes the folder too, maybe while a model is written into it.
+    The deletion also removes the folder, maybe while a model is written into it.
 
     Raises:
-        StoreDeletedError: when it was.
+        StoreDeletedError: when it was deleted.
     """
     try:
         yield
@@ -190,7 +190,7 @@ def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[
 
 
 def _order(workshop: TrainingDeps, store: Store) -> dict[str, npt.NDArray[Any]]:
-    """Return the trees that order the store's lists, where they were found better."""
+    """Return the trees of the store's ranker, if its backtest showed a gain."""
     with workshop.database.reading() as connection:
         stored = RankingRepository(connection, store.store_id).load()
     if stored is None or not stored.serves:
@@ -208,7 +208,7 @@ def fit(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every engine's arrays, named `engine.array`, for numbers below `n_items`.
 
-    Engines learn by their defaults unless `constants` says otherwise.
+    Engines use their default hyperparameters unless `constants` has others.
     """
     learns = constants or Hyperparameters()
     learned, carts, complements = _bought(inputs, n_items, learns.companions, now_ms)
@@ -234,7 +234,7 @@ def fit(
 def _own_models(
     inputs: TrainingInputs, n_items: int, now_ms: int
 ) -> tuple[dict[str, npt.NDArray[Any]], list[npt.NDArray[np.int64]]]:
-    """Return the arrays of engines that fit themselves, and their items' fingerprints."""
+    """Return the arrays of engines with their own models, and their fingerprints."""
     if not OWN_MODELS:
         return {}, []
     bought, done, in_order = (
@@ -260,9 +260,10 @@ def _own_models(
 def _bought(
     inputs: TrainingInputs, n_items: int, options: CopurchaseOptions, now_ms: int
 ) -> tuple[CopurchaseModels, CopurchaseModel | None, ComplementModel]:
-    """Return what purchases teach: what they taught before, where nothing was bought.
+    """Return the models of purchases: the cached ones, if nothing was bought.
 
-    Orders fade beside the newest purchase, not beside `now_ms`: nothing changes with time.
+    Orders decay relative to the newest purchase, not `now_ms`, so time alone changes
+    nothing.
     """
     bought, behaviour, cache = inputs.purchases, inputs.behaviour, inputs.fit_cache
     kinds, products = inputs.catalog.kinds(n_items)
@@ -274,7 +275,7 @@ def _bought(
         (n_items, newest_ms, options),
         lambda: fit_copurchase_model(bought, n_items, newest_ms, options, products),
     )
-    carted = int((behaviour.kinds == EventKind.ADD_TO_CART).sum())  # carts never go
+    carted = int((behaviour.kinds == EventKind.ADD_TO_CART).sum())  # only grows
     carts = cache.of(
         "carts",
         (bought, kinds, products),
@@ -294,7 +295,7 @@ def _bought(
 def _choices(
     inputs: TrainingInputs, settings: StoreSettings, now_ms: int
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
-    """Return what people chose after searches, by what their queries were about."""
+    """Return the click boosts of searches, by query intent."""
     choices = inputs.searches.choices(now_ms)
     intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
     keys = {intent: number for number, intent in enumerate(dict.fromkeys(intents))}
@@ -305,7 +306,7 @@ def _choices(
 
 
 def _signs(inputs: TrainingInputs, now_ms: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
-    """Return what people went on to who looked at a category, a brand or a colour."""
+    """Return the interest indicators of categories, brands and colours."""
     behaviour, bought = inputs.behaviour, inputs.purchases
     carted = behaviour.kinds == EventKind.ADD_TO_CART
     done = Interactions(
@@ -325,12 +326,12 @@ def _signs(inputs: TrainingInputs, now_ms: int) -> Iterable[tuple[str, npt.NDArr
 
 
 def _trials(inputs: TrainingInputs, n_items: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
-    """Return how items fared where they were shown."""
+    """Return impressions and clicks by item."""
     return inputs.trials.grown(n_items).to_arrays().items()
 
 
 def settings_hash(settings: StoreSettings) -> str:
-    """Return a text that differs when a setting that training asks for differs."""
+    """Return a hash of the settings that training uses."""
     fields = [settings.trending_metric, settings.trending_days, settings.language]
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
@@ -371,5 +372,5 @@ def _read_on(
 
 
 def _models_to_keep(head: TrainingHead, model_id: str) -> set[str]:
-    # The model that served until now stays: a process may be about to map it.
+    # The previous model stays: a process may be about to map it.
     return {model_id} | ({head.model_id} if head.model_id else set())

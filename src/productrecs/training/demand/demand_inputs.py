@@ -31,22 +31,22 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class StoreDays:
-    """`count` days of a store from the date `first` on, by the midnights of its zone."""
+    """`count` days of a store from the date `first` on, by midnight in its time zone."""
 
     first: date
     midnights: Ints  # [count + 1], UTC ms
 
     @property
     def count(self) -> int:
-        """How many days there are."""
+        """Number of days."""
         return len(self.midnights) - 1
 
     def numbers(self, moments: Ints) -> Ints:
-        """Return on which day each moment lies; -1 before, `count` after all of them."""
+        """Return the day number of each moment; -1 before all days, `count` after them."""
         return np.searchsorted(self.midnights, moments, side="right").astype(np.int64) - 1
 
     def iso(self, number: int) -> str:
-        """Return the date of a day's number, which may lie outside."""
+        """Return the date of a day number, which may be out of range."""
         return (self.first + timedelta(days=number)).isoformat()
 
 
@@ -63,16 +63,16 @@ def midnight(day: date, zone: tzinfo) -> int:
 
 
 def today(now_ms: int, zone: tzinfo) -> date:
-    """Return the date that it is in `zone`."""
+    """Return the current date in `zone`."""
     return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
 
 
 def window_days(
     days: StoreDays, zone: tzinfo, opens: str | None, closes: str | None
 ) -> tuple[int, int]:
-    """Return the first day of a window, and the day after its last: within 0..count.
+    """Return a window's first day number and the one after its last: within 0..count.
 
-    A day belongs to it when any of its moments does.
+    A day belongs to the window if any of its moments does.
     """
     first, last = 0, days.count
     if opens is not None:
@@ -85,14 +85,14 @@ def window_days(
 TargetMode: TypeAlias = Literal["units", "order_lines"]
 
 DAYS_AHEAD: Final = HORIZON + 1
-"""Today, whose sales are not all in, and the 28 days after it."""
+"""Today, whose sales are incomplete, and the 28 days after it."""
 
-_LONGEST: Final = 800  # days of history: two years, and what they are compared with
+_LONGEST: Final = 800  # days of history: two years and their comparison period
 _SHORTEST: Final = 200
-_MOST_CELLS: Final = 60_000_000  # items x days, 5 bytes each and some passing copies
+_MOST_CELLS: Final = 60_000_000  # items x days, 5 bytes each plus temporary copies
 _COUNTED_DAYS: Final = 90
 _COUNTED_SHARE: Final = 0.95
-_UNSOLD_DAYS: Final = 180  # a product that was never sold is expected to be, for so long
+_UNSOLD_DAYS: Final = 180  # a product without sales is forecast this long
 
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
@@ -100,11 +100,11 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemandInputs:
-    """Everything that a forecast is made from."""
+    """All input of a forecast."""
 
     demand: Demand
     on_sale: _Bools  # [items, DAYS_AHEAD]
-    numbers: _Ints  # [items] as the catalog numbers them
+    numbers: _Ints  # [items] catalog numbers
     days: StoreDays  # of the history
     target_mode: TargetMode
     seq: int
@@ -114,12 +114,12 @@ class DemandInputs:
 class _SoldLines:
     items: _Ints
     times: _Ints
-    quantities: _Ints  # 1 where unknown
+    quantities: _Ints  # 1 if unknown
     known: _Bools
 
 
 def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> DemandInputs:
-    """Return the store's history up to yesterday, in its own days."""
+    """Return the store's history up to yesterday, by day in its time zone."""
     ends = today(now_ms, zone)
     days = days_between(ends - timedelta(days=_LONGEST), ends, zone)
     lines = _read(repository, int(days.midnights[0]), int(days.midnights[-1]))
@@ -167,7 +167,7 @@ def _read(repository: DemandRepository, since_ms: int, until_ms: int) -> _SoldLi
 
 
 def _numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
-    """Return the items to forecast: those that sold, and new ones."""
+    """Return the items to forecast: items with sales, and new items."""
     since = now_ms - _UNSOLD_DAYS * DAY_MS
     new = [one.number for one in catalog if one.present and one.created_at >= since]
     return np.union1d(np.unique(sold), np.array(new, np.int64))
@@ -176,7 +176,7 @@ def _numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
 def _shortened(
     days: StoreDays, lines: _SoldLines, items: int
 ) -> tuple[StoreDays, _SoldLines]:
-    """Leave out the days before the first sale, and what memory does not hold."""
+    """Drop the days before the first sale and those above the memory limit."""
     sold = days.numbers(lines.times)
     first = int(sold.min()) if len(sold) else days.count
     most = max(_SHORTEST, _MOST_CELLS // max(items, 1))
@@ -207,7 +207,7 @@ def _amounts(
 def _on_sale(
     amounts: Amounts, known: Sequence[ItemFacts | None], days: StoreDays, zone: tzinfo
 ) -> _Bools:
-    """Return on which days each item was offered: since it was new, in its window."""
+    """Return the days on which each item was on sale: from its first day, in its window."""
     sold = amounts > 0
     first = np.where(sold.any(axis=1), np.argmax(sold, axis=1), days.count)
     pushed = np.array(
@@ -221,7 +221,7 @@ def _on_sale(
             continue
         opens, closes = window_days(days, zone, one.available_from, one.available_until)
         on_sale[row, :opens] = on_sale[row, closes:] = False
-    # Items that sold were available then, whatever the catalog says now.
+    # Items that sold were on sale then, whatever the catalog says now.
     return np.asarray(on_sale | sold)
 
 
@@ -232,10 +232,10 @@ def _take_out(
     numbers: _Ints,
     days: StoreDays,
 ) -> None:
-    """Take out days without stock: they say nothing of how much was wanted.
+    """Mask days without stock: their sales do not show demand.
 
-    The day on which stock ran out is one of them, and so is the day of its return. Of an
-    item that is out now, the days since its last sale are too.
+    The days on which stock ran out and returned are masked as well. For an item that is
+    sold out now, so are the days since its last sale.
     """
     rows = np.searchsorted(numbers, [one.item for one in outs])
     for row, one in zip(rows.tolist(), outs, strict=True):
@@ -251,7 +251,7 @@ def _take_out(
 
 
 def _offered(known: Sequence[ItemFacts | None], ahead: StoreDays, zone: tzinfo) -> _Bools:
-    """Return on which days ahead each item will be offered, in stock or not."""
+    """Return the future days on which each item is on sale, in stock or not."""
     offered = np.zeros((len(known), ahead.count), np.bool_)
     for row, one in enumerate(known):
         if one is None or not one.present or one.availability is Availability.DISCONTINUED:
@@ -262,7 +262,7 @@ def _offered(known: Sequence[ItemFacts | None], ahead: StoreDays, zone: tzinfo) 
 
 
 def _categories(known: Sequence[ItemFacts | None]) -> npt.NDArray[np.int32]:
-    """Return a code for each item's narrowest category, -1 without one."""
+    """Return a code for each item's narrowest category; -1 without one."""
     codes: dict[str, int] = {}
     found = [
         -1

@@ -1,7 +1,6 @@
-"""Forecast run: reads a store's sales, forecasts, and publishes the result whole.
+"""Forecast run: reads a store's sales, forecasts, and publishes the result atomically.
 
-The backtest's result is kept as a draft, so that an interrupted run resumes with its second
-half.
+The backtest's result is stored as a draft, so that an interrupted run resumes after it.
 """
 
 import hashlib
@@ -38,17 +37,17 @@ HISTORY_DAYS: Final = 182
 _READ: Final = 0.1
 _JUDGED: Final = 0.55
 _FORECAST: Final = 0.95
-_MEAN, _P90 = 0, 3  # of a day's four numbers
+_MEAN, _P90 = 0, 3  # indexes of a day's four numbers
 _DIGITS: Final = 3
 _SOLD_DAYS: Final = (30, 60, 90)
 DAILY_DAYS: Final = 120
-"""Past days of which each product's sales are stored day by day."""
+"""Past days whose sales are stored per product and day."""
 
 
 def forecast_store(
     database: Database, store: Store, clock: Clock, progress: Progress, threads: int = 2
 ) -> StoredRun:
-    """Forecast `store` from its sales up to yesterday; return the run, now served.
+    """Forecast `store` from its sales up to yesterday; return the published run.
 
     `progress` is called with shares of 1, and may raise to stop the run.
 
@@ -100,7 +99,7 @@ def _verdict(
 
 
 def _fingerprint(inputs: DemandInputs) -> str:
-    """Return a text that differs when the backtest would see anything else."""
+    """Return a fingerprint that changes with the input of the backtest."""
     digest = hashlib.sha256(f"3 {inputs.days.first} {inputs.target_mode}".encode())
     demand = inputs.demand
     for array in (demand.amounts, demand.on_sale, demand.categories):
@@ -171,7 +170,7 @@ def _rounded(values: Any) -> list[float]:
 
 
 def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]:
-    """Return the columns of `item_forecasts` after the store, of each item."""
+    """Return the columns of `item_forecasts` after the store, for each item."""
     days = np.round(
         np.concatenate((found.paths.mean[None], found.paths.quantiles)), _DIGITS
     )

@@ -28,7 +28,7 @@ _CHUNK: Final = 500
 
 
 class ItemFacts(NamedTuple):
-    """What forecasting asks the catalog about one product id."""
+    """Catalog facts about one product id that a forecast needs."""
 
     number: int
     present: bool
@@ -40,7 +40,7 @@ class ItemFacts(NamedTuple):
 
 
 class StockOut(NamedTuple):
-    """A time in which an item could not be bought; `until` is None while it lasts."""
+    """A period in which an item was out of stock; `until` is None while it lasts."""
 
     item: int
     since: int
@@ -49,7 +49,7 @@ class StockOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A store's forecast, as it is kept."""
+    """A store's forecast, as stored."""
 
     generated_at: int
     first_day: str
@@ -64,14 +64,14 @@ class StoredRun:
 
 
 class LastForecast(NamedTuple):
-    """When a store was last forecast."""
+    """The time of a store's last forecast."""
 
     store_id: StoreId
     generated_at: int
 
 
 def last_forecasts(connection: sa.Connection) -> list[LastForecast]:
-    """Return when each store of the installation that ever was, was last forecast."""
+    """Return the last forecast time of every store, including deleted stores."""
     query = sa.select(forecast_runs.c.store_id, forecast_runs.c.generated_at)
     return [LastForecast(*row) for row in connection.execute(query)]
 
@@ -80,22 +80,22 @@ class DemandRepository:
     """One store's sales and forecasts, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
+        """Access `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
 
     def exists(self) -> bool:
-        """Return whether the store is still there; held against its deletion."""
+        """Return whether the store exists; locks it against deletion."""
         query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         return self._transaction.execute(query.with_for_update()).first() is not None
 
     def seq(self) -> int:
-        """Return how far the store's log has come."""
+        """Return the sequence number of the store's log."""
         query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
     def sales(self, since_ms: int, until_ms: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (item, ts, quantity) of the lines that stand, in that time."""
+        """Yield pages of (item, ts, quantity) of the valid lines in that period."""
         lines = purchase_lines.c
         query = sa.select(lines.item, lines.ts, lines.quantity).where(
             lines.store_id == self._store_id,
@@ -108,7 +108,7 @@ class DemandRepository:
             yield [tuple(row) for row in page]
 
     def catalog(self) -> list[ItemFacts]:
-        """Return the facts of every product id that the store ever named."""
+        """Return the facts of every product id of the store, present and past."""
         columns = items.c
         query = sa.select(
             columns.number,
@@ -122,7 +122,7 @@ class DemandRepository:
         return [_facts(row) for row in self._transaction.execute(query).mappings()]
 
     def stock_outs(self, since_ms: int) -> list[StockOut]:
-        """Return the times without stock that ended after `since_ms`, or have not ended."""
+        """Return the stock-outs that ended after `since_ms` or have not ended."""
         query = sa.select(stock_outs.c.item, stock_outs.c.since, stock_outs.c.until).where(
             stock_outs.c.store_id == self._store_id,
             sa.or_(stock_outs.c.until.is_(None), stock_outs.c.until >= since_ms),
@@ -140,7 +140,7 @@ class DemandRepository:
         return set(self._transaction.execute(query).scalars())
 
     def begin_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
-        """Note that these items are sold out from now on."""
+        """Record that these items are sold out from now on."""
         for number in numbers:
             row = upsert(self._transaction, stock_outs).values(
                 store_id=self._store_id, item=number, since=now_ms, until=None
@@ -148,7 +148,7 @@ class DemandRepository:
             self._transaction.execute(row.on_conflict_do_nothing())
 
     def end_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
-        """Note that these items can be bought again."""
+        """Record that these items are in stock again."""
         for start in range(0, len(numbers), _CHUNK):
             query = stock_outs.update().where(
                 stock_outs.c.store_id == self._store_id,
@@ -158,14 +158,14 @@ class DemandRepository:
             self._transaction.execute(query.values(until=now_ms))
 
     def forget_stock_outs(self, before_ms: int) -> None:
-        """Delete stock-outs that are too old to matter."""
+        """Delete stock-outs that ended before `before_ms`."""
         query = stock_outs.delete().where(
             stock_outs.c.store_id == self._store_id, stock_outs.c.until < before_ms
         )
         self._transaction.execute(query)
 
     def draft(self, fingerprint: str) -> dict[str, Any] | None:
-        """Return what an interrupted run of the same `fingerprint` found out, if any."""
+        """Return the draft of an interrupted run of the same `fingerprint`, if any."""
         query = sa.select(forecast_drafts.c.verdict).where(
             forecast_drafts.c.store_id == self._store_id,
             forecast_drafts.c.fingerprint == fingerprint,
@@ -174,7 +174,7 @@ class DemandRepository:
         return None if found is None else dict(json.loads(found))
 
     def keep_draft(self, fingerprint: str, verdict: Mapping[str, object]) -> None:
-        """Store the run's draft, in place of any other."""
+        """Store the run's draft; replaces any other."""
         row = upsert(self._transaction, forecast_drafts).values(
             store_id=self._store_id, fingerprint=fingerprint, verdict=json.dumps(verdict)
         )
@@ -191,7 +191,7 @@ class DemandRepository:
     def replace(
         self, database: Database, run: StoredRun, rows: Sequence[Sequence[object]]
     ) -> None:
-        """Let `run` and its items' `rows` (number, method, days, ...) stand from now on."""
+        """Publish `run` and its items' `rows` (number, method, days, ...)."""
         for table in (forecast_runs, item_forecasts, forecast_drafts):
             self._transaction.execute(
                 table.delete().where(table.c.store_id == self._store_id)
@@ -208,7 +208,7 @@ class DemandRepository:
             run.items,
             run.learned,
             run.seconds,
-            None,  # what is to be ordered is noted once e-mails have told it
+            None,  # set after the reorder e-mails were sent
         )
         database.insert_rows(self._transaction, forecast_runs, [stored])
         own = [(self._store_id, *row) for row in rows]
@@ -229,9 +229,9 @@ def _facts(row: sa.RowMapping) -> ItemFacts:
 
 
 def stores_due(database: Database, stores: Iterable[Store], now_ms: int) -> list[StoreId]:
-    """Return the stores with the demand add-on that want a forecast now.
+    """Return the stores with the demand add-on whose forecast is due.
 
-    One that has none is due at once; the others once a day, at their own night.
+    A store without a forecast is due at once, others once a day in their nightly window.
     """
     wanting = [store for store in stores if store.settings.demand_forecast]
     if not wanting:
@@ -250,7 +250,7 @@ _RETENTION_MS: Final = 800 * DAY_MS
 
 
 def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
-    """Note which items ran out or came back since the last look; return how many."""
+    """Record items that ran out or came back since the last check; return their number."""
     with database.reading() as connection:
         repository = DemandRepository(connection, store_id)
         noted = {one.item for one in repository.stock_outs(now_ms) if one.until is None}

@@ -1,7 +1,7 @@
 """Due stores: those with enough clicks whose ranking was last trained a day ago.
 
-Live lists are counted as they come. Those of an imported file are counted in the metadata
-of the next model, so that a store that imports its history need not wait.
+Live impressions are counted when they arrive. Imported ones are counted in the metadata of
+the next model, so a store need not wait after an import.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from productrecs.training.ranking.repository import (
 
 @dataclass(frozen=True, slots=True)
 class MinimumData:
-    """From how much on an order is learned."""
+    """Minimum data for training a ranker."""
 
     clicks: int = 2_000
     shown: int = 20_000
@@ -43,7 +43,7 @@ def impressions_and_clicks(trials: ItemStats) -> dict[str, int]:
 def stores_to_rank(
     database: Database, stores: Iterable[Store], now_ms: int, models: Path
 ) -> list[StoreId]:
-    """Return the stores whose order should be learned now: once a day, from enough on.
+    """Return the stores whose ranker is due: once a day, above the minimum data.
 
     `models` is the folder of the stores' models.
     """

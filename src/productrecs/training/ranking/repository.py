@@ -1,4 +1,4 @@
-"""Ranking repository: SQL of shown lists, what followed them, and ranking models."""
+"""Ranking repository: SQL of shown lists, their outcomes, and ranking models."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ KINDS: Final = (
 
 
 class RankingFact(NamedTuple):
-    """One fact of the log, with the columns for impressions and their outcomes."""
+    """One log entry, with the columns for impressions and their outcomes."""
 
     seq: int
     ts: int
@@ -42,7 +42,7 @@ class RankingFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredRanker:
-    """The ranker of a store; its trees serve when the evaluation found them better."""
+    """The ranker of a store; its trees serve only if the backtest shows a gain."""
 
     trained_at: int
     serves: bool
@@ -53,7 +53,7 @@ class StoredRanker:
 def count_impressions_and_clicks(
     connection: sa.Connection,
 ) -> dict[StoreId, tuple[int, int]]:
-    """Return how often recommendations were shown and clicked, by store."""
+    """Return the number of recommendation impressions and clicks, by store."""
     query = sa.select(
         touch_days.c.store_id,
         sa.func.sum(touch_days.c.shown),
@@ -64,13 +64,13 @@ def count_impressions_and_clicks(
 
 
 def trained_at(connection: sa.Connection) -> dict[StoreId, int]:
-    """Return when the order of each store was last learned."""
+    """Return when the ranker of each store was last trained."""
     query = sa.select(rankers.c.store_id, rankers.c.trained_at)
     return {StoreId(store_id): int(at) for store_id, at in connection.execute(query)}
 
 
 def serving_rankers(connection: sa.Connection) -> dict[StoreId, str]:
-    """Return the model that serves each store."""
+    """Return the ranker that serves each store."""
     query = sa.select(store_heads.c.store_id, store_heads.c.model_id)
     return {StoreId(store_id): model for store_id, model in connection.execute(query)}
 
@@ -79,14 +79,14 @@ class RankingRepository:
     """One store's lists and trees, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
+        """Access `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
 
     def facts(self, since_ms: int) -> Iterator[RankingFact]:
-        """Give what was shown, seen, clicked and put into carts since, in log order.
+        """Yield impressions, views, clicks and cart events since a time, in log order.
 
-        Of a very long log the last five million rows are looked at.
+        Reads at most the last five million rows of the log.
         """
         log = events.c
         query = (
@@ -104,7 +104,7 @@ class RankingRepository:
         yield from self._pages(query)
 
     def purchases(self, since_ms: int) -> Iterator[RankingFact]:
-        """Yield the purchases since, in log order."""
+        """Yield the purchases since a time, in log order."""
         lines = purchase_lines.c
         query = (
             sa.select(

@@ -1,4 +1,4 @@
-"""Shown lists: who was shown which list on which page, and what they clicked."""
+"""Shown lists: each list's shopper, page, products and outcomes."""
 
 import heapq
 from collections import OrderedDict, deque
@@ -20,24 +20,24 @@ _TAKEN: Final = {
 }
 _SHOWN: Final = int(EventKind.REC_IMPRESSION)
 _WITHIN_MS: Final = DAY_MS
-_PAGE_MS: Final = 30 * MINUTE_MS  # after which a list is no longer about the last page seen
+_PAGE_MS: Final = 30 * MINUTE_MS  # a later list is not attributed to the last viewed page
 _FEWEST: Final = 3
 _RECENT: Final = 50
-_OPEN_LISTS: Final = 8  # of a person, that what they do may still come of
-_PEOPLE: Final = 50_000  # that are remembered at a time
+_OPEN_LISTS: Final = 8  # of a shopper, that later interactions may be attributed to
+_PEOPLE: Final = 50_000  # maximum number of shoppers in memory
 
 
 @dataclass(slots=True)
 class ShownList:
-    """A list as it was reported; parallel lists, one entry a product."""
+    """An impression of a list; parallel lists, one entry a product."""
 
     ts: int
     person: str
-    page: int | None  # the product that the shopper had looked at last, just before
-    recent: tuple[int, ...]  # the newest last
+    page: int | None  # the last product that the shopper viewed before
+    recent: tuple[int, ...]  # newest last
     items: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)  # from 1
-    rates: list[float] = field(default_factory=list)  # Trials.rates, as they were then
+    rates: list[float] = field(default_factory=list)  # `ItemStats.rates` at that time
     ignored: dict[int, float] = field(default_factory=dict)
     taken: list[int] = field(default_factory=list)  # 0 nothing, 1 click, 2 cart, 3 purchase
 
@@ -54,10 +54,10 @@ class ShownListReader:
     """Reads facts in log order and collects the shown lists."""
 
     def __init__(self) -> None:
-        """Begin before the first fact."""
-        self.taken_up: list[ShownList] = []  # lists of which something was, as they came
+        """Start before the first log entry."""
+        self.taken_up: list[ShownList] = []  # lists with at least one outcome, in log order
         self.lists = 0
-        self.shown = [0] * LAST_POSITION  # by place
+        self.shown = [0] * LAST_POSITION  # impressions by place
         self.clicked = [0] * LAST_POSITION
         self._tally = ClickRates()
         self._people: OrderedDict[str, _Person] = OrderedDict()
@@ -65,7 +65,7 @@ class ShownListReader:
         self._next_seq = -1
 
     def read(self, facts: Iterable[RankingFact], purchases: Iterable[RankingFact]) -> None:
-        """Read everything."""
+        """Read all log entries."""
         for fact in heapq.merge(facts, purchases, key=_by_seq):
             person = self._person(fact.person)
             if fact.kind == _SHOWN:
@@ -134,25 +134,25 @@ class ClickRates:
     """Click rates of products up to the current fact."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without counts."""
         self._looks: dict[int, float] = {}
         self._clicks: dict[int, int] = {}
         self._all_looks = 0.0
         self._all_clicks = 0
 
     def show(self, item: int, place: int | None) -> None:
-        """Take an impression."""
+        """Count an impression."""
         looks = ItemStats.examination_probability(place)
         self._looks[item] = self._looks.get(item, 0.0) + looks
         self._all_looks += looks
 
     def click(self, item: int) -> None:
-        """Take a click."""
+        """Count a click."""
         self._clicks[item] = self._clicks.get(item, 0) + 1
         self._all_clicks += 1
 
     def rate(self, item: int) -> float:
-        """Return how often a product is clicked beside all, as Trials.rates has it."""
+        """Return a product's click rate relative to all, as `ItemStats.rates` does."""
         rate: float = ItemStats.rate(
             self._clicks.get(item, 0),
             self._looks.get(item, 0.0),

@@ -1,4 +1,4 @@
 """Search indexing: one process writes a store's index, any number read it.
 
-Never answers shoppers: `features/search` does.
+Indexing does not answer shoppers: `features/search` does.
 """

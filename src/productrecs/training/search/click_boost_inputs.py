@@ -34,14 +34,14 @@ _NO_ITEM: Final = -1
 
 
 class _Rows(NamedTuple):
-    """Things that shoppers did, parallel arrays, in the order of the log."""
+    """Interactions of shoppers, parallel arrays, in log order."""
 
-    seqs: Ints  # their place in the log; a purchase line may change and keeps its own
+    seqs: Ints  # sequence numbers in the log; a changed purchase line keeps its own
     times: Ints  # UTC ms
     items: Ints  # _NO_ITEM for a search without a click
-    shoppers: Ints  # codes; _NOBODY where there is none
+    shoppers: Ints  # codes; _NOBODY if unknown
     sessions: Ints
-    queries: Ints  # numbers of terms; of carts and purchases 0
+    queries: Ints  # indexes of terms; 0 for carts and purchases
 
 
 def _no_rows() -> _Rows:
@@ -57,11 +57,11 @@ class SearchInputs:
     carts: _Rows = field(default_factory=_no_rows)
     purchases: _Rows = field(default_factory=_no_rows)
     _numbers: dict[str, int] = field(default_factory=dict)
-    _intents: tuple[str, list[str]] = ("", [])  # of the terms, in one language
+    _intents: tuple[str, list[str]] = ("", [])  # intents of `terms` in one language
 
     @property
     def size(self) -> int:
-        """How many rows are held."""
+        """Number of rows in memory."""
         return sum(len(rows.times) for rows in (self.searches, self.carts, self.purchases))
 
     def read_on(
@@ -71,8 +71,9 @@ class SearchInputs:
         for page in repository.events(after_seq, up_to_seq):
             self._take_events(page)
         if not self.terms:
-            return  # nothing can have followed a search
-        # A purchase line of before the first search may change later: it then counts as
+            return  # no search to attribute anything to
+        # A purchase line from before the first search may change later. It then counts as
+        # one from before that search.
         # one that came before it.
         for page in repository.purchases(after_seq, up_to_seq):
             self._take_purchases(page)
@@ -89,7 +90,7 @@ class SearchInputs:
         return known
 
     def choices(self, now_ms: int) -> SearchInteractions:
-        """Return the choices after searches; `queries` are indexes into `terms`."""
+        """Return the interactions after searches; `queries` are indexes into `terms`."""
         searches = self.searches
         clicked = searches.items != _NO_ITEM
         clicks = _Rows(*(column[clicked] for column in searches))
@@ -162,7 +163,7 @@ def _codes(names: Sequence[str | None]) -> Ints:
 
 
 def _chosen(rows: _Rows, queries: Ints, weight: float) -> Columns:
-    """Return queries, items, shoppers, weights and times where there is a query."""
+    """Return queries, items, shoppers, weights and times of the rows with a query."""
     has = queries >= 0
     whose = np.where(rows.sessions != _NOBODY, rows.sessions, rows.shoppers)
     weights = np.full(int(has.sum()), weight)
@@ -172,7 +173,7 @@ def _chosen(rows: _Rows, queries: Ints, weight: float) -> Columns:
 def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: bool) -> Ints:
     """Return the query of the last search before each row by the same shopper; -1: none.
 
-    The same are those who share a session or an identity.
+    A shopper is matched by session or identity.
     """
     best_times = np.full(len(rows.times), -1, dtype=np.int64)
     best = np.full(len(rows.times), -1, dtype=np.int64)
@@ -193,16 +194,16 @@ def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: boo
 def _matched(
     rows: _Rows, searches: _Rows, mine: Ints, theirs: Ints, *, same_item: bool
 ) -> Ints:
-    """Return for each row the place of the last search of its group before it, or -1.
+    """Return the index of the last search of each row's group before it; -1: none.
 
-    `mine` names who did each row, `theirs` who did each search.
+    `mine` are the shoppers of the rows, `theirs` those of the searches.
     """
     mixed = np.int64(0x9E3779B97F4A7C15 - (1 << 64)) if same_item else np.int64(0)
     with np.errstate(over="ignore"):
         row_keys = mine ^ (rows.items * mixed)
         search_keys = theirs ^ (searches.items * mixed)
     _, groups = np.unique(np.concatenate((search_keys, row_keys)), return_inverse=True)
-    # Events of one page come at one time: then their order in the log is what happened.
+    # Events of one page share a timestamp: the log order breaks ties.
     times = np.concatenate((searches.times, rows.times))
     seqs = np.concatenate((searches.seqs, rows.seqs))
     order = np.lexsort((seqs, times, groups))

@@ -1,7 +1,7 @@
-"""Indexer: finds indexes that lag behind their catalogs, and rebuilds damaged ones.
+"""Indexer: updates indexes that lag behind their catalogs, and rebuilds damaged ones.
 
-One process per data folder writes all indexes, one batch at a time, so that one store's
-hundred thousand new products do not delay another store's changed price.
+One process per data folder writes all indexes, one batch at a time, so one store's hundred
+thousand new products do not delay another store's price change.
 """
 
 import logging
@@ -34,21 +34,21 @@ from productrecs.training.search.repository import (
 from productrecs.training.search.served_index import index_folder
 
 BATCH: Final = 1_000
-"""Products of one step, some 0.1 to 0.3 s: others' changes come in between."""
+"""Products of one batch, which takes 0.1 to 0.3 s; other stores' batches come between."""
 
 _IDLE_SECONDS: Final = 5.0
 _HEAP: Final = 60_000_000
 _GROWTH: Final = 30
-"""A new index is published when it has grown so many times: in few parts, it is faster."""
+"""Growth factor between publications of a new index: fewer segments search faster."""
 
 _AFTER_ALL: Final = 2**62
 
 
 class IndexFollower:
-    """One generation of one store's index, and the writer of it while there is work."""
+    """One generation of one store's index, and its writer while there is work."""
 
     def __init__(self, store_id: StoreId, folder: IndexFolder, seal: IndexManifest) -> None:
-        """Go on from where `seal` says; an unpublished generation begins at nothing."""
+        """Continue at the position of `seal`; an unpublished generation starts at zero."""
         self.store_id = store_id
         self.seal = seal
         self._folder = folder
@@ -58,11 +58,11 @@ class IndexFollower:
         self._writer: IndexWriter | None = None
         self._used = 0.0
         self._seen = bytearray() if seal.applied_seq == seal.commit == 0 else None
-        self._held = self._waiting = 0  # products of a new index, committed and not yet
+        self._held = self._waiting = 0  # products of a new index, committed or not
 
     @property
     def is_writing(self) -> bool:
-        """Whether it holds a writer, which costs memory and a dozen threads."""
+        """Whether it has a writer, which costs memory and a dozen threads."""
         return self._writer is not None
 
     @property
@@ -71,7 +71,7 @@ class IndexFollower:
         return self.seal.files is not None
 
     def step(self, reader: RawReader, head_seq: int, *, publish: bool) -> bool:
-        """Follow one batch of changes; return whether all up to `head_seq` is in.
+        """Index one batch of changes; return whether all up to `head_seq` are indexed.
 
         Raises:
             BrokenIndexError: when the index can no longer be written.
@@ -91,8 +91,8 @@ class IndexFollower:
             self.seal = replace(self.seal, applied_seq=applied)
             self._seen = None
         if found.is_all or (publish and self._waiting >= _GROWTH * self._held):
-            # Words come with the first products and with the last: in few parts, they are
-            # looked up in half the time.
+            # The vocabulary is written with the first and the last products: fewer segments
+            # halve the lookup time.
             self._commit(writer, with_words=found.is_all or not self._held)
             if publish:
                 self.publish()
@@ -105,7 +105,7 @@ class IndexFollower:
         self.seal = self._folder.publish(replace(self.seal, commit=self.seal.commit + 1))
 
     def rest(self, *, at_once: bool = False) -> None:
-        """Let the writer go when there was nothing to write for a while."""
+        """Close the writer after a while without work."""
         if self._writer is None:
             return
         if at_once or time.monotonic() - self._used > _IDLE_SECONDS:
@@ -116,7 +116,7 @@ class IndexFollower:
             self.publish()
 
     def drop(self) -> None:
-        """Let the writer go, whatever state the index is in."""
+        """Close the writer, whatever state the index is in."""
         self._writer = None
 
     def _commit(self, writer: IndexWriter, *, with_words: bool) -> None:
@@ -128,7 +128,7 @@ class IndexFollower:
     ) -> tuple[list[ProductText], list[ProductText]]:
         """Return the products that may be in the index, and those that are certainly new.
 
-        What changes while an index is built for the first time comes a second time.
+        Products that change during the first build appear twice.
         """
         seen = self._seen
         if seen is None:
@@ -154,29 +154,29 @@ _log = logging.getLogger(__name__)
 
 _CHECK_SECONDS: Final = 600.0
 _LOOK_FOR_DAMAGE_SECONDS: Final = 0.5
-_LOOK_AT_FILES_SECONDS: Final = 2.0  # whether one was written to: some 40 looks a store
+_LOOK_AT_FILES_SECONDS: Final = 2.0  # between checks: about 40 stat calls
 _TRY_AGAIN_SECONDS: Final = 5.0
 _MOST_WRITERS: Final = 4
 _FEW: Final = 10
-_GROWN: Final = 10  # times as many products, and the language is looked at again
+_GROWN: Final = 10  # growth factor after which the language is detected again
 
 
 @dataclass(slots=True)
 class _Indexing:
-    """One store: the index that serves, and the one that is built beside it."""
+    """One store: its serving index, and its draft."""
 
     folder: IndexFolder
     live: IndexFollower | None = None
     draft: IndexFollower | None = None
     checked_at: float = -_CHECK_SECONDS
     looked_at: float = 0.0
-    noted: tuple[int, int, int] | None = None  # the note of which serves, as last read
+    noted: tuple[int, int, int] | None = None  # last read pointer to the serving index
     touched_at: float = 0.0
-    not_before: float = 0.0  # after a failure
+    not_before: float = 0.0  # retry time after a failure
 
 
 class Indexer:
-    """Keeps the indexes of all stores true; call `turn` again and again."""
+    """Keeps the indexes of all stores up to date; call `turn` repeatedly."""
 
     def __init__(
         self,
@@ -191,9 +191,9 @@ class Indexer:
         self._stores: dict[StoreId, _Indexing] = {}
 
     def turn(self, reader: RawReader) -> bool:
-        """Do one batch for each store that has changes, and one of one new index.
+        """Index one batch for each store with changes, and one batch of one new index.
 
-        Returns whether there is more to do at once.
+        Returns whether there is more work now.
         """
         self._accounts.refresh(reader)
         standing = read_catalog_heads(reader)
@@ -206,7 +206,7 @@ class Indexer:
         return any(busy)
 
     def close(self) -> None:
-        """Let every writer go."""
+        """Close every writer."""
         for one in self._stores.values():
             if one.live is not None:
                 one.live.rest(at_once=True)
@@ -217,7 +217,7 @@ class Indexer:
         reader: RawReader,
         head: CatalogHead,
     ) -> bool:
-        """Do a store's work; what fails is tried again later and stops no other store."""
+        """Run a store's step; a failure is retried later and stops no other store."""
         store = self._accounts.by_id(head.store_id)
         known = self._stores.get(head.store_id)
         if known is None:
@@ -238,7 +238,7 @@ class Indexer:
     def _follow(
         self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> bool:
-        """Follow the catalog with the index that serves; begin another where need be."""
+        """Update the serving index; start a draft if needed."""
         if head.seq == 0 and known.live is None:
             return False  # a store without a catalog has no index
         self._check(known)
@@ -250,10 +250,10 @@ class Indexer:
         return not live.step(reader, head.seq, publish=True)
 
     def _check(self, known: _Indexing) -> None:
-        """Find the index that serves, and look whether it is whole.
+        """Find the serving index and check its integrity.
 
         Raises:
-            DamagedIndexError: when it is not, by its checksums or to a reader.
+            DamagedIndexError: when its checksums differ or a reader cannot open it.
         """
         now = self._seconds()
         if now - known.looked_at < _LOOK_FOR_DAMAGE_SECONDS:
@@ -266,7 +266,7 @@ class Indexer:
             return
         if known.folder.is_damaged(seal.generation):
             if known.live is None:
-                return  # known; another is on its way
+                return  # already known; a draft is in progress
             message = "a reader found it damaged"
             raise DamagedIndexError(message)
         self._check_files(known, seal, now)
@@ -277,10 +277,10 @@ class Indexer:
 
     @staticmethod
     def _check_note(known: _Indexing, live: IndexFollower) -> None:
-        """Say again which index serves where that can no longer be read.
+        """Rewrite the pointer to the serving index if it is unreadable.
 
         Raises:
-            DamagedIndexError: when nothing says so any more: the files are gone, too.
+            DamagedIndexError: when the index files are gone as well.
         """
         stamp = known.folder.stamp()
         if stamp is None:
@@ -293,10 +293,10 @@ class Indexer:
 
     @staticmethod
     def _check_files(known: _Indexing, seal: IndexManifest, now: float) -> None:
-        """Compare files with their checksums when they were touched, or after a while.
+        """Compare files with their checksums after a modification, or after a while.
 
         Raises:
-            DamagedIndexError: when one is not what was written.
+            DamagedIndexError: when a file differs.
         """
         is_touched = False
         if now - known.touched_at >= _LOOK_AT_FILES_SECONDS:
@@ -309,9 +309,9 @@ class Indexer:
     def _is_due(
         self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> bool:
-        """Return whether another index is needed: there is none, or its language changed.
+        """Return whether a new index is needed: there is none, or its language changed.
 
-        What the texts are in is looked at again when there are ten times as many.
+        The language is detected again when the catalog has grown tenfold.
         """
         live = known.live
         if live is None or live.seal.told_language != store.settings.language:
@@ -327,7 +327,7 @@ class Indexer:
     def _begin(
         self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> None:
-        """Begin another index: beside the one that serves, else in the open."""
+        """Start a new index: as a draft, or as the serving one if there is none."""
         language = store.settings.language
         seal = IndexManifest(
             generation=known.folder.new_generation(),
@@ -340,7 +340,7 @@ class Indexer:
         _log.info("search index started", extra=_facts(head) | index_log_fields(seal))
         follower = IndexFollower(head.store_id, known.folder, seal)
         if known.folder.current() is None:
-            known.live = follower  # little is better than nothing
+            known.live = follower  # a partial index is better than none
         else:
             known.draft = follower
 
@@ -351,7 +351,7 @@ class Indexer:
     def _draft(
         self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
     ) -> bool:
-        """Go on with the index that is built beside; when it has caught up, it serves."""
+        """Continue the draft; once it has caught up, it serves."""
         draft = known.draft
         if draft is None:
             return False
@@ -373,7 +373,7 @@ class Indexer:
         return True
 
     def _give_up(self, known: _Indexing) -> None:
-        """Drop the broken index: the next turn begins another."""
+        """Drop the broken index; the next turn starts a new one."""
         seal = known.folder.current()
         if seal is not None and known.draft is None:
             known.folder.note_damage(seal.generation)

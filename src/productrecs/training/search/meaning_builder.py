@@ -1,7 +1,7 @@
-"""Meaning builder: embeds the texts of products in the background, store after store.
+"""Semantic space builder: embeds product texts in the background, store by store.
 
-It runs on a thread of the indexing process with the lowest priority, so that the index
-follows changes meanwhile. A text is embedded once; a changed product costs one embedding.
+It runs on the lowest-priority thread of the indexing process, so that index updates
+continue. A text is embedded once; a changed product costs one embedding.
 """
 
 from __future__ import annotations
@@ -56,24 +56,24 @@ READ_AT_ONCE: Final = 256
 _EMBED_AT_ONCE: Final = 16
 _PROJECT_AT_ONCE: Final = 8_192
 _FITTED_ON: Final = 20_000
-"""Products from which the space of a larger catalog is learned."""
+"""Sample size for fitting the space of a larger catalog."""
 
-_GROWN: Final = 1.5  # times as many products, and the space is learned again
+_GROWN: Final = 1.5  # growth factor after which the space is fitted again
 _PER_SECOND: Final = 1_000
-"""Products of a catalog for each second between two publications: each writes all."""
+"""Products per second of delay between publications: each one writes the whole file."""
 
 _PAUSE_SECONDS: Final = 1.0
-_RELEASE_SECONDS: Final = 60.0  # without work, and the model leaves the memory
+_RELEASE_SECONDS: Final = 60.0  # idle time after which the model is unloaded
 _TRY_AGAIN_SECONDS: Final = 10.0
 MOST_WORDS: Final = 4_000
-_LEAST_LETTERS: Final = 5  # of words from whose halves others are invented
+_LEAST_LETTERS: Final = 5  # of words whose halves are embedded as pseudo-words
 _LOWEST_PRIORITY: Final = 19
 _AFTER_ALL: Final = 2**62
 
 
 @dataclass(slots=True)
 class _Progress:
-    """One store: how far its catalog is embedded, and what waits to be published."""
+    """One store: its embedded position in the catalog, and unpublished vectors."""
 
     position: ChangePosition = field(default_factory=ChangePosition)
     vectors: ProductVectors | None = None
@@ -92,7 +92,7 @@ class MeaningBuilder:
         embedder: TextEmbedder,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Write below `root`, a folder of each store, by the vectors of `embedder`."""
+        """Write below `root`, one folder per store, with the vectors of `embedder`."""
         self._root = root
         self._embedder = embedder
         self._seconds = seconds
@@ -106,14 +106,14 @@ class MeaningBuilder:
         Raises:
             StorageError: when the database cannot be read.
         """
-        if hasattr(os, "setpriority"):  # of this thread alone, where the system has it
+        if hasattr(os, "setpriority"):  # lowers this thread only, if the system supports it
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
         while not stopping.is_set() and not self.is_off:
             if not self.turn(reader, stopping):
                 stopping.wait(_PAUSE_SECONDS)
 
     def turn(self, reader: RawReader, stopping: threading.Event | None = None) -> bool:
-        """Do one step for each store that has changes; return whether there was any."""
+        """Do one step for each store with changes; return whether there was any."""
         heads = read_catalog_heads(reader)
         for gone in self._stores.keys() - {head.store_id for head in heads}:
             del self._stores[gone]
@@ -129,7 +129,7 @@ class MeaningBuilder:
     def _guarded(
         self, reader: RawReader, head: CatalogHead, stopping: threading.Event
     ) -> bool:
-        """Do a store's step; a failure stops no other store, a broken model stops all."""
+        """Run a store's step; a failure stops no other store, a broken model stops all."""
         progress = self._stores.setdefault(head.store_id, _Progress())
         is_idle = progress.position.seq >= head.seq and not progress.is_dirty
         folder = self._root / head.store_id
@@ -153,7 +153,7 @@ class MeaningBuilder:
         progress: _Progress,
         stopping: threading.Event,
     ) -> None:
-        """Embed the next texts that changed; publish when all are in, or after a while."""
+        """Embed the next changed texts; publish when all are done, or after a while."""
         folder = self._root / head.store_id
         if progress.vectors is None:
             progress.vectors = ProductVectors(folder, self._embedder.model.name)
@@ -177,11 +177,11 @@ class MeaningBuilder:
             self._publish(head, progress)
 
     def _is_due(self, progress: _Progress, vectors: ProductVectors) -> bool:
-        """Return whether a catalog that is still being embedded is worth publishing."""
+        """Return whether to publish a catalog whose embedding is in progress."""
         return progress.embedded >= max(READ_AT_ONCE, len(vectors) // 4)
 
     def _publish(self, head: CatalogHead, progress: _Progress) -> None:
-        """Let searches use what is embedded."""
+        """Publish the embedded products to searches."""
         vectors = progress.vectors
         if vectors is None or not progress.is_dirty:
             return
@@ -205,7 +205,7 @@ class MeaningBuilder:
 
 
 class Embedded(NamedTuple):
-    """How many texts were embedded, and the longer words of all titles, each once."""
+    """Number of embedded texts, and the distinct longer words of all titles."""
 
     embedded: int
     words: list[str]
@@ -217,7 +217,7 @@ def embed_products(
     embedder: TextEmbedder,
     stopping: threading.Event | None = None,
 ) -> Embedded:
-    """Embed the texts of products whose vectors are not there, until `stopping` is set.
+    """Embed the product texts without a vector, until `stopping` is set.
 
     Raises:
         ModelFileError: when the model cannot be run.
@@ -232,7 +232,7 @@ def embed_products(
                 words[word] = None
         if not vectors.has(product.number, digest):
             new.append((text, product.number, digest))
-    new.sort(key=lambda one: len(one[0]))  # a batch costs what its longest text does
+    new.sort(key=lambda one: len(one[0]))  # similar lengths need less padding
     for begin in range(0, len(new), _EMBED_AT_ONCE):
         if stopping is not None and stopping.is_set():
             break
@@ -245,7 +245,7 @@ def embed_products(
 def fit_space(
     vectors: ProductVectors, words: Iterable[str], embedder: TextEmbedder
 ) -> StoredSpace:
-    """Return the space learned from a catalog's vectors; `words` are of its titles.
+    """Return the space fitted to a catalog's vectors; `words` are of its titles.
 
     Raises:
         ModelFileError: when the model cannot be run.
@@ -268,7 +268,7 @@ def fit_space(
 
 
 def _refreshed(vectors: ProductVectors, before: StoredSpace | None) -> StoredSpace | None:
-    """Return the vectors in the space of before; None where another must be learned."""
+    """Return the vectors in the previous space; None if a new one must be fitted."""
     if before is None or before.model != vectors.model:
         return None
     if len(vectors) > _GROWN * before.fitted_on:
@@ -286,7 +286,7 @@ def _unit(codes: Codes) -> Vectors:
 
 
 def _projected(vectors: ProductVectors, projection: Projection) -> Codes:
-    """Return all vectors in a space, as int8; what has none is a row of zeros."""
+    """Return all vectors in a space, as int8; items without one are rows of zeros."""
     codes = vectors.codes
     found = np.zeros((len(codes), projection.basis.shape[1]), np.int8)
     known = np.flatnonzero(codes.any(axis=1))

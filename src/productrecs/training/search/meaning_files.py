@@ -1,7 +1,7 @@
-"""Meaning files: products' embeddings of one store on disk, and the space that serves.
+"""Semantic space files: one store's product embeddings on disk, and the serving space.
 
-Both files lie beside the search index, are replaced as a whole, and can always be computed
-again. The indexing process writes them; the API processes read the second.
+Both files are beside the search index, are replaced atomically, and can be recomputed. The
+indexing process writes them; the API processes read the second.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from productrecs.engines.text.semantic_space import (
 _log = logging.getLogger(__name__)
 
 _DESCRIPTION: Final = 300
-"""Characters of a description that say what a product is; the rest dilutes it."""
+"""Characters of a description that are embedded; more would dilute the vector."""
 
 _VECTORS, _SPACE = "meaning-vectors.npz", "meaning.npz"
 _UNREADABLE: Final = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
@@ -40,7 +40,7 @@ def text_of(product: ProductText) -> str:
 
 
 def text_hash(text: str) -> int:
-    """Return the hash by which a text is known, never 0."""
+    """Return the hash that identifies a text, never 0."""
     digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) or 1
 
@@ -49,7 +49,7 @@ class ProductVectors:
     """Embeddings of a store's products by item number, cached by the hash of their text."""
 
     def __init__(self, folder: Path, model: str) -> None:
-        """Read what `model` computed before; begin with nothing where that is not there."""
+        """Read the stored vectors of `model`; start empty without any."""
         self._path = folder / _VECTORS
         self.model = model
         self._hashes: Hashes = np.zeros(0, np.uint64)
@@ -64,21 +64,21 @@ class ProductVectors:
 
     @property
     def codes(self) -> Codes:
-        """The vectors by item number; a row of zeros where there is none."""
+        """The vectors by item number; a row of zeros for items without one."""
         return self._codes
 
     def has(self, number: int, digest: int) -> bool:
-        """Return whether the vector of this text is there for a product."""
+        """Return whether a product has the vector of this text."""
         return number < len(self._hashes) and int(self._hashes[number]) == digest
 
     def put(self, numbers: list[int], digests: list[int], vectors: Vectors) -> None:
-        """Hold the vectors of products."""
+        """Set the vectors of products."""
         self._grow(max(numbers) + 1, vectors.shape[1])
         self._codes[numbers] = quantize(vectors)
         self._hashes[numbers] = np.array(digests, np.uint64)
 
     def remove(self, number: int) -> bool:
-        """Forget the vector of a product; return whether there was one."""
+        """Remove the vector of a product; return whether there was one."""
         if number >= len(self._hashes) or not self._hashes[number]:
             return False
         self._hashes[number] = 0
@@ -106,7 +106,7 @@ class ProductVectors:
 
 
 class StoredSpace(NamedTuple):
-    """A space that serves, and how it was made."""
+    """A serving space, and the model and sample it was fitted on."""
 
     space: SemanticSpace
     model: str
@@ -114,7 +114,7 @@ class StoredSpace(NamedTuple):
 
 
 def space_stamp(folder: Path) -> tuple[int, int] | None:
-    """Return what changes when another space is written; None without one."""
+    """Return a stamp that changes with each written space; None without one."""
     try:
         seen = (folder / _SPACE).stat()
     except OSError:

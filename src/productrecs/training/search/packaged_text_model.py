@@ -16,24 +16,24 @@ from productrecs.training.search.text_embedder import TextModel
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:
-    """A file of a package, and the hash of the one that we checked."""
+    """A file of a package, and the hash of the version that we checked."""
 
     module: str
     file: str
     sha256: str
 
     def path(self) -> Path | None:
-        """Return where the file is; None where the package is not installed."""
+        """Return the file's path; None if the package is not installed."""
         found = importlib.util.find_spec(self.module)
         if found is None or found.origin is None:
             return None
         return Path(found.origin).parent / self.file
 
     def checked(self, path: Path) -> Path:
-        """Return `path`, once it was found to be the file that we checked.
+        """Return `path` after its hash was verified.
 
         Raises:
-            ModelFileError: when it is another, or cannot be read.
+            ModelFileError: when the hash differs, or the file cannot be read.
         """
         try:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -64,7 +64,7 @@ TOKENIZER: Final = PackagedFile(
 def packaged_text_model(
     network: PackagedFile = MINILM, tokenizer: PackagedFile = TOKENIZER
 ) -> TextModel | None:
-    """Return the packaged model; None where it, or what runs it, is not installed.
+    """Return the packaged model; None if it or its runtime is not installed.
 
     Raises:
         ModelFileError: when a package's file is not the one that we checked.

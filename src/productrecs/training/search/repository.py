@@ -24,12 +24,12 @@ _SAMPLE_SQL: Final = (
     "SELECT title, description FROM items WHERE store_id = ? AND change_seq > 0 LIMIT ?"
 )
 _SAMPLE: Final = 400
-_PROSE: Final = MOST_DESCRIPTION - 2_000  # behind it there is room for the attributes
+_PROSE: Final = MOST_DESCRIPTION - 2_000  # leaves room for the attributes
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogHead:
-    """How far a store's catalog has come."""
+    """The version of a store's catalog."""
 
     store_id: StoreId
     seq: int
@@ -38,7 +38,7 @@ class CatalogHead:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ChangePosition:
-    """A place in the order of a catalog's changes."""
+    """A position in the order of a catalog's changes."""
 
     seq: int = 0
     number: int = -1
@@ -46,7 +46,7 @@ class ChangePosition:
 
 @dataclass(frozen=True, slots=True)
 class CatalogChanges:
-    """What changed after one place, up to another."""
+    """The changes between two positions."""
 
     changed: Sequence[ProductText]
     gone: Sequence[int]
@@ -102,12 +102,12 @@ class SearchEventRepository:
     """The search events of one store's log, in one transaction."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
+        """Access `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
 
     def events(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (seq, ts, kind, item, term, shopper, session) in log order."""
+        """Yield pages of (seq, ts, kind, item, term, shopper, session) in log order."""
         kinds = (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
         log = events.c
         query = (
@@ -131,7 +131,7 @@ class SearchEventRepository:
         yield from self._pages(query)
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give pages of (line_seq, ts, item, shopper, session, counts) changes."""
+        """Yield pages of (line_seq, ts, item, shopper, session, counts) changes."""
         lines = purchase_lines.c
         counts = lines.void.is_(False) & (sa.func.coalesce(lines.quantity, 1) > 0)
         query = (

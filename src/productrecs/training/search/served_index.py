@@ -1,4 +1,4 @@
-"""Served index: the current whole index of a store, followed commit by commit."""
+"""Served index: a store's published index in one process, refreshed by commit."""
 
 import contextlib
 import logging
@@ -34,10 +34,10 @@ _NOTHING: Final = IndexHits([], [])
 
 
 class ServedIndex:
-    """One store's index in one process; one thread refreshes, any number search."""
+    """One store's index in one process; one thread refreshes it, any number search it."""
 
     def __init__(self, folder: IndexFolder, meaning: ServedMeaning | None = None) -> None:
-        """Begin with no open index; `refresh` opens it. `meaning` adds similar products."""
+        """Start without an index; `refresh` opens it. `meaning` adds similar products."""
         self._folder = folder
         self._meaning = meaning
         self._index: SearchIndex | None = None
@@ -48,21 +48,21 @@ class ServedIndex:
 
     @property
     def version(self) -> object:
-        """Something that is another object after every change."""
+        """An object that is replaced after every change."""
         return self._version
 
     @property
     def language(self) -> LanguageAnalyzer:
-        """The language that words are stemmed in; while there is no index, none."""
+        """The language of the stemmer; none without an index."""
         return self._index.language if self._index else _NO_LANGUAGE
 
     def memory_bytes(self) -> int:
-        """Return about how much memory leaves with this index; its files are mapped."""
+        """Return the approximate memory of this index; its files are memory-mapped."""
         words = self._index.memory_bytes() if self._index is not None else 0
         return words + (self._meaning.memory_bytes() if self._meaning is not None else 0)
 
     def refresh(self) -> None:
-        """Read on if another commit was published; what cannot be read is passed over."""
+        """Open the latest commit if there is a new one; an unreadable one is skipped."""
         stamp = self._folder.stamp()
         if self._meaning is not None and self._meaning.refresh():
             self._version = object()
@@ -79,14 +79,14 @@ class ServedIndex:
         self._stamp, self._version = stamp, object()
 
     def analyse(self, text: str) -> AnalysedQuery:
-        """Return the analysis of a query in the language of the index that serves."""
+        """Return the analysis of a query in the language of the serving index."""
         return AnalysedQuery.of(text, self.language)
 
     def find(self, wanted: IndexQuery) -> IndexHits:
-        """Return hits by word and, where few match, by meaning; none without an index.
+        """Return hits by word, plus similar products if few; none without an index.
 
         Raises:
-            BrokenIndexError: when the files turn out to be damaged; another is begun.
+            BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._read() as index:
             found = _NOTHING if index is None else index.find(wanted)
@@ -100,7 +100,7 @@ class ServedIndex:
         """Return the analysed `query`, see `SearchIndex.understand`.
 
         Raises:
-            BrokenIndexError: when the files turn out to be damaged; another is begun.
+            BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._read() as index:
             return index.understand(query, synonyms) if index is not None else []
@@ -112,10 +112,10 @@ class ServedIndex:
         visible: Mask,
         synonyms: Synonyms = NO_SYNONYMS,
     ) -> QuerySuggestions:
-        """Return what `query` may become, see `SearchIndex.suggest`.
+        """Return suggestions for `query`, see `SearchIndex.suggest`.
 
         Raises:
-            BrokenIndexError: when the files turn out to be damaged; another is begun.
+            BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._read() as index:
             if index is None:

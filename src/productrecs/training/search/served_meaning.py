@@ -1,4 +1,4 @@
-"""Served meaning: one store's semantic space in one process, and query embeddings."""
+"""Served semantic space: one store's space in one process, and query embeddings."""
 
 import logging
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from productrecs.training.search.text_embedder import TextEmbedder
 
 _log = logging.getLogger(__name__)
 
-_LEAST_LETTERS: Final = 3  # of a word that means something
+_LEAST_LETTERS: Final = 3  # minimum length of a meaningful word
 _NOTHING: Final = SimilarProducts([], [])
 
 
@@ -38,12 +38,12 @@ class QueryEmbedder:
     """Embeddings of queries, cached; one in a process, safe to use from any thread."""
 
     def __init__(self, embedder: TextEmbedder) -> None:
-        """Remember nothing yet."""
+        """Start with an empty cache."""
         self.embedder = embedder
         self._queries: BoundedCache[str, EmbeddedQuery] = BoundedCache(Cache.QUERY_VECTORS)
 
     def embed(self, text: str) -> "EmbeddedQuery":
-        """Return the vector of a query: 3 ms the first time.
+        """Return the vector of a query; takes 3 ms if it is not cached.
 
         Raises:
             ModelFileError: when the model cannot be run.
@@ -56,17 +56,17 @@ class QueryEmbedder:
 
 
 class ServedMeaning:
-    """One store's products by meaning; one thread refreshes, any number search."""
+    """One store's semantic space; one thread refreshes it, any number search it."""
 
     def __init__(self, folder: Path, queries: QueryEmbedder) -> None:
-        """Begin without a space; `refresh` reads it."""
+        """Start without a space; `refresh` reads it."""
         self._folder = folder
         self._queries = queries
         self._space: SemanticSpace | None = None
         self._stamp: tuple[int, int] | None = None
 
     def refresh(self) -> bool:
-        """Read the space if it is another; return whether it was."""
+        """Read the space if it changed; return whether it did."""
         stamp = space_stamp(self._folder)
         if stamp == self._stamp:
             return False
@@ -77,10 +77,9 @@ class ServedMeaning:
         return True
 
     def add_similar(self, wanted: IndexQuery, found: IndexHits) -> IndexHits:
-        """Return the hits with similar products, where few hold every word of the query.
+        """Return the hits plus similar products, if few hits contain every query word.
 
-        A query that names a product by its id or sku, and one of codes alone, means
-        nothing else.
+        A query by product id or sku, or of codes only, adds no similar products.
         """
         if self._space is None or not wanted.by_meaning or found.exact:
             return found
@@ -97,7 +96,7 @@ class ServedMeaning:
     def _similar(
         self, words: Sequence[ReadWord], visible: Bools, limit: int, *, is_typed: bool
     ) -> SimilarProducts:
-        """Return what is similar to a query as typed, or as corrected if that is nearer."""
+        """Return products similar to the query as typed, or as corrected if closer."""
         typed = " ".join(one.typed if one.is_corrected else one.read for one in words)
         read = " ".join(one.read for one in words)
         if typed == read or is_typed:
@@ -119,9 +118,9 @@ class ServedMeaning:
             return _NOTHING
 
     def _is_meant(self, word: ReadWord) -> bool:
-        """Return whether a word was corrected though the model knows it as typed.
+        """Return whether a word was corrected although the model knows it as typed.
 
-        Where no product says couch, couches are no pouches.
+        Example: a store without couches corrects "couches" to "pouches".
         """
         if not word.is_corrected or self._space is None:
             return False
@@ -136,7 +135,7 @@ class ServedMeaning:
         self._space = None
 
     def memory_bytes(self) -> int:
-        """Return how much memory the vectors take."""
+        """Return the memory of the vectors."""
         return 0 if self._space is None else self._space.memory_bytes()
 
 

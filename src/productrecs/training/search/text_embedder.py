@@ -1,8 +1,8 @@
 """Text embedder: a text model, the packaged one or the operator's, run by onnxruntime.
 
-Beside an operator's `model.onnx` lie `model.json` and the tokenizer's file: `{"kind":
+An operator's `model.onnx` needs a `model.json` and a tokenizer file beside it: `{"kind":
 "text-embedder", "sha256": "...", "tokenizer": "tokenizer.json", "tokenizer_sha256": "...",
-"pooling": "mean"}`. Files that are not the ones described are refused. Nothing is fetched.
+"pooling": "mean"}`. Files with other hashes are refused. Nothing is downloaded.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError, read_si
 
 TEXT_EMBEDDER: Final = "text-embedder"
 _LONGEST: Final = 64
-"""The most tokens of a text: a title, its categories and what a description begins with."""
+"""Maximum tokens of a text: a title, its categories and the start of a description."""
 
-_TOKENS: Final = 3  # dimensions of an output with one row a token
+_TOKENS: Final = 3  # dimensions of an output with one row per token
 
 _UNKNOWN: Final = frozenset({"[UNK]", "<unk>"})
 
@@ -32,20 +32,20 @@ Pooling = Literal["mean", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TextModel:
-    """A checked model, and how texts are prepared for it."""
+    """A verified model, and how texts are prepared for it."""
 
     path: Path
     tokenizer: Path
     sha256: str
-    pooling: Pooling  # of the tokens' vectors; none where the model gives one a text
-    prefix: str  # before every text
+    pooling: Pooling  # of token vectors; none if the model gives one per text
+    prefix: str  # prepended to every text
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Return the model at `path`, once it was found to be the one described.
+        """Return the model at `path`, once its hashes were verified.
 
         Raises:
-            ModelFileError: when it is not, or what runs it is not installed.
+            ModelFileError: when they differ, or the runtime is not installed.
         """
         sidecar_fields, digest = read_sidecar(path, TEXT_EMBEDDER)
         tokenizer = path.with_name(str(sidecar_fields.get("tokenizer", "tokenizer.json")))
@@ -64,7 +64,7 @@ class TextModel:
 
     @property
     def name(self) -> str:
-        """What is marked that this model made."""
+        """The name stored with the model's vectors."""
         return f"onnx-{self.sha256[:16]}"
 
 
@@ -78,14 +78,14 @@ class TextEmbedder:
         self._loaded: _Loaded | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one row a text, each of length 1.
+        """Return one row per text, each of length 1.
 
         Raises:
             ModelFileError: when the model cannot be run.
         """
         try:
             rows = self._load().embed([self.model.prefix + one for one in texts])
-        except Exception as error:  # the libraries' own are of no common kind
+        except Exception as error:  # the libraries' errors have no common base class
             message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
         if rows.shape[:-1] != (len(texts),):
@@ -94,7 +94,7 @@ class TextEmbedder:
         return rows
 
     def knows(self, text: str) -> bool:
-        """Return whether every word of a text is one token: words that are not are rare.
+        """Return whether every word of a text is a single token; rare words are not.
 
         Raises:
             ModelFileError: when the model cannot be read.
@@ -106,7 +106,7 @@ class TextEmbedder:
             raise ModelFileError(message) from error
 
     def release(self) -> None:
-        """Let the model leave the memory until it is needed again."""
+        """Unload the model until it is needed again."""
         with self._loading:
             self._loaded = None
 
@@ -117,11 +117,11 @@ class TextEmbedder:
 
 
 class _Loaded:
-    """A session of the library, and the tokenizer that goes with it."""
+    """An inference session and its tokenizer."""
 
     def __init__(self, model: TextModel) -> None:
-        import onnxruntime  # noqa: PLC0415 - installed on request only
-        from tokenizers import Tokenizer  # noqa: PLC0415 - the same
+        import onnxruntime  # noqa: PLC0415 - optional dependency
+        from tokenizers import Tokenizer  # noqa: PLC0415 - optional dependency
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -161,7 +161,7 @@ class _Loaded:
 def _pooled(
     output: npt.NDArray[np.float32], mask: npt.NDArray[np.int64], pooling: Pooling
 ) -> npt.NDArray[np.float32]:
-    """Return one vector a text, of those of its tokens."""
+    """Return one vector per text, pooled from its tokens' vectors."""
     if pooling == "none" or output.ndim < _TOKENS:
         return output
     if pooling == "first":

@@ -1,8 +1,8 @@
-"""Grid search on time splits: replaces defaults only by options that are clearly better.
+"""Grid search on time splits: replaces defaults only by significantly better options.
 
-Each hyperparameter is tried by itself, in order, on the same questions. Of many values one
-always looks best by chance: a change must be better by more than that, in each time split
-by itself, and by enough to be worth having.
+Each hyperparameter is searched separately, in order, on the same test cases. The best of
+many values looks better by chance (multiple comparisons), so a change needs a significant
+gain in each time split, and a minimum gain.
 """
 
 import math
@@ -17,20 +17,20 @@ from productrecs.training.group_visits_and_orders import ItemGroups
 from productrecs.training.tuning.hyperparameters import Changes, Options, with_changes
 
 MIN_STANDARD_ERRORS: Final = 2.5  # standard errors
-MIN_GAIN: Final = 0.005  # of the score
+MIN_GAIN: Final = 0.005  # minimum gain of the score
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class TuningTrial:
-    """How some options did: each stretch's questions' scores, and the catalog they show."""
+    """Scores of one set of options, by time split and test case, and catalog coverage."""
 
     scores: tuple[Floats, ...]
-    shown: float = 0.0  # share of the products learned from
+    shown: float = 0.0  # share of the trained products
 
     @property
     def mean(self) -> float:
-        """The mean over all questions."""
+        """The mean over all test cases."""
         return float(np.concatenate(self.scores).mean())
 
 
@@ -38,7 +38,7 @@ Judge = Callable[[Options], TuningTrial]
 
 
 def is_better(found: TuningTrial, than: TuningTrial) -> bool:
-    """Return whether a trial beats another one by more than chance, in each stretch."""
+    """Return whether a trial is significantly better than another, in each split."""
     gains = [mine - theirs for mine, theirs in zip(found.scores, than.scores, strict=True)]
     if any(float(gain.mean()) <= 0 for gain in gains):
         return False
@@ -54,10 +54,10 @@ def grid_search(
     judge: Judge[Options],
     least_shown: float = 0.0,
 ) -> tuple[Options, TuningTrial]:
-    """Return the options with what is clearly better, and their trial.
+    """Return the best options and their trial.
 
-    `grid` has one set of changes after another; the best of a set is taken before the next
-    one is tried. Changes that show less of the catalog than `least_shown` are not taken.
+    `grid` is a sequence of sets of changes; the best of each set is adopted before the next
+    set is searched. Changes with a catalog coverage below `least_shown` are rejected.
     """
     best, trial = options, judge(options)
     for values in grid:
@@ -71,8 +71,8 @@ def grid_search(
 
 
 N_SPLITS: Final = 2
-SPLIT_SHARE: Final = 0.1  # of all visits or orders, in each of them
-MIN_GROUPS: Final = 200  # visits or orders in each test; with fewer nothing is tuned
+SPLIT_SHARE: Final = 0.1  # of all visits or orders, per split
+MIN_GROUPS: Final = 200  # minimum visits or orders per test split
 MAX_GROUPS: Final = 1_000
 
 
@@ -80,11 +80,11 @@ class TimeSplit(NamedTuple):
     """A test split: a sample of one period's visits or orders, and the period's start."""
 
     since_ms: int
-    test_groups: Ints  # numbers of groups
+    test_groups: Ints  # indexes of groups
 
 
 def time_splits(groups: ItemGroups) -> list[TimeSplit]:
-    """Return the test splits, the oldest first; none when there is too little data."""
+    """Return the test splits, the oldest first; none if there is too little data."""
     count = len(groups.begins)
     size = int(count * SPLIT_SHARE)
     if size < MIN_GROUPS:

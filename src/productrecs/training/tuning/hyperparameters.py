@@ -1,4 +1,4 @@
-"""Hyperparameters: the defaults of a store's engines, with what tuning changed."""
+"""Hyperparameters: the defaults of a store's engines, with tuned changes."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -13,16 +13,16 @@ Changes = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """The constants of the engines that have some."""
+    """The hyperparameters of the tunable engines."""
 
     companions: CopurchaseOptions = field(default_factory=CopurchaseOptions)
     visits: SessionOptions = field(default_factory=SessionOptions)
 
     @classmethod
     def of(cls, changes: Mapping[str, Changes]) -> Self:
-        """Return the defaults with the changes that were kept.
+        """Return the defaults with the stored changes.
 
-        A name that this release does not know is passed over.
+        Names that this release does not know are ignored.
         """
         return cls(
             companions=with_changes(CopurchaseOptions(), changes.get("companions", {})),
@@ -30,7 +30,7 @@ class Hyperparameters:
         )
 
     def changes(self) -> dict[str, dict[str, float]]:
-        """Return what differs from the defaults: by engine, then by name."""
+        """Return the differences from the defaults: by engine, then by name."""
         return {
             "companions": _differences(self.companions, CopurchaseOptions()),
             "visits": _differences(self.visits, SessionOptions()),
@@ -38,7 +38,7 @@ class Hyperparameters:
 
 
 def with_changes(options: Options, changes: Changes) -> Options:
-    """Return the options with some values changed, each as the kind of number it is."""
+    """Return the options with some values changed, each converted to its field's type."""
     values: dict[str, Any] = {
         name: type(getattr(options, name))(value)
         for name, value in changes.items()

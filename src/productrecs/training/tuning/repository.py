@@ -14,9 +14,9 @@ TUNED_INSIGHT: Final = "constants"
 
 
 class TunedParameters(NamedTuple):
-    """What was chosen, when, and from how much of the log.
+    """Tuned values, the time of the tuning, and the extent of its log.
 
-    `engines` names those whose past could say anything.
+    `engines` names the engines with enough data.
     """
 
     constants: Hyperparameters
@@ -26,7 +26,7 @@ class TunedParameters(NamedTuple):
 
 
 class TuningStatus(NamedTuple):
-    """How far a store's log goes, and when and how far it was last read for a choice."""
+    """The extent of a store's log, and the time and extent of its last tuning."""
 
     store_id: StoreId
     seq: int
@@ -50,15 +50,15 @@ def tuning_statuses(connection: sa.Connection) -> list[TuningStatus]:
 
 
 class HyperparameterRepository:
-    """What was chosen for one store, inside one transaction; never commits."""
+    """One store's tuned values, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
+        """Access `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
 
     def constants(self) -> Hyperparameters:
-        """Return the constants the store learns by."""
+        """Return the store's hyperparameters."""
         found = self.last()
         return Hyperparameters() if found is None else found.constants
 
@@ -79,7 +79,7 @@ class HyperparameterRepository:
         )
 
     def keep(self, found: TunedParameters) -> None:
-        """Store a choice in place of the last; what equals the defaults is left out."""
+        """Store the tuned values; replaces the last ones and omits defaults."""
         stored = {"changes": found.constants.changes(), "engines": list(found.engines)}
         values = {
             "computed_at": found.chosen_at,

@@ -50,11 +50,11 @@ from productrecs.training.tuning.repository import (
     tuning_statuses,
 )
 
-MAX_LINES: Final = 300_000  # the newest: more would not change what is chosen
-_ANCHORS: Final = 10  # of an order
-_SHORT, _LONG = 4, 10  # lists: what is seen at once, and what a shopper may scroll to
+MAX_LINES: Final = 300_000  # newest lines; more do not change the result
+_ANCHORS: Final = 10  # anchors per order
+_SHORT, _LONG = 4, 10  # list lengths: visible at once, and after scrolling
 _LEAST_CART: Final = 3
-_OTHER_ONE: Final = 7_919  # a prime: which product of a cart is hidden
+_OTHER_ONE: Final = 7_919  # a prime; selects the hidden product of a cart
 
 _SHAPES: Final[tuple[Changes, ...]] = (
     {"prior": 2.0},
@@ -64,7 +64,7 @@ _SHAPES: Final[tuple[Changes, ...]] = (
     {"exponent": 0.1},
     {"exponent": 0.3, "prior": 2.0},  # near cosine
 )
-"""Counting that trusts each basket, counting that expects what sells, and near cosine."""
+"""Weak shrinkage, shrinkage towards popularity, and near cosine."""
 PAGE_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple(
         {**shape, "half_life_days": days, "season": power}
@@ -79,7 +79,7 @@ CART_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"lean": share} for share in (0.15, 0.45)),
     tuple({"doublings": times} for times in (1, 3)),
 )
-_LARGEST_COUNTED: Final = 100  # lines of an order: larger ones take most of the time
+_LARGEST_COUNTED: Final = 100  # lines of an order; larger ones are too slow
 _COUNTING: Final = CopurchaseOptions(
     prior=0.0,
     half_life_days=1e9,
@@ -93,7 +93,7 @@ _COUNTING: Final = CopurchaseOptions(
 
 
 class OrderSplit(NamedTuple):
-    """A stretch's orders, and the lines before it."""
+    """Orders of a test split, and the lines before it."""
 
     stretch: TimeSplit
     before: Purchases
@@ -108,8 +108,8 @@ def tune_copurchase_options(
 ) -> CopurchaseOptions | None:
     """Return the co-purchase hyperparameters; None when there is too little data.
 
-    `on_trial` is called after each trial. `products`: which items are variants of one. What
-    shows less of the catalog than plain counting is not chosen.
+    `on_trial` is called after each trial. `products` are the variant groups. Options with a
+    lower catalog coverage than plain counts are rejected.
     """
     groups = group_orders(bought)
     parts = [
@@ -141,7 +141,7 @@ def tune_copurchase_options(
 
 
 def _before(bought: Purchases, until_ms: int) -> Purchases:
-    """Return the newest lines from before a moment, but those of very large orders."""
+    """Return the newest lines before a moment, without very large orders."""
     earlier = select_rows(bought, bought.times < until_ms)
     _, where = np.unique(earlier.baskets, return_inverse=True)
     earlier = select_rows(earlier, np.bincount(where)[where] <= _LARGEST_COUNTED)
@@ -173,7 +173,7 @@ def _judged(
 def _page_scores(
     model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
 ) -> Floats:
-    """Return each order's share of pages with a hit, in short lists and in long ones.
+    """Return each order's share of pages with a hit, in short and in long lists.
 
     The items of the short lists are added to `shown_items`.
     """
@@ -195,7 +195,7 @@ def _page_scores(
 def _cart_scores(
     model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
 ) -> Floats:
-    """Return for each order of three or more whether its hidden product was listed."""
+    """Return for each order of three or more items whether the hidden one was listed."""
     scores = []
     for number, order in enumerate(baskets):
         if len(order) < _LEAST_CART:
@@ -207,11 +207,11 @@ def _cart_scores(
     return np.array(scores) if scores else np.zeros(1)
 
 
-MAX_EVENTS: Final = 1_000_000  # the newest
-_STEPS: Final = 5  # of a visit, the newest
+MAX_EVENTS: Final = 1_000_000  # newest events
+_STEPS: Final = 5  # newest steps of a visit
 _SHOWN: Final = 20
 
-# None makes an answer slower: more neighbours than usual are not tried.
+# No option is slower than the defaults: larger neighbourhoods are not searched.
 GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"days_scale": days} for days in (7.0, 20.0, 150.0)),
     tuple({"distance_scale": places} for places in (0.2, 1.0, 3.0)),
@@ -228,7 +228,7 @@ ACTION_GRIDS: Final[Mapping[InteractionType, tuple[Changes, ...]]] = MappingProx
         InteractionType.BOUGHT: tuple({"bought": times} for times in (0.3, 3.0)),
     }
 )
-"""Tried when such interactions occur in the test visits."""
+"""Searched only if such interactions occur in the test visits."""
 
 
 class VisitSplit(NamedTuple):
@@ -247,8 +247,8 @@ def tune_session_options(
 ) -> SessionOptions | None:
     """Return the session hyperparameters; None when there is too little data.
 
-    `bought` marks the steps of visits that were purchases: no targets. `on_trial` is
-    called after each trial.
+    `bought` marks steps that were purchases, which are no targets. `on_trial` is called
+    after each trial.
     """
     newest = _newest(done)
     walks = steps_of_visits(newest if bought is None else with_purchases(newest, bought))
@@ -282,7 +282,7 @@ def _newest(done: Behaviour) -> Behaviour:
 
 
 def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
-    """Return the behaviour, with the purchases since its first fact."""
+    """Return the behaviour, including purchases since its first fact."""
     known = bought.standing & (bought.quantities > 0) & (bought.visitors != 0)
     known &= bought.times >= done.times.min(initial=2**62)
     kinds = np.full(int(known.sum()), EventKind.BUY, np.int8)
@@ -295,7 +295,7 @@ def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
 
 
 def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Floats:
-    """Return each visit's mean score: was the next product listed, and how early?"""
+    """Return each visit's mean score, by the rank of the next product in the list."""
     scores = np.zeros(len(stretch.test_groups))
     for number, visit in enumerate(stretch.test_groups.tolist()):
         seen, (firsts, interactions) = walks.groups.contents(visit), walks.actions_in(visit)
@@ -317,7 +317,7 @@ def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Float
 
 
 def _most(past: list[int], interactions: list[int]) -> dict[int, int]:
-    """Return the most that was done with each item of a visit, beside looking."""
+    """Return the strongest interaction above a view with each item of a visit."""
     found: dict[int, int] = {}
     for item, interaction in zip(past, interactions, strict=False):
         if interaction > found.get(item, InteractionType.VIEWED):
@@ -325,9 +325,9 @@ def _most(past: list[int], interactions: list[int]) -> dict[int, int]:
     return found
 
 
-MIN_FACTS: Final = 2_000  # of a log; below, its past says nothing
+MIN_FACTS: Final = 2_000  # minimum facts of a log for tuning
 RETUNE_AFTER_MS: Final = 7 * DAY_MS
-RETUNE_GROWN_AFTER_MS: Final = DAY_MS  # or this much later, when the log has doubled
+RETUNE_GROWN_AFTER_MS: Final = DAY_MS  # minimum interval when the log has doubled
 _TRIALS: Final = N_SPLITS * (
     4 + sum(map(len, (*PAGE_GRID, VARIANT_GRID, *CART_GRID, *GRID, *ACTION_GRIDS.values())))
 )
@@ -345,7 +345,7 @@ def tune_store(
 ) -> TunedParameters:
     """Choose and store the store's hyperparameters; `progress` is called with shares of 1.
 
-    The same log gives the same choice.
+    The result is deterministic for a given log.
 
     Raises:
         StoreDeletedError: when the store was deleted.

@@ -1,4 +1,4 @@
 """Visual training: turns a store's pictures into a model of visual similarity.
 
-Never answers shoppers.
+It does not answer shoppers.
 """

@@ -1,8 +1,8 @@
-"""Visual model build: extends the serving model, or learns a new one.
+"""Visual model build: extends the serving model, or fits a new one.
 
-A new picture is placed in the existing space, and the lists of its neighbours are updated.
-The space itself is learned again when the pictures have grown by a quarter, or the
-shoppers' actions have doubled.
+A new picture is embedded in the existing space, and the neighbour lists are updated. The
+space is fitted again when the pictures have grown by a quarter, or the shoppers' actions
+have doubled.
 """
 
 import json
@@ -47,20 +47,20 @@ from productrecs.training.visual.served_pictures import pictures_folder
 Ints = npt.NDArray[np.int64]
 
 MAX_EVENTS: Final = 300_000
-"""The newest of the log: more would cost more than they teach."""
+"""Newest events of the log; more cost more than they improve."""
 
 MAX_PAIRS: Final = 20_000
 
 _VISIT_MS: Final = 30 * MINUTE_MS
-_REACH: Final = 4  # products further apart in a visit are not compared
-_LONGEST: Final = 60  # events of a visit: more are a robot's
+_REACH: Final = 4  # maximum distance of compared products in a visit
+_LONGEST: Final = 60  # events of a visit; longer ones are robots
 _FEWEST_VISITORS: Final = 2
 
 
 def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]) -> Ints:
-    """Return pairs of the given items that visits looked at, [n, 2], the earliest first.
+    """Return co-viewed pairs of the given items, [n, 2], the earliest first.
 
-    Pairs seen by at least two visitors, those with the highest cosine of co-views first.
+    Pairs need at least two visitors; those with the highest cosine of co-views come first.
     """
     head = repository.head()
     if head is None or not len(numbers):
@@ -105,7 +105,7 @@ def _often(pair_rows: Ints) -> Ints:
         return np.zeros((0, 2), np.int64)
     pair_rows = pair_rows[np.argsort(pair_rows[:, 3], kind="stable")]
     _, firsts = np.unique(pair_rows[:, :3], axis=0, return_index=True)
-    once = pair_rows[np.sort(firsts)]  # of each visitor once, in the order of time
+    once = pair_rows[np.sort(firsts)]  # once per visitor, in time order
     pairs, first, counts = np.unique(
         once[:, :2], axis=0, return_index=True, return_counts=True
     )
@@ -126,20 +126,20 @@ def _weights(pairs: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return weights
 
 
-_GROWN: Final = 1.25  # times as many pictures, and the space is learned again
-_GROWN_LARGE: Final = 2.0  # where more pictures than are learned from tell nothing new
+_GROWN: Final = 1.25  # growth factor after which the space is fitted again
+_GROWN_LARGE: Final = 2.0  # the same above the sample size, where more pictures add little
 _PAGE: Final = 1_000
 _SAMPLE: Final = 3_000
-_GROUPS: Final = 500  # categories to learn from, the largest
-_FEW_OTHERS: Final = 0.05  # pictures that another embedding saw, beside those of ours
-_ANEW: Final = 0.2  # with more than this share new, all neighbours are looked for anew
+_GROUPS: Final = 500  # largest categories, used for fitting
+_FEW_OTHERS: Final = 0.05  # maximum share of pictures with another embedding
+_ANEW: Final = 0.2  # above this share of new pictures, all neighbours are searched again
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """The model that serves, as far as it can be built on."""
+    """The reusable parts of the serving model."""
 
     arrays: Arrays
     facts: Mapping[str, Any]
@@ -148,9 +148,9 @@ class _Before:
 def build_visual(
     database: Database, root: Path, store_id: StoreId, embedding: PictureEmbedding
 ) -> str | None:
-    """Build a model of all that is known of a store's pictures, and let it serve.
+    """Build and publish a model of a store's pictures.
 
-    Returns its id; None where nothing has changed.
+    Returns its id; None if nothing changed.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -166,7 +166,7 @@ def build_visual(
         _taught(database, store_id, standing)
         return None
     if standing.visual_id and foreign > _FEW_OTHERS * len(shown):
-        return None  # most is still to be embedded anew; until then the old model serves
+        return None  # the old model serves until most pictures are embedded again
     folder = pictures_folder(root, store_id)
     before = _before(folder, standing, embedding)
     taught_seq = None
@@ -195,7 +195,7 @@ def build_visual(
 
 
 def _taught(database: Database, store_id: StoreId, standing: PictureProgress) -> None:
-    """Note that metric learning was tried up to here, so that it is not due again."""
+    """Record that metric learning ran up to here, so that it is not due again."""
     if standing.has_enough_new_data:
         with database.transaction(synced=False) as transaction:
             PictureRepository(transaction, store_id).mark_learned(standing.seq)
@@ -217,13 +217,13 @@ def _before(
         usable = facts.get("embedder") == embedding.name and "seqs" in arrays
         return _Before(arrays, facts) if usable else None
     except BrokenModelError:
-        return None  # all of it can be built again
+        return None  # a full rebuild is possible
 
 
 def _lessons(
     database: Database, store_id: StoreId, shown: Sequence[DescribedItem]
 ) -> EmbeddingExamples:
-    """Return the training examples: sampled pictures, and pairs seen in one visit."""
+    """Return the training examples: sampled pictures, and co-viewed pairs."""
     with database.reading() as connection:
         numbers = {one.number for one in shown}
         pairs = read_coviewed_pairs(TrainingRepository(connection, store_id), numbers)
@@ -288,7 +288,7 @@ def _vectors(
 def _rows_before(
     before: _Before, numbers: npt.NDArray[np.int32], seqs: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return where each item stood, and whether it is as it was."""
+    """Return the previous row of each item, and whether the item is unchanged."""
     items, old = before.arrays["items"], before.arrays["seqs"]
     if not len(items):
         return np.zeros(len(numbers), np.intp), np.zeros(len(numbers), np.bool_)
@@ -322,13 +322,13 @@ def _model(
 def _moved(
     before: _Before, pictured: ImageVectors, is_new: npt.NDArray[np.bool_]
 ) -> NeighbourTable:
-    """Return the neighbours that were known, by today's rows; those that went are out."""
+    """Return the known neighbours by new rows, without removed items."""
     old_items, count = before.arrays["items"], len(pictured.items)
     places = np.searchsorted(pictured.items, old_items)
     found = places < count
     found[found] = pictured.items[places[found]] == old_items[found]
     found[found] &= ~is_new[places[found]]
-    today = np.append(np.where(found, places, -1), -1).astype(np.int32)  # of -1: -1
+    today = np.append(np.where(found, places, -1), -1).astype(np.int32)  # -1 stays -1
     rows = np.full((count, KEPT), -1, dtype=np.int32)
     scores = np.zeros((count, KEPT), dtype=np.float32)
     rows[places[found]] = today[before.arrays["near_rows"][found]]
@@ -341,7 +341,7 @@ def _moved(
 
 
 def _kinds(shown: Sequence[DescribedItem]) -> npt.NDArray[np.int32]:
-    """Return a code of each item's narrowest category that is not its alone; -1: none."""
+    """Return a code of each item's narrowest shared category; -1: none."""
     named = [json.loads(one.categories) for one in shown]
     sizes = Counter(name for names in named for name in names)
     codes: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Photo matcher: finds the products of a store that look like a photo."""
+"""Photo matcher: finds the products of a store that are similar to a photo."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
@@ -21,12 +21,12 @@ from productrecs.training.visual.served_pictures import ServedPictures
 Vector = npt.NDArray[np.floating[Any]]
 Box = tuple[float, float, float, float]
 
-_COPY: Final = 0.9  # a picture saved anew is as like itself; scenes are like none by .5
+_COPY: Final = 0.9  # minimum similarity of a resaved copy; other scenes stay below 0.5
 _PLACE: Final = 0.8
-"""Of the likeness of a place in a photo, beside the photo as a whole (decision 0122)."""
+"""Weight of a region's similarity relative to the whole photo's (decision 0122)."""
 
 _FIRST: Final = 2
-"""Results chosen by looks alone; then come those of its kind (decision 0123)."""
+"""Results by visual similarity alone; results by kind follow (decision 0123)."""
 
 
 class RegionMatch(NamedTuple):
@@ -39,25 +39,25 @@ class RegionMatch(NamedTuple):
 
 
 class PhotoMatches(NamedTuple):
-    """All places in a photo, and what likenesses mean in this store."""
+    """All regions of a photo, and the store's match confidence."""
 
     places: Sequence[RegionMatch]
     sureness: MatchConfidence
 
 
 class PhotoSearch(Protocol):
-    """Finds the products of one store that look like a photo."""
+    """Finds the products of one store that are similar to a photo."""
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
-        """Return the `limit` visible items most like a photo; none without pictures.
+        """Return the `limit` visible items most similar to a photo; none without pictures.
 
         Raises:
-            NotAPictureError: when it is none, or takes too long or too much to read.
+            NotAPictureError: when it is invalid, or decoding exceeds a limit.
             PictureTooLargeError: when it has too many pixels.
         """
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
-        """Return the places in a photo where something could be, each with items alike.
+        """Return the regions of a photo that may show objects, each with similar items.
 
         Raises:
             NotAPictureError: as `alike`.
@@ -66,10 +66,10 @@ class PhotoSearch(Protocol):
 
 
 class PhotoMatcher:
-    """A child that looks, and the pictures that what it sees is placed among.
+    """A sandboxed decoder, and the pictures to compare its descriptors with.
 
-    While a store's pictures are embedded by a model for the first time, photos are still
-    looked at in our own way, as the pictures that serve were.
+    While a model embeds a store's pictures for the first time, photos use the built-in
+    embedding, like the serving pictures.
     """
 
     def __init__(
@@ -78,29 +78,29 @@ class PhotoMatcher:
         pictures: ServedPictures,
         embedding: PictureEmbedding,
     ) -> None:
-        """Look through `viewer`; `embedding` is the installation's."""
+        """Decode with `viewer`; `embedding` is the installation's."""
         own = BuiltInEmbedding()
         self._viewer, self._pictures = viewer, pictures
         self._is_own = pictures.embedder == own.name
         self._embedding = own if self._is_own else embedding
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
-        """Return the `limit` visible items most like a photo, or like a place in it.
+        """Return the `limit` visible items most similar to a photo, or to a region of it.
 
-        First those whose picture is the very same file, then those whose picture it is in
-        another size or saved anew: nothing else is so like it as a whole. Then the two that
-        look most like it, which may be the product itself, then those of its kind; in a
-        scene of several things looks alone decide. A place weighs less than the whole: some
-        part of a photo looks like anything.
+        Identical files come first, then resized or resaved copies, which are the only ones
+        above the copy threshold. Next come the two most similar items, which may be the
+        product itself, then items of its kind; in a scene of several objects only visual
+        similarity counts. Regions have a lower weight than the whole photo, because some
+        region is similar to anything.
         """
         seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
         same = model.items_with_digest(file_digest(photo), visible)
         found = [Ranked(same, np.ones(len(same), np.float32))]
         if (vectors := self._compared(seen)) is not None:
             product, kind = self._pictures.queries(vectors, self._embedding)
-            rows = np.concatenate([vectors[:1], product, kind])  # one way through all
+            rows = np.concatenate([vectors[:1], product, kind])  # one scan
             picture, *likes = model.similar_to_vectors(rows, limit, visible)
-            if self._embedding.shows_copies:  # else other things may be as like it
+            if self._embedding.shows_copies:  # otherwise other pictures may be as similar
                 copies = picture.scores >= _COPY
                 found.append(Ranked(picture.items[copies], picture.scores[copies]))
             first = limit if seen.is_scene else min(limit, _FIRST)
@@ -109,7 +109,7 @@ class PhotoMatcher:
         return _one_after_another(found, limit)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
-        """Return the places in a photo, each with the visible items most like it."""
+        """Return the regions of a photo, each with the most similar visible items."""
         regions = self._viewer.regions(photo, own=self._is_own)
         vectors = self._placed(regions)
         if vectors is None:
@@ -122,9 +122,9 @@ class PhotoMatcher:
         return PhotoMatches(places, self._pictures.sureness)
 
     def _compared(self, seen: PhotoDescriptors) -> Vector | None:
-        """Return a row for a photo as a product's picture, one for it, and its places'.
+        """Return rows to compare: the photo as a product, as a kind, and its regions.
 
-        None where the store has nothing to compare with.
+        None if the store has nothing to compare with.
         """
         whole = self._pictures.place(seen.views, self._embedding)
         picture = self._pictures.places(seen.picture, self._embedding)
@@ -142,13 +142,13 @@ class PhotoMatcher:
 
 
 def _best(likes: Sequence[Ranked], limit: int) -> Ranked:
-    """Return the items most like a photo, twice seen as a whole, or like a place in it."""
+    """Return the items most similar to a photo as a whole (two rows), or to a region."""
     weighed = [Ranked(one.items, one.scores * _PLACE) for one in likes[2:]]
     return merge_best([*likes[:2], *weighed], limit)
 
 
 def _one_after_another(found: Sequence[Ranked], limit: int) -> Ranked:
-    """Return the first `limit` of several lists, each item once; scores fall."""
+    """Return the first `limit` items of concatenated lists, each once; scores fall."""
     items = np.concatenate([one.items for one in found])
     scores = np.concatenate([one.scores for one in found])
     firsts = np.sort(np.unique(items, return_index=True)[1])[:limit]

@@ -1,7 +1,7 @@
-"""Photo worker client: asks the process that compares photos.
+"""Photo worker client: sends photos to the process that compares them.
 
 The worker reads photos through a sandboxed decoder and compares them with the store's
-pictures, which it maps as the API process does. No other reply waits for that work.
+memory-mapped pictures. It does not block other replies.
 """
 
 import math
@@ -36,7 +36,7 @@ Row: TypeAlias = tuple[bytes, bytes]
 
 PHOTO_WORKER_MODULE: Final = "productrecs.training.visual.photo_search_worker"
 
-_OPENING_SECONDS: Final = 30.0  # beside the photo: a model of pictures that is new
+_OPENING_SECONDS: Final = 30.0  # extra timeout for loading a new visual model
 _PRESSED_SECONDS: Final = 60.0
 _LEAVE_SECONDS: Final = 5.0
 _TRIES, _PAUSE_SECONDS = 20, 0.25
@@ -46,13 +46,13 @@ class PhotoWorkerError(ProductRecsError):
     """The photo worker ended or did not answer; a new one starts in a moment."""
 
     def __init__(self) -> None:
-        """Say what to do."""
+        """Set the message with the next step."""
         message = "photo search is not available right now; retry in a moment"
         super().__init__(message)
 
 
 class PhotoQuestion(msgspec.Struct, array_like=True):
-    """What is asked of a photo, the model it is compared with, and which items are visible.
+    """A photo request: operation, model and visible items.
 
     The photo is attached.
     """
@@ -62,21 +62,21 @@ class PhotoQuestion(msgspec.Struct, array_like=True):
     visual_id: str
     limit: int
     count: int
-    visible: bytes  # a bit for each of `count` items
+    visible: bytes  # one bit for each of `count` items
 
 
 class OtherModel(msgspec.Struct, array_like=True, tag="other-model"):
-    """The named model is gone, or is not there yet."""
+    """The named model is gone, or not there yet."""
 
 
 class PhotoItems(msgspec.Struct, array_like=True, tag="items"):
-    """The items most like a photo."""
+    """The items most similar to a photo."""
 
     row: Row
 
 
 class PhotoPlace(msgspec.Struct, array_like=True):
-    """A place in a photo."""
+    """A region of a photo."""
 
     box: tuple[float, float, float, float]
     label: str
@@ -85,7 +85,7 @@ class PhotoPlace(msgspec.Struct, array_like=True):
 
 
 class PhotoPlaces(msgspec.Struct, array_like=True, tag="places"):
-    """All places in a photo, and what a store's likenesses mean."""
+    """All regions of a photo, and the store's match confidence."""
 
     places: list[PhotoPlace]
     floor: float
@@ -101,8 +101,8 @@ _Reply = TypeVar("_Reply", PhotoItems, PhotoPlaces)
 class PhotoWorkerClient:
     """The photo worker, started on first use; for one thread at a time.
 
-    It is calm, so that no reply waits for a photo. When a photo waits too long, since the
-    machine has no time left over, another that is pressed looks for a while.
+    It has idle priority, so that no other reply waits for a photo. If a photo times out
+    because the machine is busy, a worker with normal priority takes over for a while.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class PhotoWorkerClient:
         embedder: Path | None = None,
         calm_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """Look with the operator's models, where there are any."""
+        """Use the operator's models, if there are any."""
         self._models = (str(detector or ""), str(embedder or ""))
         self._calm_seconds = calm_seconds
         self._pressed_until = -math.inf
@@ -119,7 +119,7 @@ class PhotoWorkerClient:
 
     @property
     def pid(self) -> int | None:
-        """The process's id, while there is one."""
+        """The process id, while it runs."""
         return self._process.pid
 
     def over(self, pictures: ServedPictures) -> "StorePhotoSearch":
@@ -159,7 +159,8 @@ class PhotoWorkerClient:
         except OSError as error:
             if was_pressed and isinstance(error, TimeoutError):
                 raise PhotoWorkerError from error
-        # It had no time, or was killed: no fault of the photo, which it never reads itself.
+        # A timeout or a killed process is not the photo's fault: the worker does not decode
+        # it.
         self._pressed_until = time.monotonic() + _PRESSED_SECONDS
         self._process = self._starting(NORMAL_PRIORITY)
         try:
@@ -192,11 +193,11 @@ class StorePhotoSearch:
     """Photo search in one store's pictures, answered by the photo worker."""
 
     def __init__(self, lookout: PhotoWorkerClient, pictures: ServedPictures) -> None:
-        """Ask `lookout` for what `pictures` shows."""
+        """Search `pictures` through `lookout`."""
         self._lookout, self._pictures = lookout, pictures
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
-        """Return the `limit` visible items most like a photo, or like a place in it.
+        """Return the `limit` visible items most similar to a photo, or to a region of it.
 
         Raises:
             PhotoWorkerError: when the worker does not answer.
@@ -205,7 +206,7 @@ class StorePhotoSearch:
         return unpack_ranked(self._ask(question, photo, PhotoItems).row)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
-        """Return the places in a photo, each with the visible items most like it.
+        """Return the regions of a photo, each with the most similar visible items.
 
         Raises:
             PhotoWorkerError: when the worker does not answer.
@@ -230,7 +231,7 @@ class StorePhotoSearch:
             answer = self._lookout.ask(question, photo, kind)
             if answer is not None:
                 return answer
-            time.sleep(_PAUSE_SECONDS)  # another model serves, and is heard of in a moment
+            time.sleep(_PAUSE_SECONDS)  # a newer model serves; its id arrives soon
         raise PhotoWorkerError
 
 
@@ -246,5 +247,5 @@ def unpack_ranked(row: Row) -> Ranked:
 
 
 def to_float_steps(values: npt.NDArray[np.floating[Any]]) -> list[float]:
-    """Return numbers as they go over the line."""
+    """Return numbers rounded for the wire."""
     return [float(value) for value in values]

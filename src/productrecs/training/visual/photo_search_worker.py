@@ -1,7 +1,7 @@
 """Photo worker: the process that compares photos with stores' pictures.
 
-It decodes nothing itself: its sandboxed decoder does, which may be killed. Of the service
-it has only the folder of models, no database and no key.
+A sandboxed decoder process, which may be killed, decodes the photos. The worker has access
+to the model folder only: no database and no key.
 """
 
 import sys
@@ -42,10 +42,10 @@ from productrecs.training.visual.served_pictures import ServedPictures
 
 
 class PhotoWorker:
-    """Answers what photos are like, with a child that looks."""
+    """Answers photo requests, with a sandboxed decoder process."""
 
     def __init__(self, detector: str = "", embedder: str = "") -> None:
-        """Look with the operator's models, where there are any."""
+        """Use the operator's models, if there are any."""
         model = read_model_file(Path(embedder), EMBEDDER) if embedder else None
         self._embedding = choose_embedding(model)
         self._viewer = SandboxedDecoder(
@@ -55,14 +55,14 @@ class PhotoWorker:
         self._served = OrderedDict[str, ServedPictures]()
 
     def start(self, *, is_calm: bool) -> None:
-        """Start the child; what is calm is so from then on, having started like others."""
+        """Start the decoder; with `is_calm`, switch it to idle priority after the start."""
         self._viewer.start()
         if is_calm and self._viewer.pid is not None:
             set_idle_priority(self._viewer.pid)
             set_idle_priority()
 
     def answer(self, question: PhotoQuestion, photo: bytes) -> PhotoReply:
-        """Return the reply to a question about a photo."""
+        """Return the reply to a photo request."""
         pictures = self._pictures(question.folder)
         pictures.follow(question.visual_id)
         if pictures.visual_id != question.visual_id:
@@ -77,7 +77,7 @@ class PhotoWorker:
             return PictureRefusal.of(error)
 
     def close(self) -> None:
-        """End the child process."""
+        """End the decoder process."""
         self._viewer.close()
 
     def _pictures(self, folder: str) -> ServedPictures:

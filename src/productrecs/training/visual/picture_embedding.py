@@ -1,4 +1,4 @@
-"""Picture embedding: our own, a model's, or both fused, behind one interface."""
+"""Picture embedding: built-in, from a model, or both fused, behind one interface."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -32,60 +32,60 @@ Descriptors = npt.NDArray[np.uint8]
 
 
 class PhotoQueries(NamedTuple):
-    """Rows to compare with stored vectors, [n, d], for each of two questions."""
+    """Rows to compare with stored vectors, [n, d], for two kinds of query."""
 
-    product: Vectors  # which product is it: by its looks alone
-    kind: Vectors  # what is of its kind: by what categories taught, too
+    product: Vectors  # for the same product: by visual similarity alone
+    kind: Vectors  # for the same kind: also by learned categories
 
 
 class EmbeddingExamples(NamedTuple):
-    """What a store's pictures are learned from."""
+    """Training examples from a store's pictures."""
 
     descriptors: Descriptors
     groups: Sequence[npt.NDArray[np.intp]]  # rows of each category
-    pairs: npt.NDArray[np.integer[Any]]  # [n, 2] rows that one visit looked at
+    pairs: npt.NDArray[np.integer[Any]]  # [n, 2] rows of co-viewed pictures
 
 
 class PictureEmbedding(Protocol):
-    """The mapping from a child process's descriptors to vectors of length 1."""
+    """Maps a decoder's descriptors to vectors of length 1."""
 
     @property
     def name(self) -> str:
-        """What descriptors are marked with: another name means other descriptors."""
+        """The stored name of the embedding; another name means other descriptors."""
 
     @property
     def is_taught(self) -> bool:
-        """Whether what shoppers do teaches it anything."""
+        """Whether shopper behaviour trains it."""
 
     @property
     def shows_copies(self) -> bool:
-        """Whether only a picture's copies are nearly as like it as itself."""
+        """Whether only copies of a picture come close to similarity 1."""
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the learned arrays of a store's pictures, and the name of the teacher."""
 
     def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-        """Return, of all arrays that were kept, those of `learn`."""
+        """Return the stored arrays that came from `learn`."""
 
     def dimensions(self, space: Arrays) -> int:
-        """Return how many numbers a vector has."""
+        """Return the length of a vector."""
 
     def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors, [n, dimensions]."""
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return what to compare stored vectors with to find a product, and its kind."""
+        """Return the query vectors for the same product, and for the same kind."""
 
 
 class BuiltInEmbedding:
-    """Colour, texture and shape, weighed as the store's own pictures teach."""
+    """Colour, texture and shape, weighted by metric learning on the store's pictures."""
 
     name: str = FORMAT
     is_taught: bool = True
     shows_copies: bool = True
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
-        """Return the store's space, and who taught it."""
+        """Return the store's space, and the name of the teacher."""
         space, verdict = fit_supervised_space(*lessons)
         return space.to_arrays(), verdict.teacher
 
@@ -94,7 +94,7 @@ class BuiltInEmbedding:
         return EmbeddingSpace.from_arrays(arrays).to_arrays()
 
     def dimensions(self, space: Arrays) -> int:
-        """Return how many numbers a vector has."""
+        """Return the length of a vector."""
         return DIMENSIONS if len(space) else 0
 
     def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
@@ -102,7 +102,7 @@ class BuiltInEmbedding:
         return EmbeddingSpace.from_arrays(space).vectors(descriptors)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return queries without and with the axes of kinds."""
+        """Return queries without and with the learned category axes."""
         stored = np.array([LOOKS_SHARE, KIND_SHARE * space["space_kind"].any()])
         return PhotoQueries(
             *(reweighted(vectors, OWN_BLOCKS, stored, one) for one in _OWN_QUERIES)
@@ -110,13 +110,13 @@ class BuiltInEmbedding:
 
 
 class ModelEmbedding:
-    """The numbers of the operator's model, as they are: nothing is learned of a store."""
+    """The output of the operator's model, unchanged: no training per store."""
 
     is_taught: bool = False
     shows_copies: bool = False
 
     def __init__(self, model: ModelFile) -> None:
-        """Take what `model` says."""
+        """Take name and size from `model`."""
         self.name = model.name
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
@@ -130,35 +130,35 @@ class ModelEmbedding:
         return {"space_length": arrays["space_length"]}
 
     def dimensions(self, space: Arrays) -> int:
-        """Return how many numbers a vector has."""
+        """Return the length of a vector."""
         return int(space["space_length"][0])
 
     def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
-        """Return the numbers, of length 1."""
+        """Return the output, normalised to length 1."""
         del space
         vector = np.ascontiguousarray(descriptors).view("<f4").astype(np.float32)
         lengths: Vectors = np.sqrt((vector**2).sum(axis=1, keepdims=True))
         return vector / np.maximum(lengths, 1e-9)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return the vectors for both questions."""
+        """Return the vectors for both kinds of query."""
         del space
         return PhotoQueries(vectors, vectors)
 
 
 class FusedEmbedding:
-    """Our own descriptor beside a trained encoder's features."""
+    """The built-in descriptor fused with a trained encoder's features."""
 
     is_taught: bool = True
     shows_copies: bool = True
 
     def __init__(self, model: ModelFile) -> None:
-        """Take what `model` says."""
+        """Take name and size from `model`."""
         self.name = f"{model.name}+{FORMAT}{_FEATURES}"
         self._own = BuiltInEmbedding()
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
-        """Return the spaces of both halves, and who taught the descriptor's."""
+        """Return the spaces of both halves, and the teacher of the descriptor's."""
         own, features = _halves(lessons.descriptors)
         space, teacher = self._own.learn(lessons._replace(descriptors=own))
         return space | fit_feature_space(features, lessons.groups).to_arrays(), teacher
@@ -168,7 +168,7 @@ class FusedEmbedding:
         return self._own.known(arrays) | FeatureSpace.from_arrays(arrays).to_arrays()
 
     def dimensions(self, space: Arrays) -> int:
-        """Return how many numbers a vector has."""
+        """Return the length of a vector."""
         return FUSED_DIMENSIONS if len(space) else 0
 
     def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
@@ -178,7 +178,7 @@ class FusedEmbedding:
         return fused_vectors(self._own.place(own, space), encoded)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return queries by looks, ours and the encoder's, and rather by kind."""
+        """Return queries by visual similarity of both halves, and by kind."""
         kinds = space["space_kind"].any(), space["space_feature_kind"].any()
         stored = np.array(FUSED_SHARES) * (True, kinds[0], True, kinds[1])
         kind = _BY_KIND if any(kinds) else _BY_ENCODER
@@ -190,23 +190,23 @@ class FusedEmbedding:
         )
 
 
-_BYTES = 4  # of each number
-_FEATURES = "-2"  # changes with how an encoder's features are taken of a picture
+_BYTES = 4  # per number
+_FEATURES = "-2"  # version of the feature extraction
 
-_OWN_QUERIES = np.array([[1.0, 0.0], [0.4, 0.6]])  # of looks and kind
-_BY_LOOKS = (0.5, 0.0, 0.5, 0.0)  # of our looks and kind, the encoder's looks and kind
+_OWN_QUERIES = np.array([[1.0, 0.0], [0.4, 0.6]])  # weights of visual similarity and kind
+_BY_LOOKS = (0.5, 0.0, 0.5, 0.0)  # built-in similarity and kind, then the encoder's
 _BY_KIND = (0.1, 0.1, 0.3, 0.5)
-_BY_ENCODER = (0.2, 0.0, 0.8, 0.0)  # where categories teach nothing
+_BY_ENCODER = (0.2, 0.0, 0.8, 0.0)  # weights without learned categories
 
 
 def _halves(descriptors: Descriptors) -> tuple[Descriptors, npt.NDArray[np.float32]]:
-    """Return our own descriptors, and the encoder's features beside them."""
+    """Return the built-in descriptors, and the encoder's features."""
     features = np.ascontiguousarray(descriptors[:, LENGTH:]).view("<f4")
     return descriptors[:, :LENGTH], features.astype(np.float32)
 
 
 def choose_embedding(model: ModelFile | None) -> PictureEmbedding:
-    """Return the embedding of an installation: its model's, else our own."""
+    """Return the embedding of an installation: its model's, or the built-in one."""
     if model is None:
         return BuiltInEmbedding()
     return FusedEmbedding(model) if model.is_fused else ModelEmbedding(model)

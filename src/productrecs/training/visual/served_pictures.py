@@ -1,4 +1,4 @@
-"""Served pictures: the visual model that the store points to, if it is whole."""
+"""Served pictures: the store's published visual model, if it is intact."""
 
 import logging
 from pathlib import Path
@@ -29,10 +29,10 @@ def pictures_folder(root: Path, store_id: StoreId) -> Path:
 
 
 class ServedPictures:
-    """One store's visual model in one process, and how photos are placed in it."""
+    """One store's visual model in one process, and the embedding of photos."""
 
     def __init__(self, root: Path, store_id: StoreId) -> None:
-        """Begin without one; `follow` opens it."""
+        """Start without a model; `follow` opens it."""
         self.folder = pictures_folder(root, store_id)
         self._refused = ""
         self.visual_id = ""
@@ -42,9 +42,9 @@ class ServedPictures:
         self.embedder = ""
 
     def follow(self, visual_id: str | None) -> bool:
-        """Open the model that should serve; return whether another serves now.
+        """Open the published model; return whether the serving model changed.
 
-        A damaged one is refused, and the last good one serves on.
+        A damaged model is refused, and the last good one continues to serve.
         """
         if not visual_id or visual_id in {self.visual_id, self._refused}:
             return False
@@ -71,7 +71,7 @@ class ServedPictures:
     def places(
         self, descriptors: Descriptors, embedding: PictureEmbedding
     ) -> npt.NDArray[np.floating[Any]] | None:
-        """Return a vector for each descriptor; None where none can be placed."""
+        """Return a vector for each descriptor; None without a suitable embedding."""
         if self.embedder != embedding.name or not len(self.model):
             return None
         return embedding.place(descriptors, self._space)
@@ -79,13 +79,13 @@ class ServedPictures:
     def queries(
         self, vectors: npt.NDArray[np.floating[Any]], embedding: PictureEmbedding
     ) -> PhotoQueries:
-        """Return what to compare the pictures with to find a product, and its kind."""
+        """Return the query vectors for the same product, and for the same kind."""
         return embedding.queries(vectors, self._space)
 
     def place(
         self, views: Descriptors, embedding: PictureEmbedding
     ) -> npt.NDArray[np.floating[Any]] | None:
-        """Return one vector for several views of a photo; None where none can be placed."""
+        """Return one vector for several views of a photo; None without an embedding."""
         placed = self.places(views, embedding)
         if placed is None:
             return None
