@@ -1,1 +1,1 @@
-"""The ways in: HTTP, background worker, command line. They compose and decide nothing."""
+"""Entry points: HTTP, background worker, command line. They contain no business rules."""

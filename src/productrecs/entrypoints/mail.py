@@ -17,14 +17,14 @@ _SECONDS: Final = 20.0
 
 
 class MailError(ProductRecsError):
-    """The SMTP server did not take a mail."""
+    """The SMTP server did not accept a mail."""
 
 
 def send_mail(server: SmtpServer, to: str, subject: str, text: str) -> None:
-    """Send a plain text. Takes as long as the server does, at most some 20 seconds a step.
+    """Send a plain text; blocks, with a timeout of about 20 seconds for each step.
 
     Raises:
-        MailError: when the server cannot be reached, or refuses it.
+        MailError: when the server cannot be reached, or rejects the mail.
     """
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = server.sender, to, subject

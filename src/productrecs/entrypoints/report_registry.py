@@ -40,7 +40,7 @@ from productrecs.tenancy.accounts.store import Store
 
 @dataclass(frozen=True, slots=True)
 class ReportType:
-    """One report: what it tells, in a few words, and what makes it."""
+    """One report: its subject in a few words, and the function that makes it."""
 
     tells: str
     make: Callable[[Services, Store, ReportQuery], Report]
@@ -123,10 +123,10 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
 
 
 def make_report(services: Services, store: Store, name: str, query: ReportQuery) -> Report:
-    """Return a report as the background has counted it so far.
+    """Return a report from the counts of the background jobs.
 
     Raises:
-        ReportError: when there is no such report, or it cannot be asked so.
+        ReportError: when there is no such report, or the query is invalid.
     """
     subject = REPORT_TYPES.get(name)
     if subject is None:
@@ -138,18 +138,18 @@ def make_report(services: Services, store: Store, name: str, query: ReportQuery)
 def refresh_report_counts(
     services: Services, store: Store, name: str, query: ReportQuery
 ) -> None:
-    """Count what the background has not counted yet, for who runs none."""
+    """Update the counts of a report, for installations without a worker."""
     if name == EXPERIMENT:
         test = query.test or store.settings.holdout_test
         measure_holdout(services.database, store, test, services.clock())
     elif name in CUSTOMERS:
         compute_customers(services.database, store, services.clock())
-    elif name not in FORECASTS:  # which the nightly run makes whole
+    elif name not in FORECASTS:  # the nightly run computes them
         Attributor(services.database, services.trails).catch_up(store)
 
 
 def report_to_dict(made: Report) -> dict[str, object]:
-    """Return the report as JSON has it: each row an object, each number defined."""
+    """Return the report for JSON: one object per row, with a definition per number."""
     names = [column.name for column in made.columns]
     return {
         "report": made.name,
@@ -165,7 +165,7 @@ def report_to_dict(made: Report) -> dict[str, object]:
 
 
 def report_to_csv(made: Report) -> str:
-    """Return the report's table as CSV; its figures where it has no table."""
+    """Return the report's table as CSV; its figures if it has no table."""
     text = io.StringIO()
     if made.columns:
         writer = CsvWriter(text, [column.name for column in made.columns])

@@ -1,4 +1,4 @@
-"""The composition root: settings in, services out. Nothing else constructs."""
+"""Composition root: the one place that constructs the services from settings."""
 
 import logging
 import random
@@ -24,42 +24,42 @@ from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
 
 ENCODER_FOLDER: Final = "picture-encoder"
-"""In the data folder: the packaged encoder's model file, made anew where it is missing."""
+"""The packaged encoder's model file in the data folder; created if missing."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every way in shares, in one process."""
+    """The services that all entry points of one process share."""
 
     settings: Settings
     database: Database
     clock: Clock
     numbers: ItemNumbers
-    queue: JobQueue  # whoever wants work done in the background puts it here
-    models: Path  # the folder of trained models, one folder a store
-    system_clock: Clock = system_ms  # of logins and keys: never frozen
+    queue: JobQueue  # of background jobs
+    models: Path  # the folder of trained models, one folder per store
+    system_clock: Clock = system_ms  # for logins and keys; tests never freeze it
 
     @property
     def indexes(self) -> Path:
-        """The folder of search indexes, one folder a store."""
+        """The folder of search indexes, one folder per store."""
         return self.settings.data / "search"
 
     @property
     def trails(self) -> Path:
-        """The folder of what attribution looks up, one folder a store: a view."""
+        """The folder of attribution's lookup files, one folder per store; derived data."""
         return self.settings.data / "trails"
 
     @property
     def pictures(self) -> Path:
-        """The folder of visual models, one folder a store."""
+        """The folder of visual models, one folder per store."""
         return self.settings.data / "pictures"
 
     def picture_model(self) -> ModelFile | None:
         """Return the operator's picture model, else the packaged one; None without both.
 
-        A packaged one that cannot be used is left out: pictures are described without it.
+        If the packaged model cannot be used, pictures are described without it.
 
         Raises:
             ModelFileError: when the operator's cannot be used.
@@ -79,7 +79,7 @@ class Services:
     def text_model(self) -> TextModel | None:
         """Return the operator's text model, else the packaged one; None without both.
 
-        A packaged one that cannot be used is left out: searches go by words alone.
+        If the packaged model cannot be used, search is lexical only.
 
         Raises:
             ModelFileError: when the operator's cannot be used.
@@ -101,7 +101,7 @@ class Services:
 
     @property
     def builds(self) -> Path:
-        """The folder of the widgets' scripts that this installation ever offered."""
+        """The folder of all widget script builds that this installation has published."""
         return self.settings.data / "builds"
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class Services:
 
 
 def build_services(settings: Settings) -> Services:
-    """Return the services of `settings`; the schema is migrated by whoever starts first.
+    """Return the services of `settings`; the first process to start migrates the schema.
 
     Raises:
         UnsafeStorageError: when the database must not be opened.
@@ -129,7 +129,7 @@ def build_services(settings: Settings) -> Services:
 
 
 def build_eraser(services: Services) -> Eraser:
-    """Return what erases shoppers from these services' database and folders."""
+    """Return an eraser of shoppers for these services' database and folders."""
     return Eraser(
         services.database,
         services.settings.data,

@@ -1,10 +1,10 @@
-"""Process slot: what one process of a service shares with the others.
+"""Process slot: the shared memory and the metrics folder of a service's processes.
 
-The supervisor creates memory that API processes read and write while they answer: their
-numbers of connections, and the buckets of rate limits. Nothing is locked: a cell is eight
-bytes. It also creates the folder of metrics, which prometheus_client's multiprocess mode
-fills with a file per process. A process that dies is followed by one with the same slot,
-which counts on in the same file: counters never fall while the service runs.
+The supervisor creates shared memory for the API processes: their connection counts, and the
+buckets of rate limits. There is no lock: a cell has eight bytes. It also creates the
+metrics folder, in which prometheus_client's multiprocess mode writes a file per process. A
+restarted process has the same slot and continues the same file, so counters never decrease
+while the service runs.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from typing import Final
 from productrecs.storage.folders_and_permissions import temp_folder
 
 PROCESS_ID: Final = "productrecs_process_id"
-"""The gauge that says which process has a slot now; it is not in `/metrics`."""
+"""The gauge of the process that has a slot; it is not in `/metrics`."""
 
 _BUCKET_BYTES: Final = 8 << 16
 _NOT_READY: Final = 0.0
@@ -28,20 +28,20 @@ _MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - a folder of our own is 
 
 
 class SharedMemory:
-    """Numbers that all processes of a service change; `file` is for them to inherit."""
+    """Shared memory of all processes of a service; they inherit `file`."""
 
     def __init__(self, file: int) -> None:
-        """Open the memory that is kept in `file`."""
+        """Map the memory of `file`."""
         self.file = file
         memory = memoryview(mmap.mmap(file, os.fstat(file).st_size))
         self.buckets: memoryview[float] = memory[:_BUCKET_BYTES].cast("d")
-        """The buckets of rate limits, 0 at first."""
+        """The buckets of rate limits, initially 0."""
         self.connections: memoryview[float] = memory[_BUCKET_BYTES:].cast("d")
         """How many connections each ready process has, plus one; else 0."""
 
     @classmethod
     def create(cls, processes: int) -> "SharedMemory":
-        """Return new memory for so many processes."""
+        """Return new memory for this many processes."""
         file = _anonymous_file()
         os.ftruncate(file, _BUCKET_BYTES + 8 * processes)
         return cls(file)
@@ -49,7 +49,7 @@ class SharedMemory:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSlot:
-    """The place of one process: its name, its number, and what it shares."""
+    """The slot of one process: its name, its number, and its shared resources."""
 
     name: str
     number: int
@@ -58,12 +58,12 @@ class ProcessSlot:
 
     @classmethod
     def alone(cls, name: str) -> "ProcessSlot":
-        """Return the slot of a process that nobody supervises."""
+        """Return the slot of a process without a supervisor."""
         return cls(name, 0, SharedMemory.create(1))
 
     @classmethod
     def parse(cls, option: str) -> "ProcessSlot":
-        """Return the slot that the supervisor passed on as an option."""
+        """Return the slot that the supervisor passed as an option."""
         file, number, name, folder = option.split(":", 3)
         return cls(name, int(number), SharedMemory(int(file)), Path(folder))
 
@@ -72,10 +72,10 @@ class ProcessSlot:
         return f"{self.memory.file}:{self.number}:{self.name}:{self.metrics}"
 
     def join_metrics(self) -> None:
-        """Let this process count in the metrics of its service; call it before counting."""
+        """Store this process's metrics in the service's folder; call it before counting."""
         if self.metrics is None:
             return
-        # Imported here: a supervisor of background processes needs none of it.
+        # Imported here: a supervisor of background processes does not need it.
         from prometheus_client import CollectorRegistry, Gauge, values  # noqa: PLC0415
 
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.metrics)
@@ -120,7 +120,7 @@ class PeerConnections:
 def metrics_folder() -> Iterator[Path]:
     """Create the folder of a service's metrics, in memory where possible.
 
-    On a full disk a write to a mapped file would kill the process.
+    On a full disk, a write to a memory-mapped file would kill the process.
 
     Raises:
         OSError: when it cannot be created.

@@ -1,7 +1,7 @@
-"""Command jobs: forecasts, ranking and tuning, each in a process of its own.
+"""Command jobs: forecasts, ranking and tuning, each in its own child process.
 
-The worker starts our own command line, which reports its progress. Its memory and its
-libraries are gone once it exits.
+The worker starts the productrecs command, which reports its progress. The child process
+frees its memory and libraries when it exits.
 """
 
 import logging
@@ -38,15 +38,15 @@ from productrecs.training.ranking.ranking_due_stores import stores_to_rank
 from productrecs.training.tuning.tune_store import stores_to_tune
 
 _LOOK_SECONDS: Final = 0.5
-_LAST_WORDS: Final = 4_000  # characters of the errors of a failed run
+_LAST_WORDS: Final = 4_000  # characters of a failed run's error output
 
 
 class CommandProcessError(ProductRecsError):
-    """The process did not do what it was started for; what it said is the message."""
+    """The child process failed; the message is its error output."""
 
 
 def store_of_job(job: Job, accounts: AccountDirectory) -> Store:
-    """Return the store that a job is about, as it stands now.
+    """Return the present store of a job.
 
     Raises:
         JobRefusedError: when it was deleted.
@@ -60,22 +60,22 @@ def store_of_job(job: Job, accounts: AccountDirectory) -> Store:
 
 
 def run_store_command(verb: str, store: Store, data: Path, progress: JobProgress) -> None:
-    """Run a verb of ours on one store of a data folder, as `run_command_process` does."""
+    """Run a command on one store of a data folder, as `run_command_process` does."""
     run_command_process((verb, store.domain, "--data", str(data)), progress)
 
 
 def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None:
-    """Run our own command and report its progress, until it has ended.
+    """Run a productrecs command in a child process and report its progress.
 
     Raises:
-        JobInterruptedError: when the worker stops; the process is gone by then.
-        CommandProcessError: when it ended in failure.
+        JobInterruptedError: when the worker stops; the child process has ended by then.
+        CommandProcessError: when the command failed.
     """
     program = (sys.executable, "-m", "productrecs", *arguments, "--parent")
     with tempfile.TemporaryFile() as errors:
         child = start_program(
             lambda number: (*program, str(number)),
-            # Threads that wait for one another must not take the processors meanwhile.
+            # Waiting OpenMP threads must not spin on the CPU.
             environment=os.environ | {"OMP_WAIT_POLICY": "PASSIVE"},
             errors=errors,
         )
@@ -91,7 +91,7 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
 
 
 def _follow(child: ChildProcess, progress: JobProgress) -> None:
-    """Report the shares that the process sends, until it closes its connection."""
+    """Report the progress of the child process until it closes its connection."""
     share = 0.0
     while True:
         if child.connection.poll(_LOOK_SECONDS):
@@ -105,15 +105,15 @@ def _follow(child: ChildProcess, progress: JobProgress) -> None:
 
 
 class RankingJobs:
-    """The handler of the job that learns an order, and which stores need it."""
+    """The handler of the job that trains rankers, and the stores that need it."""
 
     def __init__(self, services: Services) -> None:
-        """Learn for the stores of `services`."""
+        """Train rankers for the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
 
     def stores_to_rank(self) -> Sequence[StoreId]:
-        """Return the stores whose clicks say enough and were not asked for a day."""
+        """Return the stores with enough clicks and no ranker training for a day."""
         self._accounts.refresh()
         services = self._services
         return stores_to_rank(
@@ -121,25 +121,25 @@ class RankingJobs:
         )
 
     def learn_order(self, job: Job, progress: JobProgress) -> None:
-        """Learn a store's order in a process of its own."""
+        """Train a store's ranker in a child process."""
         store = store_of_job(job, self._accounts)
         run_store_command("learn-order", store, self._services.settings.data, progress)
 
 
 class TuningJobs:
-    """The handler of the job that chooses constants, and which stores need it."""
+    """The handler of the job that tunes hyperparameters, and the stores that need it."""
 
     def __init__(self, services: Services) -> None:
-        """Choose for the stores of `services`."""
+        """Tune the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
 
     def stores_to_tune(self) -> Sequence[StoreId]:
-        """Return the stores whose past should be asked again."""
+        """Return the stores that are due for tuning."""
         return stores_to_tune(self._services.database, self._services.clock())
 
     def choose(self, job: Job, progress: JobProgress) -> None:
-        """Choose in a process of its own, then let the store learn by it."""
+        """Tune a store in a child process, then enqueue a training."""
         store = store_of_job(job, self._accounts)
         run_store_command("tune", store, self._services.settings.data, progress)
         with self._services.database.transaction() as transaction:
@@ -150,7 +150,7 @@ _log = logging.getLogger(__name__)
 
 
 class ForecastJobs:
-    """Handlers of the jobs about demand, and which stores need them."""
+    """The handlers of the demand jobs, and the stores that need them."""
 
     def __init__(self, services: Services) -> None:
         """Forecast for the stores of `services`."""
@@ -158,13 +158,13 @@ class ForecastJobs:
         self._accounts = AccountDirectory(services.database)
 
     def stores_to_forecast(self) -> Sequence[StoreId]:
-        """Return the stores whose night has come since their last forecast."""
+        """Return the stores whose nightly window began since their last forecast."""
         self._accounts.refresh()
         services = self._services
         return stores_due(services.database, self._accounts.all(), services.clock())
 
     def stores_to_watch(self) -> Sequence[StoreId]:
-        """Return the stores whose stock is looked at."""
+        """Return the stores whose stock is tracked."""
         self._accounts.refresh()
         return [
             store.store_id
@@ -173,11 +173,11 @@ class ForecastJobs:
         ]
 
     def watch(self, job: Job, _progress: JobProgress) -> None:
-        """Note what ran out of stock, and what came back."""
+        """Record products that ran out of stock or are back in stock."""
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
 
     def forecast(self, job: Job, progress: JobProgress) -> None:
-        """Forecast a store in a process of its own."""
+        """Forecast a store in a child process, and mail stock alerts."""
         store = store_of_job(job, self._accounts)
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
         told = alerted_products(self._services, store)
@@ -186,7 +186,7 @@ class ForecastJobs:
 
 
 def build_forecaster(services: Services) -> JobWorker:
-    """Return the worker that has children work: one store after the other."""
+    """Return the worker of command jobs, which handles one store at a time."""
     stores, constants = ForecastJobs(services), TuningJobs(services)
     orders = RankingJobs(services)
     handlers: dict[str, JobHandler] = {
@@ -212,23 +212,23 @@ def build_forecaster(services: Services) -> JobWorker:
 
 
 class BackgroundLoop(Protocol):
-    """What works in the background until it is told to stop."""
+    """A background loop that runs until `stop`."""
 
     def run(self) -> None:
         """Work until `stop` is called."""
 
     def stop(self) -> None:
-        """Let `run` return; safe from threads."""
+        """Let `run` return; thread-safe."""
 
 
 class ParallelLoops:
-    """Two that work side by side in one process: the second one mostly waits.
+    """Two loops in one process; the second one is mostly idle.
 
-    When either ends, so does the other: a supervisor then starts both again.
+    When one ends, the other ends too, so that a supervisor restarts both.
     """
 
     def __init__(self, first: BackgroundLoop, second: BackgroundLoop) -> None:
-        """Prepare; nothing runs yet."""
+        """Start no loop yet."""
         self._first = first
         self._second = second
 
@@ -251,6 +251,6 @@ class ParallelLoops:
             self._first.stop()
 
     def stop(self) -> None:
-        """Let both end after what they have in hand."""
+        """Let both end after their current work."""
         self._first.stop()
         self._second.stop()

@@ -1,6 +1,6 @@
-"""File import jobs: check and import the files that merchants send in the dashboard.
+"""File import jobs: check and import the files that merchants upload in the dashboard.
 
-Checks have a worker of their own, so that a dry run does not wait for a long import.
+Checks have their own worker, so that a dry run does not wait for a long import.
 """
 
 import contextlib
@@ -42,10 +42,10 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
 MAX_ATTEMPTS: Final = 5
-"""So often a file is begun; then the file is at fault."""
+"""The most attempts at a file; after that the import fails."""
 
 TURN_SECONDS: Final = 20.0
-"""So long a store imports while another waits."""
+"""The time slice of a store's import while another store waits."""
 
 KEEP_MS: Final = 7 * DAY_MS
 """How long a checked file waits for the merchant."""
@@ -58,7 +58,7 @@ _GIVEN_UP: Final = (
 _GONE: Final = "The file is no longer in the data folder. Send it again."
 _WAITING: Final = (ImportStatus.CHECKING,)
 _STARTED: Final = (ImportStatus.QUEUED, ImportStatus.RUNNING)
-_STEP: Final = 1.0  # seconds between two notes of the progress
+_STEP: Final = 1.0  # seconds between two writes of the progress
 
 OnShare: TypeAlias = Callable[[float], None]
 
@@ -72,18 +72,18 @@ class ImportedFile:
 
 
 class FileImporter(Protocol):
-    """Reads files as the command line does, which builds it."""
+    """Reads files as the import commands do; the command line builds it."""
 
     def staged_share(self, one: FileImport) -> float:
-        """Return the share of an import before which nothing of it is stored."""
+        """Return the progress of an import at which it starts to store."""
 
     def check(
         self, store: Store, one: FileImport, path: Path, on_share: OnShare
     ) -> Mapping[str, Any]:
-        """Return what importing the file would do.
+        """Return the result of a dry run.
 
         Raises:
-            ProductRecsError: when it cannot be read at all.
+            ProductRecsError: when the file cannot be read.
         """
 
     def run(
@@ -92,12 +92,12 @@ class FileImporter(Protocol):
         """Import the file.
 
         Raises:
-            ProductRecsError: when nothing of it can be imported.
+            ProductRecsError: when nothing in it can be imported.
         """
 
 
 class FileImportJobs:
-    """Handlers of the jobs about files of the dashboard."""
+    """The handlers of the jobs for the dashboard's files."""
 
     def __init__(
         self, services: Services, importer: FileImporter, turn: float = TURN_SECONDS
@@ -131,7 +131,7 @@ class FileImportJobs:
             self._give_way(job)
 
     def run(self, job: Job, progress: JobProgress) -> None:
-        """Import what a store has started."""
+        """Import the files that a store has started."""
         store = self._store(job)
         while one := self._next(store, _STARTED):
             share = self._noted(store, one, progress, job)
@@ -145,7 +145,7 @@ class FileImportJobs:
             self._give_way(job)
 
     def expire(self, _job: Job, _progress: JobProgress) -> None:
-        """End checked imports that nobody started; the sweep deletes their files."""
+        """Expire checked imports that were not started; the sweep deletes their files."""
         before = self._services.clock() - KEEP_MS
         with self._services.database.transaction() as transaction:
             expire_imports(transaction, before, _EXPIRED)
@@ -159,7 +159,7 @@ class FileImportJobs:
         return store
 
     def _next(self, store: Store, statuses: Sequence[ImportStatus]) -> FileImport | None:
-        """Return the next import, with this attempt counted."""
+        """Return the next import, and count this attempt."""
         while True:
             with self._services.database.transaction() as transaction:
                 repository = FileImportRepository(transaction, store.store_id)
@@ -177,10 +177,10 @@ class FileImportJobs:
     def _noted(
         self, store: Store, one: FileImport, progress: JobProgress, job: Job
     ) -> OnShare:
-        """Return what notes the progress, and stops where the job has to.
+        """Return a callback that records the progress, and interrupts the job if needed.
 
-        An import also stops when its turn is over and another store waits. The turn
-        begins where the import had stopped before, so that each one gets further.
+        An import also stops when its time slice is over and another store waits. The slice
+        starts at the point where the previous attempt stopped, so every attempt advances.
         """
         last = asked = time.monotonic()
         began: float | None = None
@@ -210,27 +210,29 @@ class FileImportJobs:
         return note
 
     def _give_way(self, job: Job) -> None:
-        """Give the job back where another store waits for one like it.
+        """Yield to another store that waits for the same kind of job.
 
         Raises:
-            JobInterruptedError: when one does; the queue then takes the longest due.
+            JobInterruptedError: when one waits; the queue then takes the longest due.
         """
         if self._services.queue.is_due([job.kind]):
             message = "another store's turn"
             raise JobInterruptedError(message)
 
     def _problem(self, store: Store, one: FileImport, error: Exception) -> str:
-        """Return what is wrong with a file.
+        """Return the problem of a file as text.
 
         Raises:
-            Exception: an error that passes, so that the job is tried again; the attempt
+            Exception: a transient error, so that the job is retried; the attempt
                 does not count.
         """
         if isinstance(error, FileNotFoundError):
             return _GONE
         if isinstance(error, StorageError | JobInterruptedError):
             with (
-                contextlib.suppress(StorageError),  # it counts, then: there are some more
+                contextlib.suppress(
+                    StorageError
+                ),  # then the attempt counts; others are left
                 self._services.database.transaction() as transaction,
             ):
                 repository = FileImportRepository(transaction, store.store_id)
@@ -272,7 +274,7 @@ class FileImportJobs:
 
 
 def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
-    """Return the worker that does nothing but dry runs."""
+    """Return the worker of dry runs."""
     files = FileImportJobs(services, importer)
     duty = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
     return JobWorker(services.queue, {CHECK_JOB: files.check}, _schedule(services, [duty]))
@@ -281,7 +283,7 @@ def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
 def build_file_importer(
     services: Services, importer: FileImporter, turn: float = TURN_SECONDS
 ) -> JobWorker:
-    """Return the worker that imports files which merchants have started."""
+    """Return the worker that imports the files that merchants have started."""
     files = FileImportJobs(services, importer, turn)
     handlers: dict[str, JobHandler] = {
         IMPORT_JOB: files.run,

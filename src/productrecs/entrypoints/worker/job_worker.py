@@ -26,11 +26,10 @@ def _once() -> Sequence[StoreId]:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicJob:
-    """A job of this kind at most once every so often, for each store that needs it.
+    """A periodic job: at most once in each interval `every`, for each store that needs it.
 
-    `stores` is asked every second which stores those are, so that a store waits for its
-    duty no longer than a second once `every` has passed. Without it the duty is done once
-    for the whole installation.
+    `stores` returns these stores. It is called every second, so a due store waits at most a
+    second. By default the job runs once for the whole installation.
     """
 
     kind: str
@@ -39,7 +38,7 @@ class PeriodicJob:
 
 
 class JobSchedule:
-    """The timetable: enqueues what is due. Any number of workers may keep the same one."""
+    """Enqueues periodic jobs that are due; any number of workers may share a schedule."""
 
     def __init__(
         self,
@@ -47,17 +46,17 @@ class JobSchedule:
         duties: Sequence[PeriodicJob],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep `duties`, whose turns are remembered in the database."""
+        """Schedule `duties`; `turns` stores their last runs in the database."""
         self._turns = turns
         self._duties = duties
         self._seconds = seconds
         self._next = seconds()
 
     def tick(self) -> None:
-        """Enqueue what has become due since the last second; in between do nothing.
+        """Enqueue the jobs that are due, at most once a second.
 
         Raises:
-            StorageError: when the database cannot say or store what is due.
+            StorageError: when the database cannot be read or written.
         """
         now = self._seconds()
         if now < self._next:
@@ -79,37 +78,37 @@ _BEATS_A_LEASE: Final = 10 / 3
 
 
 class JobRefusedError(ProductRecsError):
-    """The job can never succeed; it is buried at once instead of being tried again."""
+    """The job can never succeed; it fails for good without a retry."""
 
 
 class JobInterruptedError(ProductRecsError):
-    """The handler stopped early because it was asked to; the job goes back unharmed."""
+    """The handler stopped early on request; the job is requeued."""
 
 
 class JobProgress:
-    """What a handler and its worker tell each other while a job runs."""
+    """The progress and the stop request of a running job."""
 
     def __init__(self, stopping: threading.Event) -> None:
-        """Begin at nothing; `stopping` is set when the worker is to end."""
+        """Start at 0; `stopping` is set when the worker should stop."""
         self._stopping = stopping
         self._lost = False
         self.fraction: float | None = None
 
     @property
     def stopping(self) -> bool:
-        """Whether to stop at the next safe point: `report`, or raise as it does.
+        """Whether the job should stop at the next safe point: call `report` there.
 
-        True when the worker is to end, and when another worker has taken the job over.
+        True when the worker should stop, and when another worker has taken over the lease.
         """
         return self._lost or self._stopping.is_set()
 
     def report(self, fraction: float) -> None:
-        """Note how much is done, from 0 to 1; stored with the next sign of life.
+        """Record the progress, from 0 to 1; the next heartbeat stores it.
 
         Call it only where the job may end early.
 
         Raises:
-            JobInterruptedError: when it has to, see `stopping`.
+            JobInterruptedError: when the job should stop, see `stopping`.
         """
         self.fraction = fraction
         if self.stopping:
@@ -117,17 +116,17 @@ class JobProgress:
             raise JobInterruptedError(message)
 
     def lose(self) -> None:
-        """Note that the lease is another's now: nothing that is done here counts."""
+        """Record that another worker has the lease: this run's result is dropped."""
         self._lost = True
 
 
 JobHandler = Callable[[Job, JobProgress], None]
-"""Does one job. Raise `JobRefusedError` where no further attempt can help, and
-`JobInterruptedError` to stop early; anything else raised is tried again later."""
+"""Runs one job. It raises `JobRefusedError` if a retry cannot help, and
+`JobInterruptedError` to stop early; after any other error the job is retried."""
 
 
 class JobWorker:
-    """Runs jobs until it is told to stop; any number of workers share one queue."""
+    """Runs jobs until `stop`; any number of workers share one queue."""
 
     def __init__(
         self,
@@ -136,7 +135,7 @@ class JobWorker:
         schedule: JobSchedule,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare to do the kinds of job that `handlers` names; `on_end` clears up."""
+        """Run the kinds of job in `handlers`; `on_end` cleans up."""
         self._on_end = on_end
         self._queue = queue
         self._handlers = handlers
@@ -144,7 +143,7 @@ class JobWorker:
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Work until `stop` is called; the job in hand is finished or given back."""
+        """Run until `stop` is called; the current job is finished or requeued."""
         _log.info("worker started", extra={"kinds": sorted(self._handlers)})
         while not self._stopping.is_set():
             self._stopping.wait(self._turn().total_seconds())
@@ -152,14 +151,14 @@ class JobWorker:
         _log.info("worker stopped")
 
     def stop(self) -> None:
-        """Let `run` return after the job in hand; safe from threads only."""
+        """Let `run` return after the current job; thread-safe, but not signal-safe."""
         self._stopping.set()
 
     def run_one(self) -> bool:
         """Run the next due job; return False when there is none.
 
         Raises:
-            StorageError: when the queue could not be asked or told.
+            StorageError: when the queue cannot be read or written.
         """
         job = self._queue.claim(self._handlers)
         if job is None:
@@ -169,7 +168,7 @@ class JobWorker:
         try:
             with self._alive(job, progress):
                 self._handlers[job.kind](job, progress)
-        except Exception as error:  # whatever a job does, the worker goes on
+        except Exception as error:  # no job may end the worker
             outcome = self._put_back(job, error)
         else:
             outcome = "done" if self._queue.done(job) else "lost"
@@ -177,7 +176,7 @@ class JobWorker:
         return True
 
     def _turn(self) -> timedelta:
-        """Do what is due now; return how long to rest."""
+        """Run due work; return how long to pause."""
         try:
             self._schedule.tick()
             return timedelta() if self.run_one() else IDLE_PAUSE
@@ -199,7 +198,7 @@ class JobWorker:
 
     @contextlib.contextmanager
     def _alive(self, job: Job, progress: JobProgress) -> Iterator[None]:
-        """Prolong the lease as long as the block runs."""
+        """Renew the lease while the block runs."""
         over = threading.Event()
         beating = threading.Thread(
             target=self._beat, args=(job, progress, over), name="heartbeat", daemon=True
@@ -218,7 +217,7 @@ class JobWorker:
                 if not self._queue.extend(job, progress.fraction):
                     progress.lose()
                     return
-            except StorageError as error:  # the next beat may still come in time
+            except StorageError as error:  # the next heartbeat may still be in time
                 _log.warning("job lease renewal failed", extra={"error": str(error)})
 
 

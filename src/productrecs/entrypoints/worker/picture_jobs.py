@@ -1,7 +1,7 @@
 """Picture jobs: fetch the items' pictures, decode them in a sandbox and index them.
 
-They run in a process of their own, because they wait for other hosts. If it is killed, the
-pictures it was working on are due again.
+They run in their own process, because they wait for other hosts. If it is killed, its
+current pictures are due again.
 """
 
 import logging
@@ -58,38 +58,40 @@ _log = logging.getLogger(__name__)
 JOB: Final = "pictures"
 
 SLICE_SECONDS: Final = 20.0
-"""After so long, a store's pictures let another store's go before."""
+"""The time slice after which a store's pictures yield to another store's."""
 
 REFETCH_AFTER_MS: Final = 7 * DAY_MS
-"""After so long it is asked whether a picture changed, or is there by now."""
+"""The time until a picture, or a failed fetch, is checked again."""
 
 _FETCHING: Final = 8
 _BATCH: Final = 32
 _PAUSE_SECONDS: Final = 0.05
 _REST_FACTOR: Final = 8.0
-_READ_FACTOR: Final = 20.0  # what is due is read again after so many times what that took
+_READ_FACTOR: Final = (
+    20.0  # due pictures are read again after this multiple of the read time
+)
 _LONGEST_REST_SECONDS: Final = 60.0
 _WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
 
 
 @dataclass(slots=True)
 class _DuePictures:
-    """What of a store is due, in order, as it was read."""
+    """A cached list of a store's due pictures, in order."""
 
     due: list[DuePicture]
     good_until: float
 
     def drop(self, requests: Sequence[DuePicture]) -> None:
-        """Take out what was asked for."""
+        """Remove the requested pictures."""
         numbers = {one.number for one in requests}
         self.due = [one for one in self.due if one.number not in numbers]
 
 
 class PictureJobs:
-    """Handlers of the jobs about pictures."""
+    """The handlers of the picture jobs."""
 
     def __init__(self, services: Services) -> None:
-        """Fetch for the stores of `services`."""
+        """Fetch the pictures of the stores of `services`."""
         self._services = services
         model = services.picture_model()
         self._embedding = choose_embedding(model)
@@ -98,12 +100,15 @@ class PictureJobs:
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._rest_until: dict[StoreId, float] = {}
         self._waiting: dict[StoreId, _DuePictures] = {}
-        self._others: set[StoreId] | None = None  # whose pictures another embedding saw
+        self._others: set[StoreId] | None = (
+            None  # stores with pictures of another embedding
+        )
 
     def stores_with_due_pictures(self) -> Sequence[StoreId]:
-        """Return the stores that have pictures to fetch, or to let be found.
+        """Return the stores that have pictures to fetch or to index.
 
-        Those of another embedding are looked for once: it changes with the process only.
+        Stores with pictures of another embedding are read once, because the embedding is
+        fixed for the process.
         """
         with self._services.database.reading() as connection:
             if self._others is None:
@@ -112,7 +117,7 @@ class PictureJobs:
         return sorted({*found, *self._others})
 
     def see(self, job: Job, progress: JobProgress) -> None:
-        """Follow the catalog, fetch what is due, and let it be found."""
+        """Follow the catalog, fetch due pictures, and index them."""
         database, store_id = self._services.database, job.store_id
         until = time.monotonic() + SLICE_SECONDS
         if self._others and store_id in self._others:
@@ -132,12 +137,12 @@ class PictureJobs:
             _log.info("pictures indexed", extra={"store": store_id, "pictures": seen})
 
     def close(self) -> None:
-        """Let threads and the child go."""
+        """Stop the threads and the child process."""
         self._threads.shutdown(cancel_futures=True)
         self._viewer.close()
 
     def _build(self, store_id: StoreId) -> None:
-        """Let be found what was seen, and rest for a multiple of the time that took."""
+        """Build the visual model, then pause for a multiple of the build time."""
         began = time.monotonic()
         services = self._services
         built = build_visual(
@@ -151,7 +156,7 @@ class PictureJobs:
             _log.info("visual model built", extra=facts)
 
     def _fetch_some(self, store_id: StoreId) -> int:
-        """Fetch and look at some of what is due; return how many, 0 when none is."""
+        """Fetch and describe some due pictures; return how many, 0 when none is due."""
         waiting = self._read_due(store_id)
         if not waiting.due:
             self._waiting.pop(store_id, None)
@@ -167,7 +172,7 @@ class PictureJobs:
         return max(1, len(outcomes))
 
     def _read_due(self, store_id: StoreId) -> _DuePictures:
-        """Return what is due, read lately: of a large catalog all of it must be sorted."""
+        """Return due pictures from a short cache: the query sorts the whole catalog."""
         began = time.monotonic()
         waiting = self._waiting.get(store_id)
         if waiting is not None and waiting.due and began < waiting.good_until:
@@ -182,7 +187,7 @@ class PictureJobs:
     def _ask(
         self, due: Sequence[DuePicture]
     ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
-        """Ask hosts for some pictures, each host at its pace; wait for all answers."""
+        """Request some pictures within each host's rate limit; wait for all replies."""
         requests: list[tuple[DuePicture, Future[FetchResult]]] = []
         for one in due:
             host = _host(one.url)
@@ -195,7 +200,7 @@ class PictureJobs:
         return requests
 
     def _fetch(self, one: DuePicture, host: str) -> FetchResult:
-        # What was seen before digests were kept is asked for whole, once.
+        # A picture without a stored digest is fetched once without validators.
         is_seen = one.embedder == self._embedding.name and one.digest is not None
         known = CachedValidators(one.etag, one.modified) if is_seen else None
         rest, seconds = False, 0.0
@@ -208,7 +213,7 @@ class PictureJobs:
             self._pace.end(host, rest=rest, seconds=seconds)
 
     def _outcome(self, one: DuePicture, answer: "Future[FetchResult]") -> FetchOutcome:
-        """Return what asking for one picture came to."""
+        """Return the outcome of one fetch."""
         now_ms = system_ms()
         try:
             found = answer.result()
@@ -231,7 +236,7 @@ class PictureJobs:
 
 
 def build_picture_worker(services: Services) -> JobWorker:
-    """Return the worker of a process that does nothing but see to pictures."""
+    """Return the worker of picture jobs."""
     pictures = PictureJobs(services)
     handlers: dict[str, JobHandler] = {JOB: pictures.see}
     duties = (
@@ -246,7 +251,7 @@ def build_picture_worker(services: Services) -> JobWorker:
 
 
 def _indexed(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
-    """Return that a picture is as it was."""
+    """Return the outcome of an indexed picture."""
     return FetchOutcome(
         one.number,
         one.url,

@@ -2,7 +2,7 @@
 
 It has a process of its own because a batch of a thousand products holds Python's global
 interpreter lock for tenths of a second, which would delay replies and training. With a text
-model, a thread of the lowest priority embeds products' texts meanwhile.
+model, a thread with background priority embeds products' texts.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS: Final = 0.1
-"""Between two looks at what changed: a change is found within a second."""
+"""The polling interval: a change is found within a second."""
 
 _TROUBLE_SECONDS: Final = 1.0
 
 
 class SearchIndexer:
-    """Follows every store's catalog until it is told to stop."""
+    """Follows every store's catalog until `stop`."""
 
     def __init__(self, services: Services) -> None:
         """Write the indexes of the stores of `services`.
@@ -45,7 +45,7 @@ class SearchIndexer:
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Work until `stop` is called, while no other process of this folder does."""
+        """Run until `stop` is called; only one process per data folder indexes."""
         while not self._stopping.is_set():
             try:
                 with exclusive_writer(self._services.indexes) as is_ours:
@@ -56,11 +56,11 @@ class SearchIndexer:
             self._stopping.wait(_TROUBLE_SECONDS)
 
     def stop(self) -> None:
-        """Let `run` return after the batch in hand; safe from threads."""
+        """Let `run` return after the current batch; thread-safe."""
         self._stopping.set()
 
     def _work(self) -> None:
-        """Keep the indexes true until there is trouble with the database, or the end."""
+        """Update the indexes until a database error, or until `stop`."""
         reader: RawReader | None = None
         indexer: Indexer | None = None
         try:
@@ -81,7 +81,7 @@ class SearchIndexer:
 
     @contextlib.contextmanager
     def _embedding(self) -> Iterator[None]:
-        """Embed products' texts on a thread of its own while the block runs."""
+        """Embed products' texts in a background thread while the block runs."""
         if self._embedder is None:
             yield
             return

@@ -1,6 +1,6 @@
-"""Stock e-mails: after a forecast, tell those who asked for it what is to be ordered.
+"""Stock e-mails: after a forecast, mails subscribers the products to order.
 
-Each product is told once, when it becomes due; again only after it was not due in between.
+An e-mail names a product when it becomes due, and again only after it was not due.
 """
 
 import logging
@@ -21,8 +21,8 @@ from productrecs.tenancy.accounts.store import Store
 _DUE: Final = frozenset(
     {StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW}
 )
-_MOST: Final = 2_000  # products that are looked at, those with most money first
-_NAMED: Final = 30  # in one e-mail
+_MOST: Final = 2_000  # products considered, by money at stake
+_NAMED: Final = 30  # products named in one e-mail
 _WORDS: Final = {
     StockAlert.OUT_OF_STOCK: "sold out",
     StockAlert.RUNS_OUT: "will be sold out before an order of today arrives",
@@ -32,16 +32,16 @@ _log = logging.getLogger(__name__)
 
 
 def alerted_products(services: Services, store: Store) -> frozenset[str]:
-    """Return the products of which e-mails have told: ask before the next forecast."""
+    """Return the products that e-mails have named; call before the next forecast."""
     with services.database.reading() as connection:
         return ForecastRepository(connection, store.store_id).alerted()
 
 
 def mail_stock_alerts(services: Services, store: Store, told: frozenset[str]) -> int:
-    """Send what is newly to be ordered; return how many e-mails were sent.
+    """Mail the products that are newly due; return how many e-mails were sent.
 
-    `told` are the products of which earlier e-mails have told. A mail server that does
-    not answer is logged; the next night tells it then.
+    `told` are the products that earlier e-mails have named. A failed e-mail is logged, and
+    the next nightly run retries it.
     """
     server = services.settings.smtp
     with services.database.reading() as connection:
@@ -68,7 +68,7 @@ def mail_stock_alerts(services: Services, store: Store, told: frozenset[str]) ->
 
 
 def _due(services: Services, store: Store) -> list[StockAction]:
-    """Return the products to be ordered, those with most money at stake first."""
+    """Return the products to order, by money at stake."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run, stocked = repository.run(), repository.stocked()

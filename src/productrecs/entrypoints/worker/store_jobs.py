@@ -46,15 +46,15 @@ from productrecs.training.training_run import TrainingDeps
 
 _log = logging.getLogger(__name__)
 
-_ATTRIBUTING_SECONDS: Final = 2.0  # at a time: training waits no longer
-_RESYNC_PAUSE_SECONDS: Final = 0.2  # in which the processes read what was pushed again
+_ATTRIBUTING_SECONDS: Final = 2.0  # per run, so that training does not wait longer
+_RESYNC_PAUSE_SECONDS: Final = 0.2  # time for the processes to read the changes
 
 
 class StoreJobs:
-    """Handlers of the jobs that are about one store, and which stores need them."""
+    """The handlers of the jobs about one store, and the stores that need them."""
 
     def __init__(self, services: Services) -> None:
-        """Follow the stores of `services`."""
+        """Run jobs for the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
         workshop = TrainingDeps(services.database, services.models, services.clock)
@@ -68,7 +68,7 @@ class StoreJobs:
         return [store.store_id for store in self._accounts.all()]
 
     def stores_to_train(self) -> Sequence[StoreId]:
-        """Return the stores that have something new to learn and are not resting."""
+        """Return the stores with new events that are not in a training pause."""
         self._accounts.refresh()
         stale = stale_stores(
             self._services.database, self._accounts, self._services.clock()
@@ -76,24 +76,24 @@ class StoreJobs:
         return [store_id for store_id in stale if not self._learner.is_paused(store_id)]
 
     def train(self, job: Job, progress: JobProgress) -> None:
-        """Learn what the store's log says by now."""
+        """Train the store's models on its log."""
         model = self._learner.train(self._store(job), progress.report)
         _log.info("model trained", extra={"store": job.store_id, "seq": model.applied_seq})
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
-        """Return the stores whose log goes further than attribution has read it."""
+        """Return the stores whose log has unattributed entries."""
         self._accounts.refresh()
         return stores_to_attribute(self._services.database, self._accounts)
 
     def attribute(self, job: Job, progress: JobProgress) -> None:
-        """Credit what came in lately to recommendations; of very much a part at a time."""
+        """Attribute new purchases to recommendations, for a limited time per run."""
         store, until = self._store(job), time.monotonic() + _ATTRIBUTING_SECONDS
         self._attributor.catch_up(
             store, lambda: progress.stopping or time.monotonic() >= until
         )
 
     def stores_with_holdout_tests(self) -> Sequence[StoreId]:
-        """Return the stores that hold shoppers out."""
+        """Return the stores with a holdout test."""
         self._accounts.refresh()
         return [
             store.store_id
@@ -102,14 +102,14 @@ class StoreJobs:
         ]
 
     def measure_holdout_tests(self, job: Job, _progress: JobProgress) -> None:
-        """Work out what the store's holdout test says by now."""
+        """Compute the present results of the store's holdout test."""
         store, services = self._store(job), self._services
         measure_holdout(
             services.database, store, store.settings.holdout_test, services.clock()
         )
 
     def stores_to_segment(self) -> Sequence[StoreId]:
-        """Return the stores whose night has come, or that have grown much since."""
+        """Return the stores whose nightly window began, or that have grown much."""
         self._accounts.refresh()
         services = self._services
         return stores_due_for_segments(
@@ -117,12 +117,12 @@ class StoreJobs:
         )
 
     def segment_customers(self, job: Job, _progress: JobProgress) -> None:
-        """Work out who the store's customers are."""
+        """Compute the store's customers and segments."""
         store, services = self._store(job), self._services
         compute_customers(services.database, store, services.clock())
 
     def stores_with_ending_plans(self) -> Sequence[StoreId]:
-        """Return the stores whose plan ends within three days, or ended not long ago."""
+        """Return the stores whose plan ends within three days, or ended recently."""
         self._accounts.refresh()
         now_ms = self._services.clock()
         return [
@@ -132,7 +132,7 @@ class StoreJobs:
         ]
 
     def warn_of_ending_plans(self, job: Job, _progress: JobProgress) -> None:
-        """Say in the log that a store's plan ends or has ended, and what to do."""
+        """Log that a store's plan ends or has ended, with the remedy."""
         store = self._store(job)
         subscription = store.subscription
         facts = {
@@ -151,7 +151,7 @@ class StoreJobs:
             _log.warning("plan ending", extra=facts)
 
     def sync_engines(self, job: Job, progress: JobProgress) -> None:
-        """Push the whole catalog to the engines once more, then let them learn anew."""
+        """Resync the whole catalog to the engines, then enqueue a training."""
         database, store_id = self._services.database, job.store_id
         for share in resync_catalog(database, store_id):
             progress.report(share)
@@ -162,30 +162,30 @@ class StoreJobs:
             self._services.queue.enqueue(transaction, NewJob(store_id, "train"))
 
     def forget_searches(self, job: Job, _progress: JobProgress) -> None:
-        """Forget what was searched for longer ago than reports go back."""
+        """Purge search counts older than the reports' retention."""
         before = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
         day = (before - timedelta(days=RETENTION_DAYS)).date().isoformat()
         with self._services.database.transaction() as transaction:
             SearchCountRepository(transaction, job.store_id).forget(day)
 
     def purge_explorations(self, job: Job, _progress: JobProgress) -> None:
-        """Forget what lists tried longer ago than anybody learns from."""
+        """Purge exploration records older than their retention."""
         now = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
         day = (now - timedelta(days=EXPLORATIONS_KEPT_DAYS)).date().isoformat()
         with self._services.database.transaction() as transaction:
             ExplorationRepository(transaction, job.store_id).forget(day)
 
     def stores_with_erasures(self) -> Sequence[StoreId]:
-        """Return the stores where a shopper is being forgotten."""
+        """Return the stores with an unfinished erasure."""
         with self._services.database.reading() as connection:
             return stores_under_way(connection)
 
     def erase_shoppers(self, job: Job, progress: JobProgress) -> None:
-        """Go on forgetting shoppers; what has to wait for a training goes on later."""
+        """Continue the erasure of shoppers; a part may have to wait for a training."""
         self._eraser.go_on(job.store_id, lambda: progress.stopping)
 
     def forget_receipts(self, job: Job, _progress: JobProgress) -> None:
-        """Forget ids of events a week old, names of calls a day old, old audit lines."""
+        """Purge old event ids, idempotency keys and audit log lines."""
         before = self._services.clock() - RETRY_WINDOW_MS
         with self._services.database.transaction() as transaction:
             EventRepository(transaction, job.store_id).forget_receipts(before)
@@ -195,7 +195,7 @@ class StoreJobs:
             AuditRepository(transaction, job.store_id).purge(now_ms)
 
     def _store(self, job: Job) -> Store:
-        self._accounts.refresh()  # the store may be a moment old
+        self._accounts.refresh()  # the store may have just registered
         store = self._accounts.by_id(job.store_id)
         if store is None:
             message = "the store was deleted"
@@ -248,7 +248,7 @@ def build_worker(services: Services) -> JobWorker:
             every=timedelta(minutes=10),
             stores=stores.stores_to_segment,
         ),
-        # Everybody's lists follow within a minute: the wait, the rest and the training.
+        # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )
     turns = PeriodicTasks(services.database, queue, system_ms)

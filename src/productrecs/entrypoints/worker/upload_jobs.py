@@ -1,7 +1,7 @@
 """Upload jobs: import the files that a store has uploaded, in their order.
 
-They run in a process of their own: an import of an hour neither delays training nor
-competes with it for Python's global interpreter lock, and its memory is separate.
+They run in their own process: a long import neither delays training nor competes with it
+for Python's global interpreter lock, and its memory is separate.
 """
 
 import logging
@@ -38,13 +38,13 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 _log = logging.getLogger(__name__)
 
 SLICE_SECONDS: Final = 20.0
-"""After so long, a store's import lets another store's go before."""
+"""The time slice after which a store's import yields to another store's."""
 
-_KNOWN_NUMBERS: Final = 400_000  # some 60 MB; the others are looked up
+_KNOWN_NUMBERS: Final = 400_000  # about 60 MB; others are read from the database
 
 
 class UploadJobs:
-    """Handlers of the jobs about uploads."""
+    """The handlers of the upload jobs."""
 
     def __init__(self, services: Services) -> None:
         """Import for the stores of `services`."""
@@ -55,11 +55,11 @@ class UploadJobs:
         self._reader = services.database.raw_reader()
 
     def stores_to_import(self) -> Sequence[StoreId]:
-        """Return the stores that wait for an import, should their job have been lost."""
+        """Return the stores that wait for an import, in case their job was lost."""
         return stores_with_uploads(self._services.database)
 
     def import_uploads(self, job: Job, progress: JobProgress) -> None:
-        """Import what the store has handed in; give way to other stores now and then."""
+        """Import the store's uploads; yield to other stores after a time slice."""
         self._accounts.refresh(self._reader)
         store = self._accounts.by_id(job.store_id)
         if store is None:
@@ -79,7 +79,7 @@ class UploadJobs:
             _log.info("upload imported", extra={"store": job.store_id})
 
     def sweep(self, _job: Job, _progress: JobProgress) -> None:
-        """Delete files that nobody needs: of clients and processes that died."""
+        """Delete orphaned files of disconnected clients and crashed processes."""
         with self._services.database.reading() as connection:
             needed = files_needed(connection) | files_of_open_imports(connection)
         count = self._folder.sweep(needed)
@@ -88,7 +88,7 @@ class UploadJobs:
 
 
 def build_importer(services: Services) -> JobWorker:
-    """Return the worker of a process that does nothing but import what was handed in."""
+    """Return the worker of upload jobs."""
     uploads = UploadJobs(services)
     handlers: dict[str, JobHandler] = {
         JOB: uploads.import_uploads,
@@ -103,7 +103,7 @@ def build_importer(services: Services) -> JobWorker:
 
 
 class _TimeSlice:
-    """How long one store's job has had, and whether others wait."""
+    """The time slice of one store's job."""
 
     def __init__(self, services: Services, progress: JobProgress) -> None:
         self._queue = services.queue
@@ -112,11 +112,11 @@ class _TimeSlice:
         self._allowed = SLICE_SECONDS
 
     def on_share(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
-        """Note how far the file is read; stop where the job should."""
+        """Report how far the file is read; interrupt the job if its slice is over."""
         self._progress.report(share)
         now = time.monotonic()
         if not has_moved:
-            # What was stored before is read again first: that must be worth its time.
+            # A resumed import first skips stored rows: allow at least as much time again.
             self._moved = now
             self._allowed = max(SLICE_SECONDS, 2 * (now - self._opened))
         elif now - self._moved > self._allowed:
@@ -124,7 +124,7 @@ class _TimeSlice:
             self._give_way()
 
     def end_of_file(self) -> None:
-        """Note that the next file begins."""
+        """Start the next file; interrupt the job if its slice is over."""
         self._progress.report(1.0)
         self._opened = time.monotonic()
         if self._opened - self._began > SLICE_SECONDS:
