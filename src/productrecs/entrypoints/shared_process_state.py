@@ -24,7 +24,7 @@ PROCESS_ID: Final = "productrecs_process_id"
 
 _BUCKET_BYTES: Final = 8 << 16
 _NOT_READY: Final = 0.0
-_MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - a folder of our own is made there
+_MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - a private folder is created there
 
 
 class SharedMemory:

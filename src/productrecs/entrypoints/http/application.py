@@ -99,11 +99,11 @@ _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 1.0
 _LONG_UNFIT: Final = 5
-"""After so many looks without being ready a process says why, once."""
+"""The unready checks in a row after which the process logs the reasons, once."""
 _SWITCH_SECONDS: Final = 0.0005
-_DASHBOARD_THREADS: Final = 2  # more would take the processor from shoppers
+_DASHBOARD_THREADS: Final = 2  # more threads would take CPU time from shoppers' requests
 _LOGIN_BURST: Final = 10
-_LOGIN_SECONDS: Final = 90.0  # after ten failures one login in so many seconds
+_LOGIN_SECONDS: Final = 90.0  # after ten failures, one login per interval
 
 
 def create_application(
@@ -115,9 +115,9 @@ def create_application(
 ) -> Dispatcher:
     """Return the ASGI application of one process.
 
-    `draining` becomes true when the process is about to stop; it counts in `slot`, also
-    whom `admission` lets in. Events and orders go to the process that listens at `office`,
-    if there is one.
+    `draining` becomes true when the process is about to stop. Metrics and connection counts
+    go to `slot`. Events and orders go to the writer process at the socket `office`, if
+    there is one.
     """
     _check_engines()
     process = _Process(
@@ -131,7 +131,7 @@ def create_application(
 
 
 def _check_engines() -> None:
-    """Refuse to start while an engine has no guide.
+    """Refuse to start if an engine has no guide.
 
     Raises:
         ValueError: when the guide of an engine does not name it.
@@ -143,12 +143,12 @@ def _check_engines() -> None:
 
 
 def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
-    """Return every route as it is declared and described; `life` opens what they need."""
+    """Return the FastAPI application of all declared routes; `life` is its lifespan."""
     application = FastAPI(
         title="ProductRecs",
         version=INTERFACE_VERSION,
         summary="Recommendations for online stores, self-hosted.",
-        openapi_url=None,  # routes/public/api_reference.py answers it
+        openapi_url=None,  # routes/public/api_reference.py serves it
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -193,7 +193,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
 
 
 class _Process:
-    """One API process from its start to its end."""
+    """The lifecycle of one API process."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class _Process:
 
     @contextlib.asynccontextmanager
     async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
-        # The loop must not wait Python's usual 5 ms for the writer's thread to give way.
+        # Threads must yield the GIL to the event loop sooner than Python's default of 5 ms.
         sys.setswitchinterval(_SWITCH_SECONDS)
         services, database = self._services, self._services.database
         write_client = WriteClient(database, write_handlers(services), self._office)
@@ -259,7 +259,7 @@ class _Process:
         await context.write_client.start()
         self.gate.open(context)
         preloading = asyncio.create_task(self._preload(context))
-        # Answers do not wait for the compiled kernel: until then numpy gives the same.
+        # Replies do not wait for the compiled kernel: until then numpy computes the same.
         looking = asyncio.gather(
             self._look_at_itself(context),
             self.gate.pressure.watch(),
@@ -291,7 +291,7 @@ class _Process:
         self._preloaded = True
 
     async def _look_at_itself(self, context: Context) -> None:
-        """Note what stands, for whichever process is asked for the figures of all."""
+        """Publish gauges, metrics and readiness of this process once a second."""
         unfit = 0
         while True:
             self._traffic.set(GaugeMetric.WRITES_WAITING, context.write_client.depth)
@@ -317,13 +317,13 @@ class _Process:
 
 
 async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:
-    """Cancel what goes on beside, and hear that it ended: else that is logged."""
+    """Cancel a task, and retrieve its exception so that asyncio does not log it."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
 def _close(context: Context) -> None:
-    """Wait for the bodies, the searches and the photos in hand."""
+    """Wait for the running body parsing, searches and photos."""
     context.parser_pool.shutdown()
     context.dashboard_pool.shutdown()
     context.search_pool.close()

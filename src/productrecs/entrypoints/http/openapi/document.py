@@ -1,4 +1,4 @@
-"""OpenAPI document: what the routes declare, completed with shared schemas and headers."""
+"""OpenAPI document: the declared routes, completed with shared schemas and headers."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -273,7 +273,7 @@ _UNAUTHORISED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
 
 
 def openapi_document(application: FastAPI, base_url: str) -> dict[str, Any]:
-    """Return the description of the interface, for those who reach it at `base_url`."""
+    """Return the OpenAPI document with the server `base_url`."""
     found = _description(application)
     contact = {"name": "The guides", "url": f"{base_url}/guides"}
     servers = [{"url": base_url, "description": "This service."}]
@@ -282,7 +282,7 @@ def openapi_document(application: FastAPI, base_url: str) -> dict[str, Any]:
 
 @memoized(Cache.CONSTANTS)
 def _description(application: FastAPI) -> dict[str, Any]:
-    """Return all of it but the address; made once."""
+    """Return the document without the server; built once."""
     found = application.openapi()
     found["info"] |= {
         "description": INTRODUCTION,
@@ -305,14 +305,12 @@ def _description(application: FastAPI) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any], credential: Credential) -> None:
-    """Say of an operation what follows from who may call it."""
+    """Add security, headers and errors to an operation, as its credential requires."""
     operation["security"] = [{name: []} for name in _ASKED[credential]]
     responses = operation["responses"]
     unfit = responses.get(str(VALIDATION_FAILED), {})
     if "HTTPValidationError" in str(unfit):
-        del responses[
-            str(VALIDATION_FAILED)
-        ]  # FastAPI's own, of a path that takes any text
+        del responses[str(VALIDATION_FAILED)]  # FastAPI's 422 of a path that takes any text
     responses["431"] = error_responses("headers_too_large")[431]
     if credential in _UNAUTHORISED:
         responses["401"] = error_responses(*_UNAUTHORISED[credential])[401]
@@ -321,7 +319,7 @@ def _complete(operation: dict[str, Any], credential: Credential) -> None:
 
 
 def _limit_rate(responses: dict[str, Any]) -> None:
-    """Say that an installation may limit how often an operation is called."""
+    """Add the 429 of an installation's rate limits."""
     own = responses.get("429", {"content": {"application/json": {"examples": {}}}})
     codes = {"too_many_requests": None} | own["content"]["application/json"]["examples"]
     responses["429"] = error_responses(*codes)[429]
@@ -334,7 +332,7 @@ def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:
 
 
 def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schemas that several places share, by name."""
+    """Return the shared schemas by name."""
     own = {
         "Product": _PRODUCT,
         "Result": _RESULT,
@@ -350,7 +348,7 @@ def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bodies() -> dict[str, Any]:
-    """Return the schemas of all bodies, by the titles that references name them by."""
+    """Return the schemas of all bodies by title, which references use."""
     _, found = models_json_schema(
         [(model, "validation") for model in MODELS], ref_template=f"{_SCHEMAS}{{model}}"
     )

@@ -166,7 +166,7 @@ _STATUS: Final[Mapping[str, int]] = MappingProxyType(
     {one.code: one.status for one in (*ERROR_CODES.values(), *ROUTER_CODES.values())}
     | {"not_ready": 503, HEADERS_TOO_LARGE.code: HEADERS_TOO_LARGE.status}
 )
-# What a status stands for where a route names no codes.
+# The codes of a status if a route names none.
 _USUAL: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
     {
         401: ("key_missing", "key_invalid"),
@@ -183,10 +183,10 @@ _USUAL: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
 
 
 def error_codes_for(answer: int | str) -> tuple[int, tuple[str, ...]]:
-    """Return a status with the codes that stand for it, or a code with its status.
+    """Return a status with its codes, or a code with its status.
 
     Raises:
-        KeyError: when nobody answers so.
+        KeyError: when no error has this status or code.
     """
     if isinstance(answer, str):
         return _STATUS[answer], (answer,)

@@ -47,9 +47,9 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 def error_responses(*answers: int | str) -> Responses:
-    """Return the documented errors of a route: statuses, or codes where they are few.
+    """Return the documented errors of a route, by status or by code.
 
-    A status alone stands for the codes that any route may give with it.
+    A status stands for all codes that any route may give with it.
     """
     found: dict[int, list[str]] = {}
     for answer in answers:
@@ -86,18 +86,18 @@ def _error(status: int, codes: list[str]) -> dict[str, Any]:
 def success_response(
     description: str, schema: Mapping[str, Any], example: object, status: int = 200
 ) -> Responses:
-    """Return the documented reply of a route that succeeds with `status`."""
+    """Return the documented success reply of a route."""
     return {status: {"description": description, "content": _json(schema, example)}}
 
 
 def not_modified_response() -> Responses:
-    """Return the documented reply to a caller that has the current version."""
+    """Return the documented 304 reply of a conditional request."""
     words = "`If-None-Match` has the current ETag; there is no body."
     return {304: {"description": words}}
 
 
 def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has all of `properties`."""
+    """Return the schema of an object with these required properties."""
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
@@ -109,7 +109,7 @@ def request_body(
     many: bool = False,
     required: bool = True,
 ) -> dict[str, Any]:
-    """Return the documented body of a route that reads it itself.
+    """Return the documented body of a route that parses its body itself.
 
     `examples` are values by title. `text` adds text/plain, which avoids the preflight;
     `many` allows an array of up to 500.
@@ -134,12 +134,12 @@ def request_body(
 
 
 def ref(name: str) -> dict[str, Any]:
-    """Return a reference to one of the schemas that several places share."""
+    """Return a reference to a shared schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def title(model: type[BaseModel]) -> str:
-    """Return the name of a model in the description."""
+    """Return the name of a model in the document."""
     return str(model.model_config.get("title") or model.__name__)
 
 
@@ -161,9 +161,9 @@ PRODUCT_EXAMPLE: Final = MappingProxyType(
 def recommendations_response(
     source: str, beside: Mapping[str, Any] = MappingProxyType({})
 ) -> Responses:
-    """Return the documented reply of a list of products, one of them from `source`.
+    """Return the documented reply of a list of products, with an example from `source`.
 
-    `beside` the list may stand more.
+    `beside` are the schemas of further properties.
     """
     shown = {**PRODUCT_EXAMPLE, "score": 0.87, "source": source}
     schema = object_schema(recommendations={"type": "array", "items": ref("Product")})
@@ -194,7 +194,7 @@ _REDIRECT: Final = {
 
 
 def search_response(beside: Mapping[str, Any]) -> Responses:
-    """Return the documented reply of a search; `beside` the results may stand more."""
+    """Return the documented reply of a search; `beside` are further properties."""
     schema = object_schema(results={"type": "array", "items": ref("Result")})
     schema["properties"] |= beside
     found = success_response(

@@ -1,4 +1,4 @@
 """Schemas: request bodies and their validation, and the JSON of products.
 
-Pydantic is used here and nowhere below; each module returns inner types. Nothing is stored.
+Only the HTTP layer uses pydantic; each module returns inner types. Nothing is stored.
 """

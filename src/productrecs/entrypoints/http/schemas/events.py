@@ -60,11 +60,11 @@ if TYPE_CHECKING:
 
 
 MAX_QUERY = 256
-"""Longer queries are cut, as `GET /v1/search` cuts them."""
+"""Longer queries are truncated, as in `GET /v1/search`."""
 
 
 class EventFields(Protocol):
-    """The fields of an event once each is valid by itself."""
+    """The fields of an event after each field is validated."""
 
     item_id: str | None
     user_id: str | None
@@ -86,7 +86,7 @@ class EventFields(Protocol):
 def missing_fields(
     kind: EventKind, body: EventFields, sent: object, at: Loc
 ) -> list[Problem]:
-    """Return what `body` lacks to be an event of `kind`, and lists of unequal length.
+    """Return the missing fields of an event of `kind`, and lists of unequal length.
 
     `sent` is the input and `at` its location, for the report.
     """
@@ -205,14 +205,14 @@ _UNNAMED: Mapping[EventSubject, Callable[[EventFields], str | None]] = MappingPr
         EventSubject.QUERY: _without_query,
     }
 )
-"""How each subject tells which field it misses, or None."""
+"""Functions that return the missing field of each subject, or None."""
 
 
 MAX_EVENTS = 500
 MAX_SHOWN = 200
 """Products of one impression; each becomes a row."""
 MAX_EVENT_ID = 64
-_MAX_TEXT = 64 * 1024  # what an event's body can hold at all
+_MAX_TEXT = 64 * 1024  # the size limit of an event's body
 
 
 def _read_kind(value: object) -> EventKind:
@@ -235,7 +235,7 @@ def _read_timestamp(value: object) -> str:
 
 
 def _split(value: object) -> object:
-    """Return the ids of a comma-separated string; anything else as it is."""
+    """Return the ids of a comma-separated string; other values unchanged."""
     if not isinstance(value, str):
         return value
     return [part for part in map(str.strip, value.split(",")) if part]
@@ -331,7 +331,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
     into the array sent, all 0 for a single object) rises and may repeat.
 
     Raises:
-        BodyError: when the body or any event is invalid: none is accepted.
+        BodyError: when the body or any event is invalid; no event is accepted then.
     """
     if not isinstance(body, list):
         events = _read(body, ("body",))
@@ -345,7 +345,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
             events = _read(member, ("body", index))
         except BodyError as error:
             problems += error.problems
-            if len(problems) >= MAX_PROBLEMS:  # no more are told
+            if len(problems) >= MAX_PROBLEMS:  # more are not reported
                 break
         else:
             parsed += events

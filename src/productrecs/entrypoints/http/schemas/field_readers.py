@@ -1,8 +1,8 @@
 """Field readers: parse and validate single values of a body.
 
 Each reader takes any JSON value and returns the inner value, or raises an error that
-pydantic files under the field. Beside each reader is the JSON schema of what it accepts, so
-that the published document and the behaviour are in one place.
+pydantic reports for the field. The JSON schema of its input is next to each reader, so that
+the published document and the behaviour are in one place.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMERIC = re.compile(NUMERIC)
 CURRENCY_CODE = r"^\s*([A-Za-z]{3})?\s*$"
 _CURRENCY_CODE = re.compile("[A-Z]{3}")
 _SWITCHES = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
-_MAX_NUMERAL = 400  # characters; no number within our bounds needs as many
+_MAX_NUMERAL = 400  # characters; no valid number is as long
 _WITHOUT_NUL = r"^[^\u0000]*$"
 _OUT_OF_RANGE = "Integer should be within ±2^53; send a longer id as a string"
 _NULL: Schema = {"type": "null"}
@@ -55,7 +55,7 @@ def string_schema(least: int, most: int) -> Schema:
 
 
 def check_string(value: str, most: int) -> str:
-    """Return `value` when it can be stored: at most `most` characters, no NUL, Unicode.
+    """Return `value` if it can be stored: at most `most` characters, no NUL, Unicode.
 
     Raises:
         PydanticKnownError: when it is too long.
@@ -156,7 +156,7 @@ def whole_reader(least: int, most: int = MAX_INTEGER) -> Callable[[object], int 
 
 
 def read_switch(value: object) -> bool | None:
-    """Return true or false as addresses may say them too: 1, "1", "on"; None for null."""
+    """Return a boolean, also from 1, "1" or "on" as in URLs; None for null."""
     if value is None or type(value) is bool:
         return value
     word = str(int(value)) if type(value) is float and value in {0, 1} else str(value)
@@ -166,7 +166,7 @@ def read_switch(value: object) -> bool | None:
 
 
 def read_availability(value: object) -> Availability | None:
-    """Return the availability meant by a known spelling, or None for null: absent."""
+    """Return the availability of a known spelling; None for null, which means absent."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -192,13 +192,13 @@ def read_moment(value: object) -> str | None:
 
 
 def read_currency(value: object) -> str | None:
-    """Return a currency in capitals, or None for null and blanks: the store's own."""
+    """Return a currency in capitals; None for null and blanks: the store's currency."""
     if value is None:
         return None
     if not isinstance(value, str):
         raise PydanticKnownError("string_type")
     upper = check_string(value, MAX_CURRENCY).strip().upper()
-    return upper[:MAX_CURRENCY] or None  # capitals can be longer: ß is SS
+    return upper[:MAX_CURRENCY] or None  # capitals can be longer: ß becomes SS
 
 
 def read_currency_code(value: object) -> str | None:
@@ -216,7 +216,7 @@ def read_currency_code(value: object) -> str | None:
 def list_of(most: int, null: tuple[()] | None = ()) -> BeforeValidator:
     """Return a check that a value is a list of at most `most`; null becomes `null`.
 
-    The length is looked at before any member, so a huge list costs nothing.
+    The length is checked before any member, so a huge list is rejected at no cost.
     """
 
     def check(value: object) -> object:
@@ -245,8 +245,8 @@ def _as_float(value: int) -> float:
 
 
 def _integral(value: float) -> int:
-    """Return the integer that `value` is, within ±2^53."""
-    if not -MAX_INTEGER <= value <= MAX_INTEGER:  # NaN is nowhere within
+    """Return an integral `value` as an integer within ±2^53."""
+    if not -MAX_INTEGER <= value <= MAX_INTEGER:  # NaN fails every comparison
         raise PydanticCustomError("integer_out_of_range", _OUT_OF_RANGE)
     if value != int(value):
         raise PydanticKnownError("int_from_float")
@@ -263,7 +263,7 @@ def _integral_numeral(text: str) -> int:
 
 
 def _numeral(text: str) -> str:
-    """Return `text` when it spells a decimal number in ASCII digits, without blanks."""
+    """Return `text` if it is a decimal number in ASCII digits, without blanks."""
     if len(text) <= _MAX_NUMERAL and _NUMERIC.match(text):
         return text.strip()
     raise PydanticKnownError("float_parsing")

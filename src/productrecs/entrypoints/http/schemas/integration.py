@@ -132,10 +132,10 @@ def parse_engines_init(body: object) -> EnginesInitBody:
 
 
 def parse_recommender_settings(body: object) -> dict[str, SettingValue | None]:
-    """Return the settings that change, by name; None is a return to the default.
+    """Return the changed settings by name; None resets to the default.
 
     Raises:
-        BodyError: when the body is not of recommender settings.
+        BodyError: when the body is not recommender settings.
     """
     return _parsed(RecommenderSettingsBody, body).model_dump(exclude_unset=True)
 

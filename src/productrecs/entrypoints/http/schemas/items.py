@@ -70,11 +70,11 @@ class UndecodedItem(Protocol):
     """An item that is not decoded yet."""
 
     def read(self) -> object:
-        """Return what it tells, in Python's own types."""
+        """Return the decoded item."""
 
 
 class TooManyItemsError(ProductRecsError):
-    """One push held more than 1000 items; send them in several."""
+    """One push has more than 1000 items; send several pushes."""
 
 
 def _read_category(value: object) -> str:
@@ -88,7 +88,7 @@ def _read_category_id(value: object) -> str:
 
 
 def _read_value(value: object) -> str:
-    """Return an attribute's value as text: numbers and switches are written out."""
+    """Return an attribute's value as text; numbers and booleans are converted."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -109,7 +109,7 @@ def _read_values(value: object) -> tuple[str, ...]:
 
 
 def _read_attributes(value: object) -> Attributes:
-    """Return attributes by name; those without a value are left out."""
+    """Return attributes by name; attributes without a value are dropped."""
     if value is None:
         return ()
     if not isinstance(value, dict):
@@ -129,7 +129,7 @@ def _read_attributes(value: object) -> Attributes:
 
 
 def _without_blanks(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names that name something: feeds leave empty ones between separators."""
+    """Return the non-empty names: feeds have empty ones between separators."""
     return tuple(name for name in names if name and not name.isspace())
 
 
@@ -268,11 +268,11 @@ def parse_items(body: object) -> list[ItemPatch]:
 
 
 def pack_items(items: Sequence[UndecodedItem]) -> list[PackedPatch]:
-    """Return what `parse_items` does of items that are read one after the other.
+    """Return the items that `parse_items` returns, decoded one at a time.
 
     Raises:
         TooManyItemsError: as `parse_items`.
-        BodyError: as `parse_items`, and when one is no JSON.
+        BodyError: as `parse_items`, and when an item is not JSON.
     """
     if len(items) > MAX_ITEMS:
         message = f"more than {MAX_ITEMS} items in one push; send fewer at a time"
@@ -287,7 +287,7 @@ def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
             patch = _patch(_validate(item))
         except ValidationError as error:
             problems += _problems(error, ("body", "items", index))
-            if len(problems) >= MAX_PROBLEMS:  # no more are told
+            if len(problems) >= MAX_PROBLEMS:  # more are not reported
                 break
         else:
             yield patch
@@ -296,7 +296,7 @@ def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
 
 
 def parse_item(row: object) -> ItemPatch:
-    """Return what one JSON object, a line of a file to import, says of its item.
+    """Return the item of one JSON object, such as a line of a file to import.
 
     Raises:
         BodyError: when it is not an item as `POST /v1/items` takes them.
@@ -331,11 +331,11 @@ def _decoded(cell: str) -> object:
     try:
         return json.loads(cell)
     except ValueError:
-        return cell  # its reader says what it should be
+        return cell  # its reader reports the error
 
 
 def _items_of(body: object) -> Sequence[object]:
-    """Return the list under `items`, as long as it may be."""
+    """Return the list under `items`, after a check of its length."""
     if not isinstance(body, dict):
         message = 'Input should be an object: {"items": [...]}'
         raise BodyError([Problem(("body",), message, "model_type", body)])

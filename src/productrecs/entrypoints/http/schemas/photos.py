@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from productrecs.core.errors import ProductRecsError
 
 PHOTO_LIMIT: Final = MAX_BYTES * 4 // 3 + (512 << 10)
-"""Of the whole body: ten mebibytes in base64, line breaks and the rest."""
+"""The limit of the whole body: 10 MiB in base64, line breaks and other fields."""
 
 MOST: Final = 50
 DEFAULT: Final = 12
@@ -75,22 +75,22 @@ class PhotoSearchBody(PhotoBody):
 
 
 class Photo:
-    """A photo that was sent: the file's bytes, and the search options."""
+    """An uploaded photo: the file's bytes, and the search options."""
 
     __slots__ = ("data", "in_stock", "num")
 
     def __init__(self, data: bytes, num: int, *, in_stock: bool) -> None:
-        """Hold it for as long as the request lasts."""
+        """Store the photo and the options for the request."""
         self.data = data
         self.num = num
         self.in_stock = in_stock
 
 
 def parse_photo_only(body: object) -> bytes:
-    """Return only the file of the photo in a body.
+    """Return the photo's file in a body, without options.
 
     Raises:
-        BodyError: when there is none.
+        BodyError: when it is missing.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     try:
@@ -105,7 +105,7 @@ def parse_photo(body: object) -> Photo:
     """Return the photo in a body.
 
     Raises:
-        BodyError: when there is none, or another field is invalid.
+        BodyError: when it is missing, or another field is invalid.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     try:
@@ -118,7 +118,7 @@ def parse_photo(body: object) -> Photo:
 
 
 def unreadable_photo(error: ProductRecsError) -> BodyError:
-    """Return the refusal of a file that nothing can be seen in."""
+    """Return the error of a file that is not a readable picture."""
     return BodyError([Problem(("body", "image"), str(error), "image_unreadable", "")])
 
 
@@ -135,7 +135,7 @@ def _bytes_of(text: str) -> bytes:
         text = text.translate(_WITHOUT_BLANKS)
     text = text.replace("-", "+").replace("_", "/").rstrip("=")
     try:
-        # A third of the time that the standard library stops everybody for.
+        # Holds the GIL for a third of the time of the standard library.
         data = msgspec.convert(text + "=" * (-len(text) % 4), bytes)
     except msgspec.ValidationError:
         raise _refused("the image is not base64") from None

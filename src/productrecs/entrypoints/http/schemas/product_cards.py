@@ -37,7 +37,7 @@ def make_card(fields: CardFields) -> bytes:
 
 
 def safe_url(url: str | None) -> str | None:
-    """Return the address if a page may link to it: http, https, or relative; else None."""
+    """Return the URL if a page may link to it (http, https, relative); else None."""
     if url is None:
         return None
     seen = url.translate(_IGNORED_BY_BROWSERS).lower()  # as a browser reads the scheme
@@ -58,12 +58,12 @@ def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -
 
 
 def with_anchor(body: bytes, card: bytes | None) -> bytes:
-    """Return the reply of recommendations with the page's own product beside the list."""
+    """Return the reply of recommendations with the page's product as `anchor`."""
     return body[:-1] + b',"anchor":%b}' % (b"null" if card is None else card + b"}")
 
 
 def with_sold_out(body: bytes) -> bytes:
-    """Return the reply of a list that leads with replacements of a sold-out product."""
+    """Return the reply of a list that starts with replacements of a sold-out product."""
     return body[:-1] + b',"sold_out":true}'
 
 
@@ -83,7 +83,7 @@ def similar_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
 
 
 def similar_cards(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> list[bytes]:
-    """Return similar products as they are in a reply."""
+    """Return similar products as cards of a reply."""
     return [
         b'%b,"score":%.6g,"source":"similar"}' % (card, hit.score)
         for hit in hits
@@ -92,7 +92,7 @@ def similar_cards(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> list[by
 
 
 def title_of(card: bytes) -> str:
-    """Return the title that a card shows."""
+    """Return the title in a card."""
     return msgspec.json.decode(card + b"}", type=_Card).title
 
 
@@ -100,10 +100,10 @@ def search_page_body(
     results: Sequence[tuple[bytes, Hit, str, Mapping[str, str | None] | None]],
     beside: Mapping[str, object],
 ) -> bytes:
-    """Return the reply of a search that asked for more than results.
+    """Return the reply of a search with facets or other extras.
 
-    Each result is a card, its hit, its source and its highlights; `beside` stands after
-    the results.
+    Each result is a card, its hit, its source and its highlights. The extras in `beside`
+    follow the results.
     """
     parts = []
     for card, hit, source, marks in results:
@@ -115,5 +115,5 @@ def search_page_body(
 
 
 def trending_search_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
-    """Return the reply of a search for nothing: what trends, in search's shape."""
+    """Return the reply of an empty search: trending products in the search format."""
     return b'{"results":' + recommendations_body(picks, cards).partition(b":")[2]

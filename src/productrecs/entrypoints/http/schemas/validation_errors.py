@@ -1,4 +1,4 @@
-"""Validation errors: what is wrong with a body, and the 422 reply that says so."""
+"""Validation errors: the problems of a body, and the 422 reply that lists them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_INTEGER_BITS = 1024
 
 
 class _NoInput:
-    """The type of `NOTHING`: no input to echo, which is not the same as null."""
+    """The type of `NOTHING`: no input to echo, unlike null."""
 
 
 NOTHING = _NoInput()
@@ -35,7 +35,7 @@ NOTHING = _NoInput()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a request, in the shape of interface 2.12."""
+    """One problem of a request, in the format of interface 2.12."""
 
     loc: Loc
     msg: str
@@ -44,13 +44,13 @@ class Problem:
     ctx: Mapping[str, object] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Return `items.3.price: what is wrong`, without the leading `body`."""
+        """Return `items.3.price: message`, without the leading `body`."""
         path = ".".join(str(step) for step in self.loc if step != "body")
         return f"{path}: {self.msg}" if path else self.msg
 
 
 class BodyError(ProductRecsError):
-    """The body does not match its schema; `problems` says where and why."""
+    """The body does not match its schema; `problems` has the locations and messages."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -58,7 +58,7 @@ class BodyError(ProductRecsError):
 
 
 def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[Problem]:
-    """Return pydantic's error details as problems, each `loc` beginning with `at`."""
+    """Return pydantic's error details as problems; `at` is the prefix of each `loc`."""
     return [
         Problem(
             loc=(*at, *detail["loc"]),
@@ -74,8 +74,8 @@ def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[Problem]:
 def validation_reply(problems: Iterable[Problem]) -> bytes:
     """Return the body of a 422: `{"detail": [...]}` in UTF-8, at most 64 KiB.
 
-    It has at most 100 problems, each `input` cut at 256 bytes. Values that JSON cannot
-    hold (NaN, lone surrogates) are sent as text.
+    It has at most 100 problems; each `input` is truncated to 256 bytes. Values without a
+    JSON form (NaN, lone surrogates) are sent as text.
     """
     entries: list[bytes] = []
     size = len(b'{"detail":[]}')
@@ -108,7 +108,7 @@ def _entry(problem: Problem) -> str:
 
 
 def _excerpt(value: object) -> str:
-    """Return `value` as JSON when that is short, else the beginning of it as a string."""
+    """Return `value` as JSON if that is short, else its beginning as a string."""
     text, whole = _bounded(value, MAX_INPUT_BYTES)
     if whole:
         return text
@@ -123,7 +123,7 @@ def _excerpt(value: object) -> str:
 
 
 def _bounded(value: object, limit: int) -> tuple[str, bool]:
-    """Return JSON text of `value` and True, or the beginning and False: over `limit`."""
+    """Return the JSON text of `value` and True; over `limit`, its beginning and False."""
     writer = _Writer(limit)
     try:
         writer.write(value, 0)
@@ -133,11 +133,11 @@ def _bounded(value: object, limit: int) -> tuple[str, bool]:
 
 
 class _FullError(Exception):
-    """The text is as long as it may be."""
+    """The text has reached its limit."""
 
 
 class _Writer:
-    """Writes JSON up to a number of bytes, whatever it is given and however large."""
+    """Writes any value as JSON, up to a number of bytes."""
 
     def __init__(self, limit: int) -> None:
         self.pieces: list[str] = []
@@ -179,12 +179,12 @@ class _Writer:
 
 
 def _string(value: str, limit: int) -> str:
-    # every character takes at least a byte, so what is over the limit stays over it
+    # each character takes at least a byte, so a text over the limit stays over it
     return _dumps(_clean(value[: limit + 1]))
 
 
 def _integer(value: int, _limit: int) -> str:
-    if value.bit_length() > _MAX_INTEGER_BITS:  # Python refuses to print the longest
+    if value.bit_length() > _MAX_INTEGER_BITS:  # Python refuses to print longer integers
         return '"an integer of more than 300 digits"'
     return str(int(value))
 
@@ -209,7 +209,7 @@ _SCALARS: tuple[tuple[type, Callable[[Any, int], str]], ...] = (
 
 
 def _clean(text: str) -> str:
-    """Return `text` with lone surrogates spelt out, so that it can be sent as UTF-8."""
+    """Return `text` with lone surrogates escaped, so that it can be sent as UTF-8."""
     return text.encode(errors="backslashreplace").decode()
 
 

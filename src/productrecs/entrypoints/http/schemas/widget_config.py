@@ -74,7 +74,7 @@ def _pattern_reader(pattern: str) -> Reader:
 
 
 def _read_locale(value: object) -> str:
-    """Return a locale as browsers write it: `de_AT` of a server's language is `de-AT`."""
+    """Return a locale as browsers write it: `de_AT` becomes `de-AT`."""
     text = _pattern_reader(_LOCALE)(value)
     language, *rest = str(text).replace("_", "-").split("-")
     return "-".join((language.lower(), *rest))
@@ -100,7 +100,7 @@ def _texts_reader(most: int) -> Reader:
 
 
 def _read_free(value: Any) -> object:
-    """Return a value of a key that is not ours: any JSON that can be stored."""
+    """Return the value of a theme's own key: any JSON that can be stored."""
     if isinstance(value, str):
         return check_string(value, MAX_FREE_TEXT)
     if isinstance(value, list):
@@ -133,7 +133,7 @@ def _pattern_schema(pattern: str) -> Schema:
     return {"type": "string", "pattern": pattern}
 
 
-# How each kind of setting is read, and the JSON schema of what it takes.
+# The reader of each kind of setting, and the JSON schema of its input.
 _FORMS: Final[Mapping[SettingType, Callable[[WidgetSetting], tuple[Reader, Schema]]]] = (
     MappingProxyType(
         {
