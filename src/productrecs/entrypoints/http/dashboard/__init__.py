@@ -15,11 +15,11 @@ works without them. A page is one module in `pages`, one template, and one line 
         Page("/dashboard/example", "Example", show, save, group=Group.ANALYSE),
     )
 
-A page with `file_limit` takes a form of type multipart/form-data whose file is `file`, and
-hands it over as `visit.file`. The CSRF field stands before the file in such a form.
+A page with `file_limit` accepts a multipart/form-data form with the file `file`, and passes
+it as `visit.file`. The CSRF field comes before the file in such a form.
 
 Handlers run in threads, so they may block: they call features and use cases directly.
-`application.py` has checked the session, the role and the CSRF token before. A handler acts
-on `visit.store` only; an id that is not this store's raises `NotFoundError`. An expected
-error becomes a page that says what to do; a form's own error is shown beside the field.
+`application.py` checks the session, the role and the CSRF token first. A handler acts on
+`visit.store` only; an id of another store raises `NotFoundError`. An expected error becomes
+a page that says what to do; a form's error is shown next to the field.
 """

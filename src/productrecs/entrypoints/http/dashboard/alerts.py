@@ -1,4 +1,4 @@
-"""Alerts: what a merchant should look at now, each with the page that mends it."""
+"""Alerts: the problems that need a merchant's attention, each with a link to the fix."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ _STOCK_ALERTS = ("out_of_stock", "runs_out")
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One thing to look at: what is wrong, and where it is mended."""
+    """One problem, and the page that fixes it."""
 
     level: str  # bad, warn or note
     text: str
-    action: str  # the link's words
+    action: str  # the text of the link
     path: str
 
 
 def find_alerts(visit: Visit) -> list[Alert]:
-    """Return the store's alerts, the worst first; empty when all is well."""
+    """Return the store's alerts, the most severe first."""
     found = [
         *_plan(visit),
         *key_alerts(visit),
@@ -68,7 +68,7 @@ def _plan(visit: Visit) -> Iterator[Alert]:
 
 
 def key_alerts(visit: Visit) -> Iterator[Alert]:
-    """Yield a leaked secret key, and pages of unknown origins."""
+    """Yield alerts about a leaked secret key and unknown origins."""
     store = visit.store
     with visit.database.reading() as connection:
         seen = KeyMisuseRepository(connection, store.store_id).all()

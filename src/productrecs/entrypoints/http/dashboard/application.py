@@ -69,7 +69,7 @@ _log = logging.getLogger(__name__)
 FORM_LIMIT: Final = 512 << 10
 _MAX_FIELDS: Final = 5_000
 _WORTH_PACKING: Final = 1_000
-_MAX_AUDITED: Final = 120  # letters of a form's field
+_MAX_AUDITED: Final = 120  # characters of a form's field
 _SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
 _STATIC: Final = f"{DASHBOARD_PATH}/static/"
 _MEDIA_TYPES: Final = {
@@ -77,7 +77,7 @@ _MEDIA_TYPES: Final = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-# Nothing inline, nothing from other hosts; pages of products add the pictures' hosts.
+# Nothing inline, nothing from other hosts; product pages add the pictures' hosts.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "font-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -86,7 +86,7 @@ _POLICY: Final = (
 _FOREIGN: Final = "This form is too old or came from another site. Open the page again."
 _SAFE_HEADERS: Final = {
     "x-content-type-options": "nosniff",
-    # `no-referrer` would make browsers send `Origin: null` with our own forms.
+    # With `no-referrer`, browsers would send `Origin: null` with the dashboard's forms.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
@@ -104,7 +104,7 @@ _REFUSED: Final = {ForeignFormError: 403, RoleError: 403, NotFoundError: 404}
 
 
 def add_dashboard(application: FastAPI) -> None:
-    """Add the dashboard's addresses; they are in no API description."""
+    """Add the dashboard's routes; the OpenAPI document does not list them."""
     for path in (DASHBOARD_PATH, f"{DASHBOARD_PATH}/{{rest:path}}"):
         application.add_route(path, _answer, ["GET", "POST"], include_in_schema=False)
 
@@ -129,7 +129,7 @@ async def _answer(request: Request) -> Response:
 
 
 async def _answer_upload(request: Request, page: Page) -> Response:
-    """Take a form with a file, nothing being read before it is known who sends it."""
+    """Answer a form with a file; the sender is authenticated before the file is read."""
     exchange: RequestContext = request.scope["productrecs"]
     loop = asyncio.get_running_loop()
     visit = await _run(exchange, lambda: _visit_of(request, page, [], loop))
@@ -151,13 +151,13 @@ async def _answer_upload(request: Request, page: Page) -> Response:
 
 
 async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Result:
-    """Return the result of what may block, from a thread of the dashboard's own."""
+    """Run blocking work in the dashboard's thread pool; return its result."""
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(exchange.context.dashboard_pool, work)
 
 
 def _respond(visit: Visit, page: Page | None) -> Response:
-    """Check who asks, let the page answer, and put its reply on the wire."""
+    """Check the session, run the page's handler, and build the HTTP response."""
     try:
         return _response(visit, _handle(visit, page))
     except (ProductRecsError, RequestValidationError) as error:
@@ -210,7 +210,7 @@ def _session_of(
     if session is None:
         return None, None
     store = context.accounts.by_id(session.user.store_id)
-    if store is None:  # perhaps it is a moment old
+    if store is None:  # the store may have just registered
         context.accounts.refresh()
         store = context.accounts.by_id(session.user.store_id)
     return (session, store) if store is not None else (None, None)
@@ -234,12 +234,12 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
     reply = handler(replace(visit, services=replace(visit.services, database=database)))
     if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
         with database.transaction():
-            """Write the line of what needed no transaction."""
+            """Write the audit log line of a change without a transaction."""
     return reply
 
 
 def _audited(visit: Visit, page: Page) -> Database:
-    """Return a database whose next transaction writes the audit log's line."""
+    """Return a database whose next transaction writes the audit log line."""
     steps = page.path.removeprefix(f"{DASHBOARD_PATH}/").split("/")[1:]
     action = page.action or f"{page.title}: {' '.join(steps) or 'changed'}"
     sent = [
@@ -251,11 +251,11 @@ def _audited(visit: Visit, page: Page) -> Database:
 
 
 def _check_sender(visit: Visit, page: Page) -> None:
-    """Pass, if a change comes from our own page, and from who may make it.
+    """Check that a change comes from a dashboard page and that the role allows it.
 
     Raises:
-        ForeignFormError: when it comes from elsewhere.
-        RoleError: when the user may only look.
+        ForeignFormError: when it comes from another site.
+        RoleError: when the user has read access only.
     """
     headers = visit.request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
@@ -269,7 +269,7 @@ def _check_sender(visit: Visit, page: Page) -> None:
 
 
 def _check_token(visit: Visit) -> None:
-    """Pass, if a form has a token of this session, or of this visitor.
+    """Check that a form has the CSRF token of this session, or of this visitor.
 
     Raises:
         ForeignFormError: when it has none.
@@ -294,7 +294,7 @@ def _to_login(visit: Visit) -> Reply:
 
 
 def _here(visit: Visit) -> str:
-    """Return the page on which the visitor is, with its query; "" for Home."""
+    """Return the present page with its query; "" for Home."""
     url = visit.request.url
     if visit.is_partial:
         url = URL(visit.request.headers.get("hx-current-url", ""))
@@ -340,7 +340,7 @@ def _response(visit: Visit, reply: Reply) -> Response:
 
 
 def _fields(text: str) -> list[tuple[str, str]]:
-    """Return the pairs of a form; those over the limit are left out."""
+    """Return the fields of a form, up to the limit."""
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:

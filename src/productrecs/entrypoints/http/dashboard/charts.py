@@ -11,12 +11,12 @@ HEIGHT: Final = 120
 SERIES_WIDTH: Final = 600
 _STEP: Final = 20
 _WIDTH: Final = 14
-_LEAST: Final = 1.5  # a day with a little is seen
+_LEAST: Final = 1.5  # the least height of a bar above zero
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its place in the drawing, and its value in words."""
+    """One bar: its position in the drawing, and its value as text."""
 
     label: str
     text: str
@@ -48,7 +48,7 @@ def bars(values: Mapping[str, float], formats: Formats) -> list[Bar]:
 
 @dataclass(frozen=True, slots=True)
 class SplitBar:
-    """One bar of two parts: the lower one, the upper one, and both in words."""
+    """One stacked bar: the lower part, the upper part, and both as text."""
 
     label: str
     texts: tuple[str, str]
@@ -61,7 +61,7 @@ class SplitBar:
 def split_bars(
     values: Mapping[str, tuple[float, float]], formats: Formats
 ) -> list[SplitBar]:
-    """Return a bar of two amounts of money for each day, or for each day's label."""
+    """Return a stacked bar of two amounts of money for each day or label."""
     highest = max((max(a, 0) + max(b, 0) for a, b in values.values()), default=0) or 1.0
     found = []
     for number, (day, (below, above)) in enumerate(values.items()):
@@ -81,10 +81,10 @@ def split_bars(
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Days with what was sold, then with the median and the p10-p90 band of what will be.
+    """Past days with their sales, then forecast days with the median and the p10-p90 band.
 
-    `points` stand as uPlot takes them: seconds, sold, low, high, median. The other fields
-    are the same as SVG, for browsers without JavaScript.
+    `points` are in uPlot's order: seconds, sold, low, high, median. The other fields are
+    the same data as SVG, for browsers without JavaScript.
     """
 
     points: tuple[tuple[float | None, ...], ...]

@@ -1,7 +1,7 @@
-"""Cookies: their names and attributes; `__Host-` and Secure where the page came by TLS.
+"""Cookies: their names and attributes; with `__Host-` and Secure over TLS.
 
-On plain HTTP, which is meant for this machine and for trying out, a browser would refuse
-such cookies, so they have plain names there.
+Browsers reject such cookies over plain HTTP, which is meant for local use, so they have
+plain names there.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def cookie_name(name: str, base_url: str) -> str:
 
 
 def read_cookie(cookies: Mapping[str, str], name: str, base_url: str) -> str:
-    """Return a cookie's value; "" where there is none."""
+    """Return a cookie's value; "" if there is none."""
     return cookies.get(cookie_name(name, base_url), "")[:_LONGEST]
 
 

@@ -26,19 +26,19 @@ from productrecs.records.orders.uploads.upload import new_upload_id
 from productrecs.records.orders.uploads.upload_folder import MIB, UploadFolder
 
 FILE_FIELD: Final = "file"
-_PIECE: Final = MIB  # written at once, in a thread: the event loop never waits for a disk
-_ENVELOPE: Final = FIELDS_LIMIT + 64 * 1024  # of the form around the file
+_PIECE: Final = MIB  # written in a thread: the event loop never waits for a disk
+_ENVELOPE: Final = FIELDS_LIMIT + 64 * 1024  # of the form without the file
 
 
 class IncomingForm:
-    """A form on its way in: its fields first, then its file."""
+    """A form that is being received: its fields first, then its file."""
 
     def __init__(self, request: Request, path: Path, limit: int) -> None:
-        """Begin before the first byte.
+        """Start before the first byte.
 
         Raises:
             BodyTooLargeError: when the declared length is over `limit`.
-            NotMultipartError: when it is another kind of form.
+            NotMultipartError: when the form is not multipart.
         """
         self._limit, self._path, self._size = limit, path, 0
         headers = request.scope["headers"]
@@ -50,22 +50,22 @@ class IncomingForm:
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """The fields that came so far."""
+        """The fields received so far."""
         return self._form.fields
 
     async def receive_fields(self) -> None:
-        """Read up to where the file begins, else to the end."""
+        """Read up to the start of the file, else to the end."""
         async for chunk in self._chunks:
             self._form.feed(chunk)
             if self._form.file_name is not None:
                 return
 
     async def receive_file(self) -> SentFile | None:
-        """Store the file and read the form to its end; None where none was chosen.
+        """Store the file and read the form to its end; return None without a file.
 
         Raises:
             BodyTooLargeError: when the file is over its limit.
-            BodyError: when the form breaks off.
+            BodyError: when the form is incomplete.
         """
         async for chunk in self._chunks:
             self._form.feed(chunk)
@@ -90,8 +90,8 @@ class IncomingForm:
 async def received_form(
     request: Request, folder: UploadFolder, limit: int
 ) -> AsyncIterator[IncomingForm]:
-    """Give a form whose file is deleted when the block ends."""
-    path = folder.path / new_upload_id()  # so a sweep finds what a crash leaves behind
+    """Yield a form whose file is deleted when the block ends."""
+    path = folder.path / new_upload_id()  # the sweep deletes it after a crash
     try:
         yield IncomingForm(request, path, limit)
     finally:
@@ -99,12 +99,12 @@ async def received_form(
 
 
 def has_multipart(request: Request) -> bool:
-    """Return whether a form may hold a file."""
+    """Return whether a form may have a file."""
     return request.headers.get("content-type", "").startswith("multipart/")
 
 
 def declared_length(request: Request) -> int:
-    """Return how long the body says it is; 0 where it does not say."""
+    """Return the declared length of the body; 0 without one."""
     length = request.headers.get("content-length", "0")
     return int(length[:20]) if length.isdecimal() else 0
 

@@ -1,4 +1,4 @@
-"""Formats: money, numbers, dates and times as the store's language writes them."""
+"""Formats: money, numbers, dates and times in the store's language."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
@@ -7,7 +7,7 @@ from typing import Final, Self
 from productrecs.features.widgets.widget_settings import price_pattern
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
-NOTHING: Final = "–"  # noqa: RUF001 - what a table shows where there is no value
+NOTHING: Final = "–"  # noqa: RUF001 - a table's placeholder for a missing value
 _SAMPLE_WHOLE: Final = ("1", "234")
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 3_600
@@ -17,7 +17,7 @@ _MANY_DAYS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """The separators of a language, a currency's place, and a time zone."""
+    """The separators of a language, the position of a currency, and a time zone."""
 
     grouping: str
     point: str
@@ -56,7 +56,7 @@ class Formats:
         return self.currency_pattern.format(self.number(value, self.places))
 
     def share(self, value: float | None, places: int = 1) -> str:
-        """Return a part from 0 to 1 as a percentage."""
+        """Return a fraction from 0 to 1 as a percentage."""
         if value is None:
             return NOTHING
         return f"{self.number(value * 100, places)}\N{NO-BREAK SPACE}%"
@@ -76,7 +76,7 @@ class Formats:
         return f"{self.day(moment.date())}, {moment:%H:%M}"
 
     def ago(self, moment_ms: int | None, now_ms: int) -> str:
-        """Return how long ago a moment was, in words; the day when it is long ago."""
+        """Return the time since a moment as text; the day if it is long ago."""
         if moment_ms is None:
             return "never"
         seconds = max(0, now_ms - moment_ms) // 1000

@@ -1,4 +1,4 @@
-"""List previews: a product page's list as it is, and as it would be with other rules."""
+"""List previews: a product page's list with the present rules and with other rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ def make_list(
     item_id: str | None,
     before: Sequence[str] | None = None,
 ) -> ExplainedList:
-    """Return the list of a source on a product's page, to a shopper without a history.
+    """Return a source's list on a product's page for a shopper without a history.
 
     `trending` needs no product. `before` is the list that this one is compared with.
     """
@@ -52,7 +52,7 @@ def _explain(
 
 
 def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
-    """Return the store as if it had these rules, all of them, and no others."""
+    """Return the store with exactly these rules."""
     shop = visit.opened.shop
     if shop.rules is None:
         return shop
@@ -65,5 +65,5 @@ def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
 
 
 def with_sold_out(shop: StoreState, *, hidden: bool) -> StoreState:
-    """Return the store as if products out of stock were hidden, or were not."""
+    """Return the store with products out of stock hidden, or shown."""
     return replace(shop, settings=replace(shop.settings, hide_out_of_stock=hidden))

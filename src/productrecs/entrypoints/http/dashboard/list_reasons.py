@@ -1,4 +1,4 @@
-"""List reasons: why a product stands in a list, in a merchant's words."""
+"""List reasons: explanations of a list's products for merchants."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ _MOST_NAMED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ListedProduct:
-    """One product of a list: what it is, and why it stands there."""
+    """One product of a list, with the reasons for its position."""
 
     item_id: str
     title: str
@@ -54,12 +54,12 @@ class ListedProduct:
     price: float | None
     engine: str
     reasons: tuple[str, ...]
-    change: str = ""  # against another list: new, up, down
+    change: str = ""  # compared with another list: new, up, down
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A candidate that a list does not show, and why."""
+    """A candidate that a list does not show, with the reason."""
 
     item_id: str
     title: str
@@ -68,7 +68,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedList:
-    """One list with its reasons, and what it leaves out."""
+    """One list with reasons, and its omitted candidates."""
 
     products: tuple[ListedProduct, ...]
     left_out: tuple[LeftOut, ...]
@@ -82,7 +82,7 @@ class ExplainedList:
 def explained_list(
     visit: Visit, explanation: Explanation, before: Sequence[str] | None = None
 ) -> ExplainedList:
-    """Return a list in a merchant's words; `before` is the list that it replaces."""
+    """Return an explained list; `before` is the list that it replaces."""
     ids = list(dict.fromkeys(_ids_in(explanation)))
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(ids)

@@ -1,4 +1,4 @@
-"""Look drafts: a look as its form holds it, valid or not."""
+"""Look drafts: a look as entered in its form, valid or not."""
 
 import math
 import re
@@ -16,13 +16,13 @@ _NEW_BOX: Final = ("40", "40", "20", "20")
 
 @dataclass(frozen=True, slots=True)
 class SpotDraft:
-    """One hotspot's fields: the box in per cent of the picture, as it was typed."""
+    """One hotspot's fields as typed; the box is in per cent of the picture."""
 
     item_id: str
     label: str
     box: tuple[str, ...]  # x, y, width, height
     is_proposed: bool = False
-    others: tuple[str, ...] = ()  # more products that may be there, the likeliest first
+    others: tuple[str, ...] = ()  # other likely products, the likeliest first
 
     @classmethod
     def of_hotspot(cls, spot: Hotspot) -> Self:
@@ -42,10 +42,10 @@ class SpotDraft:
         return cls("", "", _NEW_BOX)
 
     def hotspot(self, row: int) -> Hotspot:
-        """Return what the fields say.
+        """Return the hotspot of the fields.
 
         Raises:
-            LookError: when a number cannot be read.
+            LookError: when a number is invalid.
         """
         try:
             x, y, width, height = (float(one.replace(",", ".")) / 100 for one in self.box)
@@ -69,7 +69,7 @@ class LookDraft:
 
     @classmethod
     def of_form(cls, form: Form) -> Self:
-        """Return what was sent, without the hotspots that are ticked to be removed."""
+        """Return the submitted look, without hotspots that are ticked for removal."""
         columns = zip(
             form.each("spot_item"),
             form.each("spot_label"),
@@ -94,10 +94,10 @@ class LookDraft:
         return cls(content.item_id, content.title, spots)
 
     def content(self, titles: Mapping[str, str]) -> LookContent:
-        """Return the look that the fields say; `titles` are of the products that exist.
+        """Return the look of the fields; `titles` are those of existing products.
 
         Raises:
-            LookError: when it names an unknown product, or a number cannot be read.
+            LookError: when it names an unknown product, or a number is invalid.
         """
         if self.item_id not in titles:
             message = "item_id: choose the product on whose page the look is shown"
@@ -114,13 +114,13 @@ class LookDraft:
 
     @property
     def item_ids(self) -> list[str]:
-        """Every product that the look names, and the others that may be in it."""
+        """The ids of the look's products and of the other likely products."""
         named = [self.item_id, *(one.item_id for one in self.spots)]
         return list(dict.fromkeys([*named, *(o for one in self.spots for o in one.others)]))
 
 
 def errors_of(error: LookError) -> dict[str, str]:
-    """Return an error by the field or the hotspot's row that it is about."""
+    """Return an error by its field or hotspot row."""
     text = str(error)
     found = _ROW_ERROR.fullmatch(text)
     if found:

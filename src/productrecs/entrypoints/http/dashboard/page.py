@@ -38,7 +38,7 @@ class NotFoundError(ProductRecsError):
     """There is no such page, or nothing with this id in this store."""
 
     def __init__(self, message: str = "There is nothing at this address.") -> None:
-        """Say what is missing."""
+        """Store the message."""
         super().__init__(message)
 
 
@@ -54,7 +54,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers; `page` is drawn in the layout, `body` is sent as it is."""
+    """A handler's reply; `page` is rendered in the layout, `body` is sent unchanged."""
 
     status: int = 200
     template: str | None = None
@@ -67,7 +67,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One address of the dashboard: who may see it, who may change, and what answers."""
+    """One route of the dashboard: its roles and its handlers."""
 
     path: str
     title: str
@@ -76,25 +76,25 @@ class Page:
     group: Group | None = None  # None: not in the navigation
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
-    action: str = ""  # what a change did, in the audit log: "Added an origin"
-    is_audited: bool = True  # False where POST changes nothing, as a preview does
+    action: str = ""  # the audit log's text for a change: "Added an origin"
+    is_audited: bool = True  # False if POST changes nothing, as for a preview
     shows_pictures: bool = False  # of products, from the hosts that the catalog names
     file_limit: int = 0  # bytes of the one file that its form may send as `file`
 
 
 class Form:
-    """The fields of a form or a query: text by name, "" where it was not sent."""
+    """The fields of a form or a query: text by name, "" for a missing field."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Hold the pairs as they were sent."""
+        """Store the submitted pairs."""
         self._pairs = pairs
 
     def __getitem__(self, name: str) -> str:
-        """Return the first value, without the blanks around it."""
+        """Return the first value, stripped."""
         return next((value.strip() for key, value in self._pairs if key == name), "")
 
     def __contains__(self, name: object) -> bool:
-        """Return whether the field was sent, as a ticked box is."""
+        """Return whether the field was submitted, such as a ticked checkbox."""
         return any(key == name for key, _ in self._pairs)
 
     def all(self, name: str) -> tuple[str, ...]:
@@ -103,23 +103,23 @@ class Form:
         return tuple(value for value in values if value)
 
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Return every pair as it was sent."""
+        """Return the submitted pairs."""
         return self._pairs
 
     def each(self, name: str) -> tuple[str, ...]:
-        """Return every value, blank ones too: a column of rows that are sent together."""
+        """Return every value, blank ones too: a column of submitted rows."""
         return tuple(value.strip() for key, value in self._pairs if key == name)
 
     def as_typed(self, name: str) -> str:
-        """Return the first value with its blanks: a password's."""
+        """Return the first value unstripped, for passwords."""
         return next((value for key, value in self._pairs if key == name), "")
 
 
 @dataclass(frozen=True, slots=True)
 class SentFile:
-    """The file of a form: it is deleted after the handler, unless that moves it.
+    """The file of a form; it is deleted after the handler unless the handler moves it.
 
-    `name` is what the sender calls it: for people to read, never part of a path.
+    `name` is the client's name of the file: only for display, never part of a path.
     """
 
     path: Path
@@ -129,20 +129,20 @@ class SentFile:
 
 @dataclass(frozen=True)
 class Visit:
-    """One request for a page: the session's store, what was sent, and ways to answer."""
+    """One request for a page: the store, the submitted data, and reply helpers."""
 
     context: Context
     request: Request
     page: Page
-    base_url: str  # of the service, as the browser reaches it
-    client: str  # its address
+    base_url: str  # of the service, as seen by the browser
+    client: str  # the client's address
     query: Form
     form: Form
     session: Session | None
     known_store: Store | None
     csrf_secret: str
     loop: asyncio.AbstractEventLoop  # of the process; handlers run in threads
-    services: Services  # its database also writes the audit log's line
+    services: Services  # its database also writes the audit log line
     file: SentFile | None = None  # None: none was chosen
 
     @property
@@ -157,17 +157,17 @@ class Visit:
 
     @property
     def system_ms(self) -> int:
-        """The machine's time, by which sessions, links and keys expire."""
+        """The system clock's time, for the expiry of sessions, links and keys."""
         return self.context.services.system_clock()
 
     @property
     def network(self) -> str:
-        """The sender's address as limits count it."""
+        """The client's network, the key of rate limits."""
         return network_of(self.client)
 
     @property
     def browser(self) -> BrowserFacts:
-        """What a session remembers of the browser that began it."""
+        """The facts of the browser that a session stores."""
         return BrowserFacts(self.request.headers.get("user-agent", ""), self.client)
 
     @property
@@ -180,7 +180,7 @@ class Visit:
 
     @property
     def user(self) -> DashboardUser:
-        """Who is logged in."""
+        """The logged-in user."""
         if self.session is None:
             message = "a public page has no user"
             raise RuntimeError(message)
@@ -193,27 +193,27 @@ class Visit:
 
     @property
     def is_partial(self) -> bool:
-        """Whether htmx asks for a part of the page."""
+        """Whether htmx requests a part of the page."""
         return self.request.headers.get("hx-request") == "true"
 
     @cached_property
     def opened(self) -> CachedStore:
-        """The session's store in memory: its lists, its rules and its search."""
+        """The session's cached store: its lists, its rules and its search."""
         return self.context.shops.open_blocking(self.store)
 
     @cached_property
     def pictures(self) -> ProductPictures:
-        """Which pictures of products this page may show."""
+        """The product pictures that this page may show."""
         return ProductPictures.of(self.opened.shop.catalog, self.store.domain)
 
     @cached_property
     def formats(self) -> Formats:
-        """How the store writes money, numbers and dates."""
+        """The store's formats of money, numbers and dates."""
         store = self.known_store
         return Formats.plain() if store is None else Formats.of(store.settings)
 
     def csrf_token(self) -> str:
-        """Return a token for a form; each is different, so compression leaks none."""
+        """Return a CSRF token; each differs, so that compression leaks none (BREACH)."""
         salt = secrets.token_hex(8)
         return f"{salt}{csrf_digest(self.csrf_secret, salt)}"
 
@@ -227,19 +227,19 @@ class Visit:
         return Reply(status=303, headers={"location": path}, cookies=cookies)
 
     def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return the result of what runs on the process's event loop."""
+        """Run a coroutine on the process's event loop; return its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def refresh_store(self) -> None:
-        """Let this process's lists follow a change at once; others do within a second."""
+        """Apply a change to this process's lists at once; others follow within a second."""
         self.context.shops.refresh_blocking(self.store)
 
     def recording(
         self, action: str, detail: str = "", user: DashboardUser | None = None
     ) -> Database:
-        """Return the database, whose next transaction writes a line of the audit log.
+        """Return the database; its next transaction writes a line to the audit log.
 
-        It says that `user`, else who is logged in, did `action`.
+        The line says that `user`, by default the logged-in one, did `action`.
         """
         who = user or self.user
         name = who.email or f"{who.role.label} of {self.client}"
@@ -247,7 +247,7 @@ class Visit:
         return recording(self.database, who.store_id, entry)
 
     def refresh_accounts(self) -> None:
-        """Let this process see a changed store at once; others do within a second."""
+        """Apply a store's change in this process at once; others follow within a second."""
         self.context.accounts.refresh()
 
 

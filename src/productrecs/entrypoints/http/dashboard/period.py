@@ -1,4 +1,4 @@
-"""Report period: the days that a page of reports shows, chosen in its query."""
+"""Report period: the days of a report page, from its query string."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ REPORT_FILE_PATH: Final = "/dashboard/report.csv"
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The chosen days; `error` says what is wrong with typed ones, then 30 days are shown.
+    """The chosen days. If typed dates are invalid, `error` says why and 30 days are shown.
 
-    `choice` is 7, 30 or 90, or empty for own dates, which stand in `first` and `last`.
+    `choice` is 7, 30 or 90, or empty for custom dates, which are in `first` and `last`.
     """
 
     asked: ReportQuery
@@ -51,12 +51,12 @@ class Period:
         return self.link(REPORT_FILE_PATH, report=report, **fields)
 
     def by(self, *names: str, limit: int | None = None) -> ReportQuery:
-        """Return the question for these days, grouped by columns."""
+        """Return the report query for these days, grouped by columns."""
         return replace(self.asked, by=names, limit=limit or self.asked.limit)
 
 
 def chosen_period(visit: Visit) -> Period:
-    """Return the days that the query of a page chooses; else the last 30."""
+    """Return the period of a page's query; the default is 30 days."""
     query, zone = visit.query, visit.store.settings.zone
     first, last, choice = query["from"], query["until"], query["days"]
     today = date.fromisoformat(report_query(visit.now_ms, zone).last_day)
@@ -76,7 +76,7 @@ def chosen_period(visit: Visit) -> Period:
 
 
 def every_row(asked: ReportQuery) -> ReportQuery:
-    """Return the same question for as many rows as a report may have."""
+    """Return the same query with the maximal number of rows."""
     return replace(asked, limit=MAX_ROWS)
 
 
@@ -92,11 +92,11 @@ def rows_of(report: Report) -> list[dict[str, ReportValue]]:
 
 
 def as_number(value: ReportValue) -> float | None:
-    """Return a report's number; None where it has none."""
+    """Return a report's value as a number; None if it is not one."""
     return float(value) if isinstance(value, int | float) else None
 
 
 def change_of(now: ReportValue, before: ReportValue) -> float | None:
-    """Return how much a number changed, as a share of what it was."""
+    """Return the relative change of a number."""
     new, old = as_number(now), as_number(before)
     return None if new is None or not old else (new - old) / old

@@ -1,7 +1,7 @@
-"""Product pictures: the addresses that a page may show, and the hosts that its CSP allows.
+"""Product pictures: the URLs that a page may show, and the hosts that its CSP allows.
 
-Pictures stay where the shop has them. The catalog, which only the secret key changes, names
-their hosts; a page allows those, and shows no picture from elsewhere.
+Browsers load pictures from the shop's hosts. The catalog, which only the secret key can
+change, names these hosts; a page shows no picture from other hosts.
 """
 
 import re
@@ -17,9 +17,9 @@ from productrecs.entrypoints.http.schemas.product_cards import safe_url
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.pictures.safe_url import absolute_url
 
-_SAMPLE: Final = 400  # products that tell the hosts: a catalog has few
+_SAMPLE: Final = 400  # products sampled for hosts: a catalog has few hosts
 _MOST_HOSTS: Final = 12
-_LOCAL: Final = ".localhost"  # shops that this machine serves, as the demo store
+_LOCAL: Final = ".localhost"  # shops on this machine, such as the demo store
 _ORIGIN: Final = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
 
 
@@ -39,7 +39,7 @@ class ProductPictures:
 
     @classmethod
     def of(cls, catalog: CatalogView, domain: str) -> Self:
-        """Return the hosts that a sample of the catalog names, newest and oldest alike."""
+        """Return the hosts in a sample of the catalog's newest and oldest products."""
         found: Counter[str] = Counter()
         for url in _sample(catalog):
             origin = _origin(_absolute(url, domain))
@@ -48,7 +48,7 @@ class ProductPictures:
         return cls(domain, tuple(one for one, _ in found.most_common(_MOST_HOSTS)))
 
     def address(self, image_url: str | None) -> str:
-        """Return where a page finds a picture; "" where there is none that it may show."""
+        """Return the URL of a picture; "" if the page may not show it."""
         url = _absolute(safe_url(image_url) or "", self.domain)
         if not url or (url.startswith("/") and not url.startswith("//")):
             return url
@@ -72,7 +72,7 @@ def _absolute(url: str, domain: str) -> str:
 
 
 def _origin(url: str) -> str:
-    """Return an address's origin as a policy writes it; "" where it has none."""
+    """Return a URL's origin in CSP syntax; "" if it has none."""
     try:
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}".lower()

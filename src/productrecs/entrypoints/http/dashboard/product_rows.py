@@ -1,4 +1,4 @@
-"""Product rows: what the dashboard shows of products, read for one page at a time."""
+"""Product rows: the product data of the dashboard's tables, read one page at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ _WINDOWS: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ProductRow:
-    """One product as tables show it."""
+    """One product in a table."""
 
     number: int
     item: Item
     title: str
-    picture: str  # its address; "" where there is none to show
+    picture: str  # its URL; "" if there is none to show
     state: str
     tone: str
     cover_days: float | None
@@ -50,7 +50,7 @@ class ProductRow:
     picture_status: str
     picture_tone: str
     picture_reason: str
-    bought_with: int  # how many products are bought together with it
+    bought_with: int  # the number of products bought together with it
     changed_at: int | None
 
     @property
@@ -60,7 +60,7 @@ class ProductRow:
 
 
 def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
-    """Return the rows of these products, in this order; unknown ids are left out."""
+    """Return the rows of these products, in this order; unknown ids are omitted."""
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         catalog = CatalogRepository(connection, store_id)
@@ -98,7 +98,7 @@ def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
 
 
 def picture_status(status: PictureStatus | None, item: Item) -> tuple[str, str, str]:
-    """Return how a product's picture stands: in words, its tone, and why."""
+    """Return the status of a product's picture: its text, its tone and its reason."""
     if not item.image_url:
         return "No picture", "warn", "The catalog has no image_url for this product."
     if status is None:
@@ -120,7 +120,7 @@ def _state(visit: Visit, number: int, item: Item) -> tuple[str, str]:
 def _cover(
     visit: Visit, item_ids: Sequence[str]
 ) -> dict[str, tuple[float | None, str | None]]:
-    """Return days of cover and the stockout day, as the API's forecast has them."""
+    """Return days of cover and the stockout day, as in the API's forecast."""
     settings = visit.store.settings
     if not settings.demand_forecast:
         return {}

@@ -1,4 +1,4 @@
-"""Rendering: Jinja2 templates with escaping on, and what every page's layout is given."""
+"""Rendering: Jinja2 templates with autoescaping, and the context of the page layout."""
 
 from importlib import resources
 from typing import Final
@@ -42,7 +42,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
 
 
 def render_error(visit: Visit, status: int, message: str) -> Reply:
-    """Return the error page: what happened, and the way on."""
+    """Return the error page: what happened, and the next step."""
     title = _TITLES.get(status, "This did not work")
     shown = message[:1].upper() + message[1:]
     if not shown.endswith((".", "!", "?")):

@@ -1,4 +1,4 @@
-"""Rule drafts: a merchandising rule as a form holds it, valid or not."""
+"""Rule drafts: a merchandising rule as entered in a form, valid or not."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -47,14 +47,14 @@ _Value = TypeVar("_Value", int, float)
 
 @dataclass(frozen=True, slots=True)
 class RuleDraft:
-    """What stands in the fields of the rule form; numbers as they were typed."""
+    """The fields of the rule form; numbers are text as typed."""
 
     rule_id: str = ""
     action: str = RuleAction.EXCLUDE.value
     name: str = ""
     items: tuple[str, ...] = ()
     categories: str = ""  # one a line
-    attributes: str = ""  # one a line, as NAME: VALUE
+    attributes: str = ""  # one per line, as NAME: VALUE
     title_words: str = ""
     price_min: str = ""
     price_max: str = ""
@@ -69,7 +69,7 @@ class RuleDraft:
 
     @classmethod
     def of_form(cls, form: Form) -> Self:
-        """Return what was sent."""
+        """Return the submitted rule."""
         action = form["action"]
         return cls(
             rule_id=form["rule"],
@@ -116,10 +116,10 @@ class RuleDraft:
         )
 
     def content(self) -> RuleContent:
-        """Return the rule that the fields say; what its action does not use is left out.
+        """Return the rule of the fields, without fields that its action does not use.
 
         Raises:
-            RuleError: when a number cannot be read; the rule is not validated otherwise.
+            RuleError: when a number is invalid; nothing else is validated.
         """
         action = RuleAction(self.action)
         is_pin = action is RuleAction.PIN
@@ -157,10 +157,10 @@ class RuleDraft:
         )
 
     def in_force(self) -> RuleContent:
-        """Return the rule as it is within its schedule, for a preview.
+        """Return the rule as active within its schedule, for a preview.
 
         Raises:
-            RuleError: when a number cannot be read.
+            RuleError: when a number is invalid.
         """
         return replace(self.content(), starts=None, ends=None, enabled=True)
 

@@ -1,4 +1,4 @@
-"""Search preview: the service's own results for a query, and why each is found."""
+"""Search preview: the results of a query, with the reasons for each match."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,17 +34,17 @@ _RELAXED: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class FoundProduct:
-    """One result: the product, its score, and why it stands there."""
+    """One result: the product, its score, and the reasons for its position."""
 
     row: ProductRow
     score: float
     reasons: tuple[str, ...]
-    change: str = ""  # against another result list: new, up, down
+    change: str = ""  # compared with another result list: new, up, down
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedWord:
-    """One word of the query, and how the search reads it."""
+    """One word of the query, and its interpretation."""
 
     typed: str
     text: str
@@ -53,17 +53,17 @@ class ExplainedWord:
 
 @dataclass(frozen=True, slots=True)
 class SearchPreview:
-    """The results of one query, as a shopper gets them now or would get them."""
+    """The results of one query, now or with a change."""
 
     query: str
     words: tuple[ExplainedWord, ...]
     products: tuple[FoundProduct, ...]
     relaxed: str
-    address: str | None  # where the query leads instead
+    address: str | None  # the target of a redirect
 
 
 class SearchPreviews:
-    """Searches of one visit, with the stored rules or with more."""
+    """Preview searches of one visit, with the stored rules or with additional ones."""
 
     def __init__(self, visit: Visit) -> None:
         """Read the stored synonyms and rules: another process may have changed them."""
@@ -73,11 +73,11 @@ class SearchPreviews:
         self.synonyms, self.rules = editor.synonyms(), editor.rules()
 
     def now(self, query: str) -> SearchPreview:
-        """Return what a shopper gets."""
+        """Return the present results."""
         return self._preview(query, SearchRuleBook(1, self.synonyms, self.rules), ())
 
     def with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
-        """Return what a shopper would get with one more synonym or rule."""
+        """Return the results with one more synonym or rule."""
         synonyms, rules = dict(self.synonyms), dict(self.rules)
         if isinstance(added, Synonym):
             synonyms[max(synonyms, default=0) + 1] = added
@@ -129,7 +129,7 @@ def _change(item_id: str, place: int, before: Sequence[str]) -> str:
 
 
 def _meaning(word: QueryTerm, plain: QueryTerm | None) -> ExplainedWord:
-    """Return how a word is read: as written, corrected, by a synonym, or not at all."""
+    """Return how a word is interpreted: unchanged, corrected, by a synonym, or ignored."""
     read = [" ".join(one.words) for one in word.readings]
     without = {" ".join(one.words) for one in plain.readings} if plain else set()
     others = [one for one in read if one != word.typed]

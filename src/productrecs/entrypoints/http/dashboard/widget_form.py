@@ -1,4 +1,4 @@
-"""Widget form: the settings of one widget type as form fields, and back."""
+"""Widget form: converts the settings of a widget type to form fields and back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _GROUPS: Final = (
     ),
     ("Words", ("badges", "strings")),
 )
-# What a merchant calls each setting, and what it does.
+# The label and the help text of each setting.
 _WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "layout": ("Layout", "fbt shows the product, its add-ons and their sum."),
@@ -74,7 +74,7 @@ _ON, _OFF = "on", "off"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: what is in it, and what applies while it is empty."""
+    """One field: its value, and the default while it is empty."""
 
     name: str
     label: str
@@ -88,14 +88,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a form says: a change of the saved settings, or what is wrong with it."""
+    """A parsed form: the change of the saved settings, and the errors."""
 
     change: ConfigChange
     errors: Mapping[str, str]
 
 
 def read_form(form: Form) -> Draft:
-    """Return what a form says; fields that are wrong are left out of the change."""
+    """Return the parsed form; invalid fields are not in the change."""
     settings: dict[str, object] = {}
     errors: dict[str, str] = {}
     for setting in WIDGET_SETTINGS:
@@ -149,14 +149,14 @@ def fields_of(
 
 
 def has_no_title(saved: WidgetConfig, form: Form | None) -> bool:
-    """Return whether the heading is left out."""
+    """Return whether the heading is omitted."""
     return saved.settings.get("title") == "" if form is None else _NO_TITLE in form
 
 
 def differences(
     saved: WidgetConfig, draft: WidgetConfig, widget_type: str, store: StoreSettings
 ) -> list[tuple[str, str, str]]:
-    """Return what differs: the setting, its saved value and the new one."""
+    """Return the changed settings, each with its saved and its new value."""
     usual = resolved_settings(widget_type, {}, store)
     found = []
     for name in {**saved.settings, **draft.settings}:
@@ -179,7 +179,7 @@ def differences(
 
 
 def reset_of(saved: WidgetConfig) -> ConfigChange:
-    """Return the change that takes every setting back to its default."""
+    """Return the change that resets every setting to its default."""
     return ConfigChange(dict.fromkeys(saved.settings), None, None)
 
 
@@ -208,7 +208,7 @@ def _read(setting: WidgetSetting, form: Form) -> object:
     """Return the value of a field as JSON; None for the default.
 
     Raises:
-        ValueError: for a text that is none; the message says what to write.
+        ValueError: when the text is not a valid value; the message says what to enter.
     """
     text = form[setting.name]
     if setting.name == "title" and _NO_TITLE in form:
@@ -238,7 +238,7 @@ def _read_lines(text: str) -> dict[str, str]:
 
 
 def _written(setting: WidgetSetting, value: object) -> str:
-    """Return a saved value as its field holds it."""
+    """Return a saved value as the text of its field."""
     if value is None:
         return ""
     if setting.kind is SettingType.SWITCH:
