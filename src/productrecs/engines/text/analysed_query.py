@@ -26,14 +26,14 @@ class AnalysedQuery:
         return cls(text, language, tuple(words), tuple(keywords), tuple(stems))
 
     def in_language(self, language: LanguageAnalyzer) -> "AnalysedQuery":
-        """Return this query analysed in `language`: itself, where that is its own."""
+        """Return this query analysed in `language`; itself if the language is the same."""
         if language.code == self.language.code:
             return self
         return AnalysedQuery.of(self.text, language)
 
     @property
     def intent(self) -> str:
-        """What spellings of one query share: its stems in one order, blanks between.
+        """The intent: the stems of a query in sorted order, joined by blanks.
 
         Empty for a query without words.
         """

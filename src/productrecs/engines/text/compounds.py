@@ -1,6 +1,6 @@
 """Compound words: splits and joins them with the catalog's own vocabulary, no dictionary.
 
-"Winterjacke" is found for "Jacke", and "Winter Jacke" for "Winterjacke".
+"Jacke" finds "Winterjacke", and "Winterjacke" finds "Winter Jacke".
 """
 
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from productrecs.engines.text.vocabulary import Vocabulary
 
 COMPOUNDING_LANGUAGES: Final = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "fi"})
-"""Those that write a compound as one word, with what it is at its end."""
+"""Languages that write compounds as one word, with the head at the end."""
 
 _LEAST_HEAD: Final = 4
 _LEAST_FIRST: Final = 3
@@ -16,7 +16,7 @@ _LEAST_UNKNOWN: Final = 4
 _LONG_HEAD: Final = 5
 _LINKS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
 _FORMS: Final = ("", "n", "en", "e", "er", "s", "r", "t")
-# Of Swedish plurals: jacka, jackor; stol, stolar.
+# Swedish plurals: jacka, jackor; stol, stolar.
 _NORTHERN: Final = (("or", "a"), ("a", "or"), ("ar", ""), ("", "ar"))
 _TRIED: Final = 24
 
@@ -26,9 +26,9 @@ def compounds_ending_with(
 ) -> list[str]:
     """Return the catalog's most frequent compounds that end with a form of `word`.
 
-    The first part must be a word of the catalog too, or begin several of them: a motor
-    is no Tor. Where no product has `word` itself, and it is long or at the end of several,
-    anything may stand before it: the only Brille of a shop is a Sonnenbrille.
+    The first part must be a word of the catalog, or begin several of its words: a "Motor"
+    is no "Tor". If no product has `word`, and it is long or ends several words, any first
+    part is valid: the only "Brille" of a shop may be a "Sonnenbrille".
     """
     found: dict[str, None] = {}
     others: dict[str, None] = {}
@@ -45,14 +45,14 @@ def compounds_ending_with(
 
 
 def split_compound(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
-    """Return the two words of the catalog that a compound it lacks is made of, if any.
+    """Return the two catalog words of a compound that the catalog lacks, if any.
 
-    Of several cuts the one with the longest last part counts.
+    Of several splits, the one with the longest last part is used.
     """
     for cut in range(_LEAST_FIRST, len(word) - _LEAST_HEAD + 1):
         head = word[cut:]
         if not vocabulary.has(head) and len(vocabulary.ending(head, 2)) < 2:  # noqa: PLR2004
-            continue  # neither a word nor what several are at their end
+            continue  # neither a word nor the end of several
         first = _known(word[:cut], vocabulary)
         if first is not None:
             return first, head
@@ -72,7 +72,7 @@ def joined_compounds(one: str, other: str) -> list[str]:
 
 
 def _forms(word: str) -> list[str]:
-    """Return a word with and without the endings that forms of it may have."""
+    """Return a word with and without inflectional endings."""
     if len(word) < _LEAST_HEAD or not word.isalpha():
         return []
     bare = [word.removesuffix(end) for end in _FORMS if end and word.endswith(end)]
@@ -95,7 +95,7 @@ def _is_first(first: str, vocabulary: Vocabulary) -> bool:
 
 
 def _known(first: str, vocabulary: Vocabulary) -> str | None:
-    """Return the word that a first part is, without the letters that link it."""
+    """Return the word of a first part, without linking letters."""
     for link in _LINKS:
         word = first.removesuffix(link) if link else first
         if (link and word == first) or len(word) < _LEAST_FIRST:

@@ -1,4 +1,4 @@
-"""Document frequency: how many products hold a word, by field, cached per index state."""
+"""Document frequency: the number of products with a word, by field; cached per commit."""
 
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ _CODE_BYTES: Final = 120
 
 
 class DocumentCounts(NamedTuple):
-    """How many products hold a stem in each of their texts."""
+    """The number of products with a stem, by field."""
 
     title: int
     categories: int
@@ -27,10 +27,10 @@ class DocumentCounts(NamedTuple):
 
 
 class DocumentFrequencies:
-    """The words of products in one state of an index; any number of threads may ask."""
+    """Document frequencies of one index state; thread-safe."""
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
-        """Count in `searcher`, which stays as it is."""
+        """Count in `searcher`, which must not change."""
         self._count = searcher.doc_freq
         self._words: BoundedCache[str, int] = BoundedCache(
             Cache.TERM_FREQUENCIES, _CODE_BYTES
@@ -43,7 +43,7 @@ class DocumentFrequencies:
         )
 
     def holding(self, stem: str) -> DocumentCounts:
-        """Return in how many titles, categories, descriptions and heads a stem is."""
+        """Return the number of titles, categories, descriptions and heads with a stem."""
         cached = self._stems.get(stem)
         if cached is None:
             count = self._count
@@ -57,14 +57,14 @@ class DocumentFrequencies:
         return cached
 
     def codes(self, word: str) -> int:
-        """Return how many products have a word in their id or sku."""
+        """Return the number of products with a word in their id or sku."""
         cached = self._codes.get(word)
         if cached is None:
             cached = self._codes.put(word, self._count(CODES, word))
         return cached
 
     def frequency(self, word: str, stem: str) -> int:
-        """Return about how many products hold a word in any of its forms."""
+        """Return the approximate number of products with any form of a word."""
         cached = self._words.get(word)
         if cached is None:
             cached = self._words.put(word, self._frequency(word, stem))
@@ -75,6 +75,6 @@ class DocumentFrequencies:
         return max(held.title, held.categories, held.description, self.codes(word))
 
     def memory_bytes(self) -> int:
-        """Return about how much is remembered."""
+        """Return the approximate size of the cache."""
         cached = (self._stems, self._codes, self._words)
         return sum(memory.memory_bytes() for memory in cached)

@@ -1,7 +1,7 @@
 """Pseudo-relevance feedback: reranks deep results by their similarity to the best ones.
 
 Two hundred lamps may all match "lamp" equally. Those that share more words with the first
-results come first. Nothing is trained: the catalog's own texts supply the similarity.
+results come first. There is no training: similarity comes from the catalog's texts.
 """
 
 import math
@@ -13,17 +13,17 @@ from productrecs.engines.text.document_frequency import DocumentFrequencies
 from productrecs.engines.text.index_schema import TermProfile
 
 FEEDBACK_DEPTH: Final = 36
-"""So many of the first stay where they are: what the first page is chosen from, mostly."""
+"""The first results keep their order: they mostly fill the first page."""
 
 RERANK_DEPTH: Final = 200
-"""The most results that are used: shoppers rarely page further."""
+"""Maximum number of results to rerank: shoppers rarely page further."""
 
-_BEST: Final = 20  # of the first; the first of all counts most
-_SHARE: Final = 0.25  # of the best score, at most about so much is added
-_LEAD: Final = 0.5  # what a description's beginning counts beside the title
-_LEAST_HOLDING: Final = 2  # of the best: what one alone says is its own
+_BEST: Final = 20  # feedback documents, weighted by rank
+_SHARE: Final = 0.25  # approximate maximum bonus, as a share of the best score
+_LEAD: Final = 0.5  # weight of the description's beginning relative to the title
+_LEAST_HOLDING: Final = 2  # minimum number of feedback documents with a stem
 _MOST_STEMS: Final = 60
-_TOO_COMMON: Final = 0.1  # of all products
+_TOO_COMMON: Final = 0.1  # maximum document frequency of a stem, as a share of products
 _SHORT_LEAD: Final = 5
 
 
@@ -33,9 +33,10 @@ def rerank_by_feedback(
     terms: DocumentFrequencies,
     products: int,
 ) -> list[float]:
-    """Return each hit's score with its similarity to the best hits.
+    """Return each hit's score, including its similarity to the best hits.
 
-    Scores are shares of the first one's; of all `products` the rare stems count most.
+    Scores are relative to the first one's. Stems are weighted by rarity among all
+    `products`.
     """
 
     def rarity(held: int) -> float:
@@ -63,7 +64,7 @@ def rerank_by_feedback(
 def _profile(
     best: Sequence[frozenset[str]], rarity: Callable[[str], float]
 ) -> Mapping[str, float]:
-    """Return the profile of the best hits: stems with shares whose squares sum to 1."""
+    """Return the term vector of the best hits: stems with weights, L2-normalised."""
     weights = [1.0 / math.log2(place + 2) for place in range(len(best))]
     counts = Counter(stem for stems in best for stem in stems)
     sums: dict[str, float] = {}
@@ -78,8 +79,8 @@ def _profile(
 
 
 def _share(stems: frozenset[str], profile: Mapping[str, float], least: int) -> float:
-    """Return how much a text has in common with the best, whatever its length."""
+    """Return the similarity of a text to the best hits, normalised by its length."""
     known = stems & profile.keys()
-    # In order, so that the same texts give the same sum whatever the hash seed.
+    # Sorted, so that the sum does not depend on the hash seed.
     total = math.fsum(profile[stem] for stem in known)
     return total / math.sqrt(max(len(stems), least, 1))

@@ -1,6 +1,6 @@
-"""Head nouns: the word of a title that says what the product is.
+"""Head nouns: the word of a title that names the kind of product.
 
-"Laptop battery for Lenovo" is a battery.
+Example: "Laptop battery for Lenovo" has the head "battery".
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final
 
 from productrecs.engines.text.tokenizer import fold_text
 
-# What follows one of these says what a product goes with, not what it is.
+# Prepositions: the words after them name an accessory's counterpart.
 _LINKS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "en": "for with w/ w by from of in on without to featuring includes including",
@@ -21,7 +21,7 @@ _LINKS: Final[Mapping[str, str]] = MappingProxyType(
         "no": "til med av fra i uten",
     }
 )
-# A title may end with these, and is of something else all the same. In English, where a
+# Trailing colours are skipped. English puts colours first, where skipping did not help.
 # colour comes before, leaving them out found no more.
 _COLOURS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -43,10 +43,10 @@ _MOST: Final = 3
 
 
 def head_nouns(title: str, language: str) -> list[str]:
-    """Return the words that say what a product is: the last of each part of its title.
+    """Return the head nouns of a title: the last word of each of its parts.
 
-    Words after a "for" or "with" are left out. Only languages whose compounds end
-    with what they are have them; elsewhere the list is empty.
+    Words after a "for" or "with" are skipped. Only languages with the head at the end of a
+    compound have head nouns; for others the list is empty.
     """
     links = _LINK_WORDS.get(language)
     if links is None:
@@ -63,7 +63,7 @@ def head_nouns(title: str, language: str) -> list[str]:
 
 
 def colour_words(language: str) -> frozenset[str]:
-    """Return the words that say of which colour something is, in folded letters."""
+    """Return the colour words of a language, in folded letters."""
     return _PLAIN_COLOURS.get(language, _NO_WORDS)
 
 

@@ -20,12 +20,12 @@ _PART: Final = re.compile(r"\S+")
 _AROUND: Final = ".,;:!?()[]{}*|\"'\u201c\u201d\u201e\u00ab\u00bb"
 _LINKED: Final = re.compile(r"[^\W_][-./_+&][^\W_]|\d")
 _FRAGMENT: Final = 160
-_LEAD: Final = 40  # characters before the first marked word of a fragment
-_MOST_READ: Final = 4_000  # characters of a long text; the rest is not shown
+_LEAD: Final = 40  # maximum characters before the first match in a fragment
+_MOST_READ: Final = 4_000  # characters of a long text that are searched for matches
 
 
 class Span(NamedTuple):
-    """A part of a text, `end` not included."""
+    """A range of a text; `end` is exclusive."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Highlighter:
 
     @classmethod
     def of(cls, slots: Iterable[QueryTerm], language: LanguageAnalyzer) -> "Highlighter":
-        """Return the marker for a query that was understood as `slots`."""
+        """Return the highlighter of a query that was interpreted as `slots`."""
         readings = [reading for slot in slots for reading in slot.readings]
         return cls(
             language,
@@ -50,15 +50,15 @@ class Highlighter:
         )
 
     def highlighted(self, text: str) -> str | None:
-        """Return `text` as HTML with the matches in <mark>; None where nothing matches."""
+        """Return `text` as HTML with the matches in <mark>; None without a match."""
         spans = self.spans(text)
         return _as_html(text, spans) if spans else None
 
     def fragment(self, text: str) -> str | None:
-        """Return about 160 characters of `text` around what answers the query, as HTML.
+        """Return about 160 characters of `text` around the matches, as HTML.
 
-        Markup of the text itself is left out. None where nothing in its first 4,000
-        characters does.
+        The text's own markup is removed. None without a match in the first 4,000
+        characters.
         """
         plain = " ".join(strip_markup(text[:_MOST_READ]).split())
         spans = self.spans(plain)
@@ -74,7 +74,7 @@ class Highlighter:
         return before + _as_html(plain[start:end], inside) + after
 
     def spans(self, text: str) -> list[Span]:
-        """Return the parts of `text` that answer the query, in order, none overlapping."""
+        """Return the matching ranges of `text`, in order, without overlaps."""
         runs = [(Span(*one.span()), fold_text(one.group())) for one in _RUN.finditer(text)]
         whole = [(span, word) for span, word in runs if word.isalnum()]
         stems = self.language.stems([word for _, word in whole])
@@ -88,7 +88,7 @@ class Highlighter:
         return _merged([*found, *self._codes(text)])
 
     def _codes(self, text: str) -> list[Span]:
-        """Return what is written in several parts: "10 mm", "t-shirt", "WR-44526"."""
+        """Return matches of several tokens: "10 mm", "t-shirt", "WR-44526"."""
         parts = [Span(*one.span()) for one in _PART.finditer(text)]
         found = []
         for index, (start, end) in enumerate(parts):
@@ -126,7 +126,7 @@ def _merged(spans: Sequence[Span]) -> list[Span]:
 
 
 def _window(text: str, spans: Sequence[Span]) -> Span:
-    """Return where a fragment begins and ends: at blanks, around the most spans."""
+    """Return the range of a fragment: it ends at blanks and contains the most matches."""
 
     def held(first: Span) -> int:
         return sum(first.start <= one.start < first.start + _FRAGMENT for one in spans)

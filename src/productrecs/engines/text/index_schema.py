@@ -17,7 +17,7 @@ _BREAK: Final = "\n"
 
 
 class TermProfile(NamedTuple):
-    """The stems of a product's title, and of how its description begins."""
+    """The stems of a product's title, and of the beginning of its description."""
 
     title: frozenset[str]
     lead: frozenset[str]
@@ -29,13 +29,13 @@ def encode_profile(title: Iterable[str], lead: Iterable[str]) -> bytes:
 
 
 def decode_profile(text: bytes) -> TermProfile:
-    """Return what `encode_profile` wrote."""
+    """Decode the result of `encode_profile`."""
     title, _, lead = text.decode().partition(_BREAK)
     return TermProfile(frozenset(title.split()), frozenset(lead.split()))
 
 
 FORMAT: Final = f"11 tantivy-{version('tantivy')}"
-"""Changes whenever an index written by an older version must not be read."""
+"""Format version: changes when older indexes must not be read."""
 
 HEAD = "head"
 TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
@@ -47,14 +47,14 @@ MOST_DESCRIPTION: Final = 12_000
 """Characters of a description that are indexed; later ones rarely matter."""
 
 _LEAD: Final = 300
-"""Characters in which a description says what goes together; the rest dilutes it."""
+"""Characters of a description in the term profile; more would dilute it."""
 
 _PLAIN: Final = "plain"
 
 
 @dataclass(frozen=True, slots=True)
 class ProductText:
-    """What can be searched of one product; `codes` are its id and sku."""
+    """The searchable texts of a product; `codes` are its id and sku."""
 
     number: int
     title: str
@@ -77,7 +77,7 @@ def products_schema() -> tantivy.Schema:
 
 
 def words_schema() -> tantivy.Schema:
-    """Return the fields of the index of words: what may have been meant, how frequent."""
+    """Return the fields of the vocabulary index: words and their frequency."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(WORD, stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(BACKWARDS, tokenizer_name="raw", index_option="basic")
@@ -86,27 +86,27 @@ def words_schema() -> tantivy.Schema:
 
 
 def register_tokenizers(index: tantivy.Index) -> tantivy.Index:
-    """Return `index`, able to read what is written in plain words."""
+    """Return `index` with the tokenizers of its fields."""
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
     index.register_tokenizer(_PLAIN, words)
     return index
 
 
 def exact_key(code: str) -> str:
-    """Return an id or sku as it is compared: letters and digits, nothing else."""
+    """Return an id or sku in comparable form: letters and digits only."""
     key = code.lower()
     return key if key.isalnum() else "".join(filter(str.isalnum, key)) or code.strip()
 
 
 class IndexedDocument(NamedTuple):
-    """A product as the index stores it."""
+    """A product document of the index."""
 
     document: tantivy.Document
-    words: list[str]  # as its texts write them
+    words: list[str]  # in their original spelling
 
 
 def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedDocument:
-    """Return a product as the index stores it."""
+    """Return the document of a product."""
     one = tantivy.Document()
     one.add_integer(NUMBER, product.number)
     title = indexed_words(product.title)
@@ -143,10 +143,10 @@ class BrokenIndexError(ProductRecsError):
 
 @contextlib.contextmanager
 def translate_index_errors(what: str) -> Iterator[None]:
-    """Turn what the library raises in the block into one error.
+    """Convert the library's errors in the block into one error.
 
     Raises:
-        BrokenIndexError: when the library refused, or panicked over what it read.
+        BrokenIndexError: when the library raised an error or panicked.
     """
     try:
         yield
@@ -154,7 +154,7 @@ def translate_index_errors(what: str) -> Iterator[None]:
         message = f"{what}: {error}"
         raise BrokenIndexError(message) from error
     except BaseException as error:
-        # A panic in the library is a BaseException: it is not caught by accident.
+        # Library panics are BaseExceptions: they are caught on purpose.
         if type(error).__name__ != "PanicException":
             raise
         message = f"{what}: the library gave up ({error})"

@@ -1,4 +1,4 @@
-"""Language detection of product texts, by letters and then by frequent short words."""
+"""Language detection of product texts, by letters and frequent short words."""
 
 import re
 from collections import Counter
@@ -32,9 +32,9 @@ _WEIGHTS: Final = {
     code: {word: 1.0 / _SHARED[word] for word in words.split()}
     for code, words in _TELLTALES.items()
 }
-"""By language what each of its small words says; one of many languages says little."""
+"""Weights of short words by language; words of many languages weigh little."""
 
-# Letters, and the languages that are written in them, the commonest first.
+# Scripts and their languages, the most common first.
 _SCRIPTS: Final = (
     (re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), ("el",)),
     (re.compile("[\u0400-\u04ff]"), ("ru", "uk", "bg", "sr", "mk", "be", "kk")),
@@ -47,7 +47,7 @@ _SCRIPTS: Final = (
     (re.compile("[\u4e00-\u9fff]"), ("zh", "ja")),
     (re.compile("[\uac00-\ud7af\u1100-\u11ff]"), ("ko",)),
 )
-# Letters that one language of several has: a stemmer of another would do harm.
+# Letters of only one language of a script: the stemmer of another would do harm.
 _OWN_LETTERS: Final = MappingProxyType(
     {
         "ru": (
@@ -58,7 +58,7 @@ _OWN_LETTERS: Final = MappingProxyType(
         "zh": (("ja", "\u306e\u306b\u3067\u3059"),),
     }
 )
-_OWN: Final = 0.01  # of the letters of a text in that language, and more
+_OWN: Final = 0.01  # minimum share of these letters in a text
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _ENOUGH_LETTERS: Final = 200
 _MOSTLY: Final = 0.5
@@ -68,10 +68,10 @@ _CLEARLY: Final = 2.0
 
 
 def detect_language(texts: Iterable[str], declared: str) -> str:
-    """Return the language of product texts: `declared`, unless it is clearly another.
+    """Return the language of product texts: `declared`, unless another is clearly found.
 
-    Another one is taken where most letters are of its script and not of the declared
-    one's, or where its small words are found at least twice as often.
+    Another language is returned if most letters are of its script and not of the declared
+    one's, or if its short words occur at least twice as often.
     """
     known = list(texts)
     code = declared.split("-", 1)[0].lower()
@@ -88,7 +88,7 @@ def detect_language(texts: Iterable[str], declared: str) -> str:
     if total < _ENOUGH_WORDS or _found(best, words) < _LEAST_SHARE * total:
         return declared
     if code not in said:
-        return declared  # of a language whose small words are not known here
+        return declared  # its short words are unknown
     return best if said[best] >= _CLEARLY * said[code] else declared
 
 
@@ -97,7 +97,7 @@ def _found(code: str, words: Counter[str]) -> int:
 
 
 def _by_letters(text: str) -> Sequence[str]:
-    """Return the languages that are written in most of the letters; none: in Latin ones."""
+    """Return the languages of the dominant script; none for Latin."""
     letters = len(_LETTER.findall(text))
     if letters < _ENOUGH_LETTERS:
         return ()

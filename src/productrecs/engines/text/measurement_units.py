@@ -63,32 +63,32 @@ _SPELLINGS: Final = {
 UNITS: Final[Mapping[str, str]] = MappingProxyType(
     {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
 )
-"""Every spelling of a unit, in folded letters, with the one it is kept as."""
+"""Spellings of units, in folded letters, mapped to the canonical one."""
 
-# As often a word or a part of a name as a unit: read so only without a preceding blank.
+# Ambiguous with words and names: a unit only without a preceding blank.
 JOINED_ONLY: Final = frozenset({"a", "p", "k", "x", "ct", "count"})
 
 UNIT_PREFIXES: Final[Mapping[str, str]] = MappingProxyType(
     {"fl": "", "fluid": "", "sq": "sq", "square": "sq", "cu": "cu", "cubic": "cu"}
 )
-"""Words before a unit, with what they make of it: "sq ft" is sqft, "fl oz" is oz."""
+"""Modifiers before a unit, with the resulting unit: "sq ft" is sqft, "fl oz" is oz."""
 
 TIMES: Final = frozenset(
     {"x", "\u0445", "\u03c7", "by", "mal", "par", "per", "por", "sur", "на"}
 )
-"""What stands between the sides of a size: a letter x of three scripts, or a word."""
+"""Separators between the sides of a size: the letter x of three scripts, or a word."""
 
 LENGTHS: Final = frozenset({"mm", "cm", "m", "in", "ft"})
-"""Units that may stand once behind a size, for all of its sides."""
+"""Units that may follow a size once, for all of its sides."""
 
-# Units of one quantity, in the smallest of them: "0.75 l" is 750ml and 75cl too.
+# Units of one quantity, in multiples of the smallest: "0.75 l" is also 750ml and 75cl.
 _METRIC: Final = (
     {"mm": 1, "cm": 10, "m": 1000},
     {"ml": 1, "cl": 10, "l": 1000},
     {"g": 1, "kg": 1000},
 )
 _IMPERIAL: Final = ({"in": 1, "ft": 12}, {"qt": 1, "gal": 4})
-# Nobody writes 0.01 m for a centimetre, 0.125 kg, or 1.25 ft for 15 in.
+# Limits: 0.01 m, 0.125 kg, or 1.25 ft are unusual spellings.
 _LEAST_EQUAL, _MOST_EQUAL = 0.1, 10_000
 _FAMILY_OF: Final = {
     unit: (family, parts)
@@ -100,7 +100,7 @@ _MOST_DIGITS: Final = 15
 
 
 def normalized_number(text: str) -> str:
-    """Return the one spelling of a number: "2,000" is 2000, "1/2" is 0.5, "1,5" is 1.5."""
+    """Return the canonical number: "2,000" is 2000, "1/2" is 0.5, "1,5" is 1.5."""
     whole, slash, part = text.partition("/")
     if len(text) > _MOST_DIGITS:
         return text
@@ -117,10 +117,10 @@ def normalized_number(text: str) -> str:
 
 
 def equivalents(number: str, unit: str) -> tuple[str, ...]:
-    """Return a quantity in the other units of its family, where anybody would write it so.
+    """Return a quantity in the other units of its family that are in common use.
 
-    Feet, quarts and gallons are given only where they are whole, and litres, metres and
-    kilograms to hundredths.
+    Feet, quarts and gallons must be whole; litres, metres and kilograms have up to two
+    decimals.
     """
     if unit not in _FAMILY_OF or not number.replace(".", "", 1).isdecimal():
         return ()

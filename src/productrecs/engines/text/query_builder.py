@@ -25,14 +25,14 @@ _FIELDS: Final = (
     (TITLE, WEIGHTS.title),
     (CATEGORIES, WEIGHTS.categories),
     (DESCRIPTION, WEIGHTS.description),
-)  # as in Holding
+)  # order of DocumentCounts
 _SHOWN: Final = _FIELDS[:2]
 Fields = Sequence[tuple[str, float]]
 _SLOP: Final = 1
 
 
 def all_words_query(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> Query:
-    """Return the query for products that hold every word; there is at least one slot."""
+    """Return the query for products with every word; there is at least one slot."""
     build = _Builder(interpreter)
     parts = [build.slot(slot) for slot in slots]
     heads = build.heads(slots, 1.0)
@@ -46,17 +46,17 @@ def all_words_query(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -
 def some_words_queries(
     interpreter: QueryInterpreter, slots: Sequence[QueryTerm]
 ) -> Iterator[Query]:
-    """Give the queries for products that hold some of several words, strict ones first.
+    """Yield the queries for products with some of several words, strict ones first.
 
-    Where titles, categories or codes hold one; then any text. Descriptions are most of what
-    there is to look through, and next to nothing in a score.
+    First those with a match in titles, categories or codes, then in any text. Descriptions
+    cost the most time and add little to a score.
     """
     if len(slots) == 1:
         return
     build = _Builder(interpreter)
     wholes = [one for one in build.wholes(slots) if one is not None]
     liked = build.heads(slots, WEIGHTS.head_of_some)
-    if len(slots) > 2:  # noqa: PLR2004 - what holds two of two was found before
+    if len(slots) > 2:  # noqa: PLR2004 - two of two words were searched before
         liked += build.side_by_side(slots)
     for fields in (_SHOWN, _FIELDS):
         parts = [build.slot(slot, fields) for slot in slots]
@@ -70,7 +70,7 @@ def exact_query(schema: tantivy.Schema, key: str) -> Query:
 
 
 def _each(parts: Sequence[Query], wholes: Sequence[Query | None]) -> list[Query]:
-    """Return what each word, or two that are one elsewhere, must match."""
+    """Return the query of each word, or of two words that match as one."""
     needed: list[Query] = []
     index = 0
     while index < len(parts):
@@ -87,25 +87,25 @@ def _each(parts: Sequence[Query], wholes: Sequence[Query | None]) -> list[Query]
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Puts queries together against one state of an index."""
+    """Combines queries against one index state."""
 
     interpreter: QueryInterpreter
 
     def slot(self, slot: QueryTerm, fields: Fields = _FIELDS) -> Query:
-        """Return the query that any reading of a word satisfies, the best one counting."""
+        """Return the query of a word: a disjunction of its readings, scored by the best."""
         return _best([self.reading(one, fields) for one in slot.readings])
 
     def wholes(self, slots: Sequence[QueryTerm]) -> list[Query | None]:
-        """Return for each two neighbours the query for what they mean together, if any."""
+        """Return for each pair of neighbours the query of their joint meaning, if any."""
         joins = [self.interpreter.together(*pair) for pair in pairwise(slots)]
         return [
             _best([self.reading(one) for one in some]) if some else None for some in joins
         ]
 
     def reading(self, reading: WordReading, fields: Fields = _FIELDS) -> Query:
-        """Return the query for one reading in `fields` and codes, their shares summed up.
+        """Return the query of one reading in `fields` and codes, with summed scores.
 
-        What none of them holds is found by none.
+        Fields without the word are left out.
         """
         schema, weight = self.interpreter.schema, reading.weight
         if len(reading.stems) > 1:
@@ -127,12 +127,12 @@ class _Builder:
         return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
 
     def all_in_title(self, slots: Sequence[QueryTerm]) -> Query:
-        """Return what counts where a title holds all words."""
+        """Return the bonus query for a title with all words."""
         in_title = [(Occur.Must, self._in_title(slot)) for slot in slots]
         return Query.boolean_query(in_title)
 
     def side_by_side(self, slots: Sequence[QueryTerm]) -> list[Query]:
-        """Return what counts where neighbours stand side by side in a title."""
+        """Return the bonus queries for neighbours that are adjacent in a title."""
         found = []
         for one, other in pairwise(slots):
             stems = [*one.readings[0].stems, *other.readings[0].stems]
@@ -143,7 +143,7 @@ class _Builder:
         return found
 
     def heads(self, slots: Sequence[QueryTerm], share: float) -> list[Query]:
-        """Return what counts where a word says what the product is, the last one most."""
+        """Return the bonus queries for head nouns; the last word has the highest bonus."""
         last = _head_slot(self.interpreter, slots)
         found = []
         for index, slot in enumerate(slots):
@@ -177,7 +177,7 @@ class _Builder:
 
 
 def _head_slot(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> int:
-    """Return which word names the kind of product: the last one that is no colour."""
+    """Return the index of the head noun: the last word that is not a colour."""
     colours = colour_words(interpreter.language.code)
     candidates = [index for index, slot in enumerate(slots) if slot.typed not in colours]
     return candidates[-1] if candidates else len(slots) - 1
@@ -188,7 +188,7 @@ def _term(schema: tantivy.Schema, name: str, term: str) -> Query:
 
 
 def _liking(needed: Query, liked: Sequence[Query]) -> Query:
-    """Return a query that needs one and likes others."""
+    """Return a query with one required and several optional clauses."""
     if not liked:
         return needed
     return Query.boolean_query(

@@ -1,4 +1,4 @@
-"""Query interpreter: what each word of a query may mean, with synonyms and joined words."""
+"""Query interpreter: the readings of each query word, with synonyms and joined words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from productrecs.engines.text.word_interpreter import WordInterpreter, WordReadi
 
 Words = tuple[str, ...]
 Synonyms = Mapping[Words, tuple[Words, ...]]
-"""What else a text means: the stems of its words, and the words of the other texts."""
+"""Synonyms by the stems of a text: the words of the other texts."""
 
 _TWO: Final = 2
 
@@ -25,34 +25,34 @@ NO_SYNONYMS: Final[Synonyms] = MappingProxyType({})
 
 
 class QueryTerm(NamedTuple):
-    """One word of a query, and its readings, the plainest first; none: it means nothing."""
+    """A query word and its readings, most literal first; none: no product matches."""
 
     typed: str
     readings: tuple[WordReading, ...]
-    is_known: bool  # the catalog has the word itself, or what is made of it
+    is_known: bool  # whether the catalog has the word or a compound of it
 
     @property
     def may_be_unfinished(self) -> bool:
-        """Whether a last word may be no mistake but unfinished."""
+        """Whether a last word may be a prefix instead of a misspelling."""
         return any(one.words[0].startswith(self.typed) for one in self.readings)
 
 
 def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
-    """Return whether a word was read as another; with `is_typing` the last may be begun."""
+    """Return whether a word was corrected; with `is_typing` the last may be a prefix."""
     finished = slots[:-1] if is_typing and slots and slots[-1].may_be_unfinished else slots
     return any(slot.readings and not slot.is_known for slot in finished)
 
 
 class ReadWord(NamedTuple):
-    """One word of a query: as typed, and in its likeliest reading."""
+    """A query word: as typed, and its most likely reading."""
 
     typed: str
     read: str
-    is_corrected: bool  # it was mistyped, as far as the catalog's words tell
+    is_corrected: bool  # whether the catalog's vocabulary suggests a misspelling
 
 
 def words_as_read(slots: Sequence[QueryTerm]) -> tuple[ReadWord, ...]:
-    """Return a query's words; mistyped and unfinished ones in their likeliest reading."""
+    """Return a query's words; misspelled and unfinished ones in their likeliest reading."""
     return tuple(map(_word_as_read, slots))
 
 
@@ -65,7 +65,7 @@ def _word_as_read(slot: QueryTerm) -> ReadWord:
 
 @dataclass(frozen=True, slots=True)
 class QueryInterpreter:
-    """Reads queries against one state of an index."""
+    """Interprets queries against one index state."""
 
     reader: WordInterpreter
     synonyms: Synonyms
@@ -73,7 +73,7 @@ class QueryInterpreter:
 
     @property
     def searcher(self) -> tantivy.Searcher:
-        """What finds products."""
+        """The searcher of products."""
         return self.reader.searcher
 
     @property
@@ -83,21 +83,21 @@ class QueryInterpreter:
 
     @property
     def terms(self) -> DocumentFrequencies:
-        """How many products hold which words."""
+        """The document frequencies."""
         return self.reader.terms
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of the catalog as they are written."""
+        """The catalog's words in their original spelling."""
         return self.reader.vocabulary
 
     @property
     def language(self) -> LanguageAnalyzer:
-        """The language that words are stemmed in."""
+        """The language of the stemmer."""
         return self.reader.language
 
     def slots(self, query: AnalysedQuery) -> list[QueryTerm]:
-        """Return the keywords of a query with their readings, in order, each once."""
+        """Return the distinct keywords of a query with their readings, in order."""
         is_typing = query.is_typing
         words: Sequence[str] = query.in_language(self.language).keywords
         if self.language.code in COMPOUNDING:
@@ -113,9 +113,10 @@ class QueryInterpreter:
         return self._with_second_edits(merged)
 
     def _with_second_edits(self, slots: list[QueryTerm]) -> list[QueryTerm]:
-        """Return the slots; beside a known word, one that means nothing has a second edit.
+        """Return the slots; unmatched words beside a known one get a second edit.
 
-        Alone, a word of 6 to 8 letters has too many neighbours two edits away.
+        Without a known word, a word of 6 to 8 letters has too many neighbours two edits
+        away.
         """
         known = tuple(slot.typed for slot in slots if slot.is_known)
         return [
@@ -126,7 +127,7 @@ class QueryInterpreter:
         ]
 
     def _slots(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
-        """Return a word as one slot, or as two where only so it means anything."""
+        """Return a word as one slot, or split in two if only the parts match."""
         slot = self._slot(word, is_typing=is_typing)
         apart = () if slot.readings else self.reader.apart(word)
         if not apart:
@@ -137,7 +138,7 @@ class QueryInterpreter:
     def _merged(
         self, slots: Sequence[QueryTerm], *, is_typing: bool
     ) -> Iterator[QueryTerm]:
-        """Give the slots, two as one where only together they are a word of the catalog."""
+        """Yield the slots; two that are a catalog word only together are joined."""
         index = 0
         while index < len(slots):
             one, two = slots[index], slots[index : index + 2]
@@ -155,7 +156,7 @@ class QueryInterpreter:
                 index += 2
 
     def together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
-        """Return what two neighbouring words mean together: one word, or their synonyms."""
+        """Return the joint readings of two neighbouring words: a compound, or synonyms."""
         cached = self._together.get((one.typed, other.typed))
         if cached is None:
             cached = self._meant_together(one, other)
@@ -177,7 +178,7 @@ class QueryInterpreter:
     def _nearly_said(
         self, one: QueryTerm, other: QueryTerm, *, is_typing: bool
     ) -> tuple[WordReading, ...]:
-        """Return the synonyms of two words whose second is begun or mistyped."""
+        """Return the synonyms of two words whose second is unfinished or misspelled."""
         first, second = self.language.stems([one.typed, other.typed])
         return tuple(
             reading
@@ -201,7 +202,7 @@ class QueryInterpreter:
     def _synonyms(
         self, word: str, stem: str, readings: Sequence[WordReading], *, is_typing: bool
     ) -> list[WordReading]:
-        """Return what the merchant said that a word, or a reading of it, means too."""
+        """Return the merchant's synonyms of a word or of one of its readings."""
         if not self.synonyms:
             return []
         found = self._synonyms_of((stem,), 1.0)
@@ -209,7 +210,7 @@ class QueryInterpreter:
             found += self._synonyms_of(reading.stems, reading.weight)
         if found or readings:
             return found
-        # The catalog has no such word, but the merchant's words may: begun or mistyped.
+        # Not in the catalog, but maybe an unfinished or misspelled synonym.
         for key in self.synonyms:
             if len(key) == 1 and may_be_meant(word, key[0], is_typing=is_typing):
                 found += self._synonyms_of(key, WEIGHTS.one_edit)

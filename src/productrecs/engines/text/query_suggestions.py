@@ -1,4 +1,4 @@
-"""Query suggestions: completions and spelling corrections that surely find something."""
+"""Query suggestions: completions and spelling corrections with at least one result."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from productrecs.engines.text.word_interpreter import WordReading
 
 Mask = npt.NDArray[np.bool_]
 
-_LOOKED_AT: Final = 30  # hits of which one must be visible
-_TIMES: Final = 3  # as many are tried as are wanted
+_LOOKED_AT: Final = 30  # hits that are checked for visibility
+_TIMES: Final = 3  # candidates per wanted suggestion
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Words as the index has them, and a visible product that holds them all."""
+    """Words of the index, and a visible product with all of them."""
 
     words: tuple[str, ...]
     item: int
@@ -33,7 +33,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class QuerySuggestions:
-    """What may be typed next, the likeliest first, and what was meant by a mistake."""
+    """Query completions, likeliest first, and a spelling correction."""
 
     next: list[Suggestion]
     meant: Suggestion | None
@@ -42,10 +42,10 @@ class QuerySuggestions:
 def suggest(
     interpreter: QueryInterpreter, query: AnalysedQuery, limit: int, visible: Mask
 ) -> QuerySuggestions:
-    """Return up to `limit` suggestions and, where a word was mistyped, the right spelling.
+    """Return up to `limit` suggestions and, for a misspelled word, the correction.
 
-    Each has at least one product that holds all its words and is `visible` (by item
-    number). Words that mean nothing here are left out of both.
+    Each has at least one `visible` product (by item number) with all its words. Words
+    without a match are left out of both.
     """
     is_typing = query.is_typing
     typed = interpreter.slots(query)
@@ -70,7 +70,7 @@ def suggest(
 
 @dataclass(frozen=True, slots=True)
 class _Suggesting:
-    """Looks for suggestions in one state of an index."""
+    """Finds suggestions in one index state."""
 
     interpreter: QueryInterpreter
     visible: Mask
@@ -79,7 +79,7 @@ class _Suggesting:
     def options(
         self, slots: Sequence[QueryTerm], limit: int, *, is_typing: bool
     ) -> Iterator[list[QueryTerm]]:
-        """Give the query with its last word as it is, corrected, and finished."""
+        """Yield the query with its last word as typed, corrected, and completed."""
         head = [_first(slot) for slot in slots[:-1]]
         last = slots[-1]
         for reading in self._readings(last, limit, is_typing=is_typing):
@@ -88,7 +88,7 @@ class _Suggesting:
             yield [*head, last._replace(readings=(reading,))]
 
     def one_of(self, slots: Sequence[QueryTerm]) -> Suggestion | None:
-        """Return these words, each read in its first way; None where nothing has all."""
+        """Return these words in their first reading; None if no product has all."""
         searcher = self.interpreter.searcher
         read = [slot._replace(typed="".join(slot.readings[0].words)) for slot in slots]
         query = all_words_query(self.interpreter, read)
@@ -103,9 +103,9 @@ class _Suggesting:
         return None
 
     def _said(self, slots: Sequence[QueryTerm]) -> list[str]:
-        """Return the words of slots where they stand in the query, with its fillers."""
+        """Return the words of slots in query order, with stop words."""
         said = {slot.typed: slot.readings[0].words for slot in slots}
-        if not said.keys() <= set(self.typed):  # joined, or taken apart
+        if not said.keys() <= set(self.typed):  # joined or split
             return [word for words in said.values() for word in words]
         places = [n for n, word in enumerate(self.typed) if word in said]
         telling = set(self.interpreter.language.without_stop_words(self.typed))
@@ -116,7 +116,7 @@ class _Suggesting:
         ]
 
     def guessed(self, slot: QueryTerm) -> QueryTerm:
-        """Return a slot; one that means nothing with the likeliest guess, if any."""
+        """Return a slot; one without readings gets the likeliest guess, if any."""
         if slot.readings:
             return slot
         guess = self.interpreter.reader.swapped(slot.typed)
@@ -133,7 +133,7 @@ class _Suggesting:
             yield reader.as_written_in_titles(one.words[0]) if len(one.words) == 1 else one
 
     def _is_shown(self, reading: WordReading) -> bool:
-        """Return whether a title or a category has the words: codes suggest nothing."""
+        """Return whether a title or a category has the words: codes are not suggested."""
         held = map(self.interpreter.terms.holding, reading.stems)
         return all(one.title or one.categories for one in held)
 

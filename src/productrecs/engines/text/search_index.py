@@ -1,4 +1,4 @@
-"""Search index of one store on disk: its readers and its one writer."""
+"""Search index of one store on disk: thread-safe readers and one writer."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,15 +39,15 @@ from productrecs.engines.text.word_interpreter import WordInterpreter
 __all__ = ["IndexHits", "IndexQuery", "IndexWriter", "Relaxed", "SearchIndex"]
 
 PRODUCTS, WORDS = "products", "words"
-"""The folders of an index: its products, and the words that they hold."""
+"""The folders of an index: products and vocabulary."""
 
 _LEAST_HEAP: Final = 15_000_000
 _WORDS_HEAP: Final = 80_000_000
-"""What is not written yet may take so much: an index of few parts is fast."""
+"""Minimum memory of the writer: large batches give few, fast segments."""
 
 
 class SearchIndex:
-    """One index, read; any number of threads may."""
+    """An index opened for reading; thread-safe."""
 
     def __init__(self, folder: Path, language: str) -> None:
         """Open the index below `folder`.
@@ -67,14 +67,14 @@ class SearchIndex:
             self._reader = self._state(Vocabulary(words, self._words.schema))
 
     def __len__(self) -> int:
-        """Return how many products can be found."""
+        """Return the number of indexed products."""
         return self._reader.products
 
     def reload(self) -> None:
-        """Read on to what was last committed.
+        """Open the last commit.
 
         Raises:
-            BrokenIndexError: when it cannot be read; what was read before still serves.
+            BrokenIndexError: when it cannot be read; the previous commit still serves.
         """
         with translate_index_errors("the index cannot be read on"):
             self._words.reload()
@@ -89,12 +89,11 @@ class SearchIndex:
     def find(self, wanted: IndexQuery) -> IndexHits:
         """Return the hits.
 
-        Products named by id or sku come first, then those that hold every word, then, where
-        those are too few, those that hold some. A query of which no word means anything
-        here finds nothing.
+        Products with this id or sku come first, then those with every word, then, if these
+        are too few, those with some. A query without any known word finds nothing.
 
         Raises:
-            BrokenIndexError: when the files turn out to be damaged.
+            BrokenIndexError: when the files are damaged.
         """
         with translate_index_errors("the index cannot be searched"):
             return SearchRun(self._interpreter(wanted.synonyms), wanted).run()
@@ -102,10 +101,10 @@ class SearchIndex:
     def understand(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
     ) -> list[QueryTerm]:
-        """Return the words of a query that say something, with what each may mean here.
+        """Return the keywords of a query, with their readings in this index.
 
         Raises:
-            BrokenIndexError: when the files turn out to be damaged.
+            BrokenIndexError: when the files are damaged.
         """
         with translate_index_errors("the index cannot be searched"):
             return self._interpreter(synonyms).slots(query)
@@ -117,16 +116,16 @@ class SearchIndex:
         visible: Mask,
         synonyms: Synonyms = NO_SYNONYMS,
     ) -> QuerySuggestions:
-        """Return what the query may become, and what it was meant to be.
+        """Return completions and the spelling correction of a query.
 
         Raises:
-            BrokenIndexError: when the files turn out to be damaged.
+            BrokenIndexError: when the files are damaged.
         """
         with translate_index_errors("the index cannot be searched"):
             return suggest(self._interpreter(synonyms), query, limit, visible)
 
     def memory_bytes(self) -> int:
-        """Return about how much is held and remembered, without mapped files."""
+        """Return the approximate memory of caches, without memory-mapped files."""
         return self._reader.memory_bytes()
 
     def _interpreter(self, synonyms: Synonyms) -> QueryInterpreter:
@@ -139,10 +138,10 @@ class SearchIndex:
 
 
 class IndexWriter:
-    """The one writer of an index; what it adds is found after `commit`."""
+    """The single writer of an index; changes are visible after `commit`."""
 
     def __init__(self, folder: Path, language: str, heap: int = _LEAST_HEAP) -> None:
-        """Open the index below `folder`, or make an empty one there.
+        """Open the index below `folder`, or create an empty one.
 
         Raises:
             BrokenIndexError: when it cannot be read, or another process writes it.
@@ -159,7 +158,7 @@ class IndexWriter:
         self._fresh: dict[str, int] = {}
 
     def put(self, products: Iterable[ProductText], *, are_new: bool = False) -> None:
-        """Add products, in place of what was known of their numbers."""
+        """Add products; replaces documents of the same numbers."""
         with translate_index_errors("the index cannot be written"):
             for product in products:
                 if not are_new:
@@ -170,16 +169,16 @@ class IndexWriter:
                     self._fresh[word] = self._fresh.get(word, 0) + 1
 
     def remove(self, numbers: Iterable[int]) -> None:
-        """Take products out."""
+        """Delete products."""
         with translate_index_errors("the index cannot be written"):
             for number in numbers:
                 self._products.delete_documents_by_term(NUMBER, number)
 
     def commit(self, *, with_words: bool = True) -> None:
-        """Let readers find what was put and no longer find what was removed.
+        """Publish the added and deleted products to readers.
 
-        Without its words, they wait for the next commit with words: until then mistyped and
-        unfinished ones find none of what was put.
+        Without words, their vocabulary waits for the next commit with words: until then,
+        misspelled and unfinished words do not match the new products.
         """
         with translate_index_errors("the index cannot be written"):
             if with_words:
@@ -188,7 +187,7 @@ class IndexWriter:
             self._products.commit()
 
     def close(self) -> None:
-        """Wait for the library's merges, and close the index."""
+        """Wait for segment merges, and close the index."""
         with translate_index_errors("the index cannot be written"):
             self._words.wait_merging_threads()
             self._products.wait_merging_threads()
@@ -202,7 +201,7 @@ class IndexWriter:
         self.close()
 
     def _add_words(self) -> None:
-        """Add the words that the index of words does not hold yet."""
+        """Add the words that the vocabulary index lacks."""
         self._words_index.reload()
         known = self._words_index.searcher()
         new = {

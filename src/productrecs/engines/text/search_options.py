@@ -5,40 +5,40 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SearchWeights:
-    """Shares of a product's fields in its score, and of the readings of a word."""
+    """Score weights of a product's fields and of the readings of a word."""
 
     title: float = 1.0
     codes: float = 0.8
     categories: float = 0.5
     description: float = 0.02
-    all_in_title: float = 0.3  # of the title's share once more, where every word is in it
-    side_by_side: float = 0.2  # of a pair's share, where neighbours stand together
-    head: float = 0.3  # where a title says by its last word what the product is
-    last_head: float = 0.8  # more, where it is the query's last word too
-    head_of_some: float = 0.1  # of both, where a product holds only some of the words
+    all_in_title: float = 0.3  # share of the title's score, if it has every word
+    side_by_side: float = 0.2  # share of a pair's score, if the words are adjacent
+    head: float = 0.3  # bonus if the word is the title's head noun
+    last_head: float = 0.8  # additional bonus if it is also the query's last word
+    head_of_some: float = 0.1  # weight of both bonuses in partial matches
     one_edit: float = 0.6
     two_edits: float = 0.35
-    other_start: float = 0.7  # people seldom mistype the first letter
+    other_start: float = 0.7  # the first letter is seldom mistyped
     unfinished: float = 0.8
     unfinished_mistyped: float = 0.5
-    apart: float = 0.45  # bookcase found as "book case"
-    compound: float = 0.7  # "Jacke" found as Winterjacke
+    apart: float = 0.45  # query "bookcase", text "book case"
+    compound: float = 0.7  # query "Jacke", text "Winterjacke"
     synonym: float = 0.9
-    joined: float = 1.6  # "Schuhe Damen" found as Damenschuhe: no less than both apart
-    together: float = 1.4  # "book case" found as bookcase: one word for two
+    joined: float = 1.6  # query "Schuhe Damen", text "Damenschuhe": at least the two words
+    together: float = 1.4  # query "book case", text "bookcase": one word for two
 
 
 @dataclass(frozen=True, slots=True)
 class InterpretationLimits:
-    """When a word is read in other ways too, and how many of them."""
+    """Limits on the alternative readings of a word."""
 
-    words: int = 12  # the most words of a query
-    readings: int = 8  # of one word
-    rare: int = 5  # a word in fewer products than this may be a mistake
-    far_commoner: int = 20  # ... and in any case where another is this many times as common
-    swapped: int = 4  # letters of a word that may be offered with two of them swapped
-    apart_from: int = 6  # letters of a word that may be two
-    unfinished_mistyped_from: int = 7  # letters, below which too much begins alike
+    words: int = 12  # maximum words of a query
+    readings: int = 8  # maximum per word
+    rare: int = 5  # a word in fewer products may be a misspelling
+    far_commoner: int = 20  # ... and any word, if another is this many times as frequent
+    swapped: int = 4  # word length with suggested transpositions
+    apart_from: int = 6  # minimum word length for splitting
+    unfinished_mistyped_from: int = 7  # minimum length of a corrected prefix
 
 
 WEIGHTS = SearchWeights()

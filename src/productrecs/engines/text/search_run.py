@@ -52,12 +52,12 @@ class Relaxed(StrEnum):
 
 
 class IndexQuery(NamedTuple):
-    """What is asked of an index: up to `limit` of the `visible` products, best first.
+    """A request for up to `limit` of the `visible` products, best first.
 
-    `visible` is by item number. Where fewer than `enough` (`limit` when not given) hold
-    every word, some words will do. `by_likeness`, what is like the best comes first below
-    the first 36, in its tier. `by_meaning`, products of similar meaning may follow those
-    with every word.
+    `visible` is by item number. If fewer than `enough` (default `limit`) products have
+    every word, partial matches are added. With `by_likeness`, relevance feedback reranks
+    each tier below the first 36. With `by_meaning`, products of similar meaning may follow
+    those with every word.
     """
 
     query: AnalysedQuery
@@ -70,7 +70,7 @@ class IndexQuery(NamedTuple):
 
     @property
     def is_deep(self) -> bool:
-        """Whether it goes so far down that words alone no longer decide."""
+        """Whether it is deep enough for relevance feedback."""
         return self.by_likeness and self.limit > FEEDBACK_DEPTH
 
 
@@ -81,17 +81,17 @@ class IndexHits:
     items: list[int]
     scores: list[float]
     relaxed: Relaxed = Relaxed.NOTHING
-    exact: int = 0  # so many of the first were named by id or sku
-    whole: int = 0  # so many of the first were named or hold every word
-    complete: int = 0  # ... hold every word, where each of them means something here
+    exact: int = 0  # number of leading hits by id or sku
+    whole: int = 0  # number of leading hits by id or sku, or with every word
+    complete: int = 0  # ... with every word, if all of them are known
     words: tuple[ReadWord, ...] = ()  # of the query
 
 
 class SearchRun:
-    """One search in one state of an index."""
+    """One search in one index state."""
 
     def __init__(self, interpreter: QueryInterpreter, wanted: IndexQuery) -> None:
-        """Find nothing yet."""
+        """Start without hits."""
         self._interpreter = interpreter
         self._wanted = wanted
         self._visible, self._limit = wanted.visible, wanted.limit
@@ -111,7 +111,7 @@ class SearchRun:
         return self._found(slots, exact, relaxed, is_deep=is_deep)
 
     def _begin(self) -> tuple[list[QueryTerm], list[QueryTerm], int]:
-        """Return the words, those that mean something, and how many it names."""
+        """Return the words, the known ones, and the number of exact hits."""
         query = self._wanted.query
         key = exact_key(query.text)
         if key and self._interpreter.searcher.doc_freq(EXACT, key):
@@ -158,10 +158,10 @@ class SearchRun:
         return relaxed
 
     def _take(self, query: tantivy.Query, limit: int) -> None:
-        """Add the visible products of a query that are not there yet, up to `limit`."""
+        """Add the new visible products of a query, up to `limit`."""
         searcher, known = self._interpreter.searcher, len(self._items)
         for page in _PAGES:
-            size = limit * page + known  # what is there already is found again
+            size = limit * page + known  # known products are found again
             hits = searcher.search(query, size, count=False).hits
             self._add(hits, limit)
             if len(self._items) >= limit or len(hits) < size:
@@ -186,7 +186,7 @@ class SearchRun:
             self._addresses.append(addresses[place])
 
     def _sort_deep(self, exact: int) -> None:
-        """Rerank deep results by their similarity to the best; tiers stay apart."""
+        """Rerank deep results by their similarity to the best, within each tier."""
         end = min(len(self._items), RERANK_DEPTH)
         if end - exact <= FEEDBACK_DEPTH:
             return
@@ -204,7 +204,7 @@ class SearchRun:
             self._items[begin:until] = [self._items[n] for n in places]
 
     def _let_fall(self, before: int) -> None:
-        """Let the scores from `before` on begin below those that stand before them."""
+        """Scale the scores from `before` on below those of the previous tier."""
         if 0 < before < len(self._scores):
             ceiling, top = 0.9 * self._scores[before - 1], self._scores[before]
             share = min(1.0, ceiling / top) if top > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Semantic fusion: puts products of similar meaning among the hits of a text search."""
+"""Semantic fusion: adds products of similar meaning to the hits of a text search."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,19 +7,19 @@ from typing import Final
 from productrecs.engines.text.search_run import IndexHits, Relaxed
 
 FUSED_BELOW: Final = 20
-"""Products with every word of the query, from which meaning adds nothing."""
+"""Number of products with every word from which no similar ones are added."""
 
 MOST_SIMILAR: Final = 100
 _RANK_OFFSET: Final = 20
-_BELOW_WHOLE: Final = 0.9  # of the last score above, as of products with some of the words
+_BELOW_WHOLE: Final = 0.9  # relative to the last score above, as for partial matches
 
 
 def fuse_by_meaning(found: IndexHits, similar: Sequence[int], limit: int) -> IndexHits:
-    """Return the hits with `similar` products, the most similar first, fused in.
+    """Return the hits fused with `similar` products, most similar first.
 
-    Products that were named or hold every word stay first, as they are. Below them stand
-    those with some of the words and the similar ones, by reciprocal rank fusion. Where
-    nothing matches by word, the hits say so.
+    Hits by id and hits with every word stay first. Below them, partial matches and similar
+    products are merged by reciprocal rank fusion. Hits without any match by word are marked
+    as such.
     """
     whole = found.items[: found.complete]
     first = set(whole)

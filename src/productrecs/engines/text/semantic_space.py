@@ -1,8 +1,8 @@
-"""Semantic space: products' text embeddings of one store, reduced, and nearest neighbours.
+"""Semantic space: one store's reduced text embeddings, and nearest-neighbour search.
 
-An encoder turns texts into vectors of a few hundred numbers. A principal component analysis
-of the store's own products reduces them to 128, stored as int8: 13 MB for 100,000 products.
-The similarity that invented words reach is the threshold below which nothing is similar.
+An encoder embeds texts as vectors of a few hundred numbers. A principal component analysis
+of the store's products reduces them to 128, stored as int8: 13 MB for 100,000 products. The
+similarity threshold is calibrated with pseudo-words.
 """
 
 from collections.abc import Sequence
@@ -15,40 +15,40 @@ import numpy.typing as npt
 from productrecs.engines.arrays import Arrays, Bools, top_places
 
 Vectors = npt.NDArray[np.float32]
-"""One row a text, each of length 1."""
+"""One row per text, each of length 1."""
 
 Codes = npt.NDArray[np.int8]
-"""One row an item number; a row of zeros has no text."""
+"""One row per item number; rows of zeros have no text."""
 
 DIMENSIONS: Final = 128
 REDUCED_FROM: Final = 1_000
-"""Products, below which vectors stay whole: few products span no space of their own."""
+"""Minimum number of products for the reduction; smaller catalogs keep full vectors."""
 
 INVENTED: Final = 200
-"""Invented words from which the threshold is learned."""
+"""Number of pseudo-words that calibrate the threshold."""
 
 _INVENTED_FOUND: Final = 0.02
-"""So few of the invented words may have similar products."""
+"""Maximum share of pseudo-words with similar products."""
 
-_LEAST: Final = 0.35  # whatever invented words reach: in a small catalog it is little
+_LEAST: Final = 0.35  # minimum threshold: in a small catalog pseudo-words reach little
 _KNOWN: Final = 0.05
-"""Less than the threshold, for words that the encoder knows."""
+"""Reduction of the threshold for words that the encoder knows."""
 
-_MARGIN: Final = 0.01  # stored numbers have fewer digits
+_MARGIN: Final = 0.01  # allows for quantisation errors
 _SEED: Final = 11
 _FULL: Final = 127
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Reduction of an encoder's vectors to those of one store's space."""
+    """Projection of an encoder's vectors to one store's space."""
 
     mean: Vectors  # [size]
     basis: Vectors  # [size, dimensions]
 
     @classmethod
     def fit(cls, vectors: Vectors) -> Self:
-        """Return the projection learned from products' vectors, at least one."""
+        """Return the projection fitted to products' vectors, at least one."""
         count, size = vectors.shape
         if count < REDUCED_FROM:
             return cls(np.zeros(size, np.float32), np.eye(size, dtype=np.float32))
@@ -67,7 +67,7 @@ class Projection:
 
 
 def quantize(rows: Vectors) -> Codes:
-    """Return rows as int8, each scaled so that its largest number is 127."""
+    """Return rows as int8, each scaled to a maximum of 127."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     codes: Codes = np.rint(rows * (_FULL / np.maximum(largest, 1e-9))).astype(np.int8)
     return codes
@@ -75,17 +75,17 @@ def quantize(rows: Vectors) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class SimilarProducts:
-    """Item numbers, the most similar first, and their similarities from -1 to 1."""
+    """Item numbers, most similar first, and their similarities from -1 to 1."""
 
     items: list[int]
     similarities: list[float]
 
 
 class SemanticSpace:
-    """Products' vectors of one store; any number of threads may search it."""
+    """Products' vectors of one store; thread-safe."""
 
     def __init__(self, projection: Projection, codes: Codes, least: float) -> None:
-        """Hold the vectors by item number; only what is nearer than `least` is similar."""
+        """Store the vectors by item number; `least` is the similarity threshold."""
         self.projection = projection
         self.codes = np.ascontiguousarray(codes)
         self.least = least
@@ -95,7 +95,7 @@ class SemanticSpace:
         )
 
     def __len__(self) -> int:
-        """Return how many products have a vector."""
+        """Return the number of products with a vector."""
         return int(np.count_nonzero(self._inverse))
 
     def nearest(
@@ -103,8 +103,7 @@ class SemanticSpace:
     ) -> SimilarProducts:
         """Return up to `limit` visible products above the threshold, most similar first.
 
-        `is_known`, the encoder knows every word: less similarity will do, as nothing is
-        invented.
+        With `is_known`, the encoder knows every word, and a lower threshold applies.
         """
         similarities = self.similarities(vector)
         count = min(len(visible), len(similarities))
@@ -129,11 +128,11 @@ class SemanticSpace:
         return cosines
 
     def memory_bytes(self) -> int:
-        """Return how much memory the vectors take."""
+        """Return the memory of the vectors."""
         return int(self.codes.nbytes + self._inverse.nbytes + self.projection.basis.nbytes)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what `from_arrays` reads."""
+        """Return the arrays that `from_arrays` reads."""
         return {
             "mean": self.projection.mean,
             "basis": self.projection.basis,
@@ -147,7 +146,7 @@ class SemanticSpace:
 
         Raises:
             KeyError: when an array is missing.
-            ValueError: when the arrays do not fit together.
+            ValueError: when the shapes of the arrays differ.
         """
         mean, basis, codes = arrays["mean"], arrays["basis"], arrays["codes"]
         shapes = (basis.shape[0], codes.shape[1]) if codes.ndim == basis.ndim == 2 else ()  # noqa: PLR2004
@@ -158,7 +157,7 @@ class SemanticSpace:
 
 
 def threshold(invented: Sequence[Vectors], projection: Projection, codes: Codes) -> float:
-    """Return the similarity that few invented words reach; `invented` are their vectors."""
+    """Return the similarity that few pseudo-words reach; `invented` are their vectors."""
     space = SemanticSpace(projection, codes, 0.0)
     best = [float(space.similarities(one).max()) for rows in invented for one in rows]
     if not best:
@@ -167,7 +166,7 @@ def threshold(invented: Sequence[Vectors], projection: Projection, codes: Codes)
 
 
 def invent_words(words: Sequence[str]) -> list[str]:
-    """Return invented words: the beginning of one known word and the end of another."""
+    """Return pseudo-words: the beginning of one word joined to the end of another."""
     if not words:
         return []
     rng, known = np.random.default_rng(_SEED), set(words)

@@ -1,4 +1,4 @@
-"""Stemming and stop words of the store's language, and light stemmers of our own."""
+"""Stemming and stop words of the store's language, including light stemmers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ _ENDINGS: Final = {
     "a e i o u y",
     "cs": "ovi ami emi imi ymi eho emu ech ich ych ach um ou em im ym am os ej a e i o u y",
 }
-# A vowel that comes and goes: kurtka, kurtek; damek, damka.
+# Fleeting vowels: kurtka, kurtek; damek, damka.
 _FLEETING: Final = (("ek", "k"), ("ec", "c"))
 
 IRREGULAR_PLURALS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
@@ -36,11 +36,11 @@ IRREGULAR_PLURALS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         },
     }
 )  # fmt: skip
-"""By language: the stem of a form that its stemmer takes for another word."""
+"""By language: stems of forms that its stemmer confuses with another word."""
 
 
 def light_stemmer(code: str) -> Callable[[str], str] | None:
-    """Return what gives a folded word's stem in a language; None where nothing does."""
+    """Return the light stemmer of a language for folded words; None without one."""
     endings = _ENDINGS.get(code)
     if endings is None:
         return None
@@ -69,11 +69,10 @@ LANGUAGE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "sv": "swedish", "ta": "tamil", "tr": "turkish",
     }
 )  # fmt: skip
-"""The languages whose stems are known, by the first part of a language tag."""
+"""The languages with a stemmer, by the first part of a language tag."""
 
 
-# What the library's lists lack: its languages' words that have lost an accent here, and two
-# languages of ours.
+# Additions to the library's lists: words without their accents, and two more languages.
 _MORE_FILLERS: Final = {
     code: frozenset(words.split())
     for code, words in {
@@ -93,10 +92,10 @@ _MORE_FILLERS: Final = {
 
 
 class LanguageAnalyzer:
-    """Stems and stop words of one language; without a known one, words are their stems."""
+    """Stems and stop words of one language; without a stemmer, stems are words."""
 
     def __init__(self, tag: str) -> None:
-        """Know the language of a tag such as `de` or `pt-BR`."""
+        """Select the language of a tag such as `de` or `pt-BR`."""
         self.code = tag.split("-", 1)[0].lower()
         name = LANGUAGE_NAMES.get(self.code)
         self._stems = _analyzer(Filter.stemmer(name)) if name else None
@@ -116,7 +115,7 @@ class LanguageAnalyzer:
         return [own.get(word, stem) for word, stem in zip(words, stems, strict=True)]
 
     def without_stop_words(self, words: Sequence[str]) -> list[str]:
-        """Return the words that say something; all of them where none does."""
+        """Return the words without stop words; all of them if nothing would remain."""
         if not words:
             return []
         left = list(words)
@@ -127,7 +126,7 @@ class LanguageAnalyzer:
         return left or list(words)
 
 
-# The library has stems for more languages than it has lists of fillers.
+# The library stems more languages than it has stop word lists for.
 _WITH_FILLERS: Final = frozenset(LANGUAGE_NAMES.values()) - {
     "arabic",
     "greek",

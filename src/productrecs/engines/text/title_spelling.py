@@ -12,11 +12,11 @@ _BREAK: Final = re.compile(r"[^\w]|_")
 
 
 def spelled_as_title(words: Sequence[str], title: str, typed: str = "") -> str | None:
-    """Return folded words as `title` spells them, in small letters, blanks between.
+    """Return folded words in the spelling of `title`, in lower case, joined by blanks.
 
-    What the index joined ("tshirt") is linked again ("t-shirt"), as is what it took apart,
-    and neighbours of a text without blanks are one run. None where a word is a form of a
-    size or code that neither the title nor what was `typed` writes ("750ml" for "0,75 l").
+    Joined words ("tshirt") get their hyphen back ("t-shirt"), as do split ones. Bigrams of
+    a text without blanks form one run again. None if a word is a size or code that neither
+    the title nor `typed` spells ("750ml" for "0,75 l").
     """
     written = fold_text(typed)
     seen: dict[str, str] = {}
@@ -46,20 +46,20 @@ def spelled_as_title(words: Sequence[str], title: str, typed: str = "") -> str |
 
 
 def _within(word: str, title: str) -> str | None:
-    """Return the part of a title that a run of a text without blanks is."""
+    """Return the part of a title that matches a run without blanks."""
     if not is_cjk(word):
         return None
     plain = [fold_text(one) for one in title]
     start = "".join(plain).find(word)
     if start < 0:
         return None
-    # Of each character of the folded title, where it comes from.
+    # maps each folded character to its position in the title
     origin = [at for at, one in enumerate(plain) for _ in one]
     return title[origin[start] : origin[start + len(word) - 1] + 1]
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """Return words in which neighbours of a text without blanks are one run again."""
+    """Return words with the bigrams of a text without blanks merged into runs."""
     joined: list[str] = []
     for word in words:
         last = joined[-1] if joined else ""

@@ -1,4 +1,4 @@
-"""Tokenizer: folds product texts and queries, and cuts them into words."""
+"""Tokenizer: folds product texts and queries, and splits them into words."""
 
 import html
 import re
@@ -18,8 +18,8 @@ from productrecs.engines.text.measurement_units import (
 )
 
 _TAG: Final = re.compile(r"<[/!a-zA-Z][^<>]{0,2000}>")
-# Letters that no decomposition folds, and the many marks people write for feet, inches,
-# apostrophes, times and fractions.
+# Letters without a decomposition, and variants of the signs for feet, inches, apostrophes,
+# times and fractions.
 _LETTERS: Final = (
     "\u00df:ss \u00e6:ae \u0153:oe \u00f8:o \u0111:d \u00f0:d \u0142:l \u0131:i \u00fe:th"
 )
@@ -31,32 +31,32 @@ _FOLDED: Final = str.maketrans(
     | dict.fromkeys(_APOSTROPHES, "'")
     | dict.fromkeys(_QUOTES, '"')
     | {"\u00d7": " x ", "\u2044": "/"}
-    | {"\u0640": ""}  # only makes an Arabic word longer
-    | {chr(one): chr(one - 0x60) for one in range(0x30A1, 0x30F7)}  # kana are one
+    | {"\u0640": ""}  # tatweel: only stretches an Arabic word
+    | {chr(one): chr(one - 0x60) for one in range(0x30A1, 0x30F7)}  # katakana to hiragana
 )
 
 
 def fold_text(text: str) -> str:
-    """Return `text` without markup, case and accents, its quotes in plain spelling."""
+    """Return `text` without markup, case and accents, with plain quotes."""
     text = strip_markup(text).lower()
     if text.isascii():
         return text.replace("''", '"')
-    # A fraction in one sign is separate: 1½ is one and a half.
+    # Separates vulgar fractions: 1½ is one and a half.
     text = "".join(f" {one}" if one in _FRACTIONS else one for one in text)
     text = unicodedata.normalize("NFKD", text.translate(_FOLDED)).translate(_FOLDED)
     plain = "".join(one for one in text if not unicodedata.combining(one))
-    return plain.lower().replace("''", '"')  # a bold A is an A only now
+    return plain.lower().replace("''", '"')  # mathematical bold letters are folded by now
 
 
 def strip_markup(text: str) -> str:
-    """Return `text` as a page would show it: its entities read, its tags left out."""
+    """Return `text` as displayed: entities decoded, tags removed."""
     if "&" in text:
         text = html.unescape(text)
     return _TAG.sub(" ", text) if "<" in text else text
 
 
 MAX_WORD_LENGTH: Final = 64
-"""Longer words are cut: they are not typed, and would fill the index."""
+"""Longer words are cut: nobody types them, and they would bloat the index."""
 
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _TOKEN: Final = re.compile(
@@ -72,14 +72,14 @@ _MARKS: Final = frozenset("-./_+&.,;:!?()[]{}*|")
 _FIRST_CJK: Final = "\u3040"
 _AROUND: Final = ".,;:!?()[]{}*|"
 _CODE: Final = frozenset({"letters", "number"})
-_MOST_PARTS: Final = 5  # of a code that is also found by its parts
+_MOST_PARTS: Final = 5  # maximum parts of a code that are indexed separately
 _METRIC_THREAD: Final = "m"
 _CHOICES: Final = frozenset("/&+")
 _SHORT_LINK: Final = 24
 
 
 class _Piece:
-    """A run of letters or digits, and what stood before it."""
+    """A run of letters or digits, and its preceding separator."""
 
     __slots__ = ("before", "kind", "text")
 
@@ -98,11 +98,10 @@ def query_words(text: str) -> list[str]:
 
 
 def indexed_words(text: str) -> list[str]:
-    """Return the words of a product's text, with other spellings beside them.
+    """Return the words of a product's text, with alternative spellings.
 
-    "10mm" is also 10 and 1cm, "wr-44526" also wr44526, "pro8200" also pro and 8200, and
-    "2 in. x 4 in." is 2x4. Of a text without blanks each two neighbours are a word, and
-    each character.
+    "10mm" is also 10 and 1cm, "wr-44526" also wr44526, "pro8200" also pro and 8200, and "2
+    in. x 4 in." is 2x4. Text without blanks is indexed by bigrams and single characters.
     """
     found: list[str] = []
     for word, others in _words(text):
@@ -113,20 +112,20 @@ def indexed_words(text: str) -> list[str]:
 
 
 def is_code(word: str) -> bool:
-    """Return whether a word holds a digit: then no other one is meant by it."""
+    """Return whether a word has a digit: such words are never corrected."""
     return not word.isalpha() and any(map(str.isdigit, word))
 
 
 def is_cjk(word: str) -> bool:
-    """Return whether a word is of a script that is written without blanks."""
+    """Return whether a word is of a script without blanks."""
     return _RUN_OF_CJK.fullmatch(word) is not None
 
 
 def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give each word with its other spellings.
+    """Yield each word with its alternative spellings.
 
-    Most of a text are letters between blanks, which need no care; the rest is read with
-    the neighbouring characters, since a unit may follow a number.
+    Fast path for letters between blanks, most of a text. Other words need the neighbouring
+    characters, since a unit may follow a number.
     """
     careful: list[str] = []
     takes_more = False
@@ -138,7 +137,7 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         else:
             plain = part.strip(_AROUND)
             if not plain or _MARKS.issuperset(part):
-                continue  # stands between words and belongs to none
+                continue  # a separator
             is_plain = plain.isalpha() and (has_no_cjk or max(plain) < _FIRST_CJK)
         if not is_plain:
             careful.append(part)
@@ -157,14 +156,14 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _may_go_on(last: str, word: str, *, takes_more: bool) -> bool:
-    """Return whether a plain word may be of what stands before it: a size, or a unit."""
+    """Return whether a plain word may continue what precedes it: a size, or a unit."""
     if word in TIMES:
         return True
     return takes_more and (last[-1].isdigit() or last.strip(_AROUND) in UNIT_PREFIXES)
 
 
 def _careful_words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give each word of a folded text, by all the rules."""
+    """Yield each word of a folded text, by all rules."""
     pieces = _pieces(text)
     may_have_size = any(piece.text in TIMES for piece in pieces)
     index = 0
@@ -189,9 +188,9 @@ class _Amount(NamedTuple):
 
 
 def _sides(pieces: list[_Piece], index: int) -> list[_Amount]:
-    """Return the sides of the size that begins at `index`; none where no size does."""
+    """Return the sides of a size that begins at `index`; none without a size."""
     if pieces[index].before in {"link", "choice"}:
-        return []  # of a code: wr-44526x2
+        return []  # part of a code: wr-44526x2
     side = _side(pieces, index)
     sides = [side] if side else []
     while side:
@@ -221,10 +220,10 @@ def _side(pieces: list[_Piece], index: int) -> _Amount | None:
 
 
 def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give a size as one word (2x4), then each side that has a unit of its own.
+    """Yield a size as one word (2x4), then each side with its own unit.
 
-    It is also found by two neighbouring sides of three, and by a side in the unit that
-    stands only at the end.
+    Two neighbouring sides of three are also a word, and so is a side with the size's final
+    unit.
     """
     numbers = [side.number for side in sides]
     pairs = [f"{one}x{two}" for one, two in pairwise(numbers)] if len(sides) > 2 else []  # noqa: PLR2004
@@ -237,7 +236,7 @@ def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _one(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
-    """Return how many pieces the word at `index` takes, the word, and other spellings."""
+    """Return the number of pieces of the word at `index`, the word, and alternatives."""
     piece = pieces[index]
     if piece.kind == "mark":
         return 1, "", ()
@@ -251,7 +250,7 @@ def _one(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
 
 
 def _quantity(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
-    """Return a number, with the unit that follows it."""
+    """Return a number joined with the following unit."""
     number, unit, end = _amount(pieces, index)
     if unit:
         return end - index, number + unit, (number, *equivalents(number, unit))
@@ -262,7 +261,7 @@ def _quantity(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ..
 
 
 def _amount(pieces: list[_Piece], index: int) -> _Amount:
-    """Return the number at `index`, a mixed one as one, and its unit."""
+    """Return the number at `index` (possibly mixed: 1 1/2) and its unit."""
     number, end = normalized_number(pieces[index].text), index + 1
     after = _at(pieces, end)
     if after is not None and after.before and "/" in after.text and number.isdecimal():
@@ -274,7 +273,7 @@ def _amount(pieces: list[_Piece], index: int) -> _Amount:
 
 
 def _unit(pieces: list[_Piece], index: int) -> tuple[str, int]:
-    """Return the unit at `index` in its one spelling, or "", and the index after it."""
+    """Return the canonical unit at `index`, or "", and the index after it."""
     piece, then = _at(pieces, index), _at(pieces, index + 1)
     if piece is None:
         return "", index
@@ -310,7 +309,7 @@ def _at(pieces: list[_Piece], index: int) -> _Piece | None:
 
 
 def _code(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
-    """Return a word, or letters and digits that are written together as one code."""
+    """Return a word, or adjacent letters and digits as one code."""
     end = index + 1
     while end < len(pieces) and not pieces[end].before and pieces[end].kind in _CODE:
         end += 1
@@ -322,7 +321,7 @@ def _code(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
 
 
 def _code_parts(parts: list[str]) -> Iterator[str]:
-    """Give the other words that a code is found by: dcd771c2 as dcd771, c2, 771 ..."""
+    """Yield the parts under which a code is indexed: dcd771c2 as dcd771, c2, 771 ..."""
     for part in parts:
         if len(part) > 1 or part.isdecimal():
             yield part
@@ -333,10 +332,10 @@ def _code_parts(parts: list[str]) -> Iterator[str]:
 
 
 def _linked(pieces: list[_Piece], index: int, word: str) -> tuple[str, ...]:
-    """Return the joined spellings of what a hyphen ends here: t-shirt is also tshirt.
+    """Return the joined spellings of hyphenated words: t-shirt is also tshirt.
 
-    Words with a slash between them are two: "tops/tees". Of a code it may be a part. A
-    longer code is also one word as a whole: dcd-771-c2 is dcd771c2.
+    Words with a slash are separate: "tops/tees". A part may belong to a code, and a longer
+    code is also joined as a whole: dcd-771-c2 is dcd771c2.
     """
     joined, found, at = word, list[str](), index
     while at > 0 and _is_linked(pieces[at - 1], pieces[at]):
@@ -358,7 +357,7 @@ def _is_linked(last: _Piece, piece: _Piece) -> bool:
 
 
 def _bare(word: str) -> str:
-    """Return a word without a genitive and apostrophes: women's is women."""
+    """Return a word without genitive and apostrophes: women's is women."""
     if "'" not in word:
         return word
     return word.removesuffix("'s").replace("'", "")
@@ -370,7 +369,7 @@ def _pieces(text: str) -> list[_Piece]:
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         if match.start() > end:
-            before = "gap"  # something that belongs to no word
+            before = "gap"  # a character that belongs to no word
         end = match.end()
         if kind in {"link", "gap"}:
             if kind == "link" and not _CHOICES.isdisjoint(match.group()):
@@ -387,5 +386,5 @@ def _pieces(text: str) -> list[_Piece]:
 
 
 def _pairs(run: str) -> list[str]:
-    """Return each two neighbours of a text without blanks: no dictionary is needed."""
+    """Return the bigrams of a text without blanks: no dictionary is needed."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

@@ -1,8 +1,8 @@
 """Vocabulary: fuzzy and prefix lookup of the catalog's words.
 
-Edit distance counts a transposition as one edit. How many edits are allowed depends on the
-length of the indexed word: none up to 4 letters, one from 5 to 8, two from 9. Beside a
-word that the catalog has, two from 6. Codes and numbers are never corrected.
+Edit distance counts a transposition as one edit. The maximum depends on the length of the
+indexed word: none up to 4 letters, one from 5 to 8, two from 9. Beside a known word, it is
+two from 6. Codes and numbers are never corrected.
 """
 
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from productrecs.engines.text.tokenizer import is_code
 ONE_EDIT_FROM: Final = 5
 TWO_EDITS_FROM: Final = 9
 SECOND_EDIT_FROM: Final = 6
-_SECOND: Final = 3  # beside 1 and 2 edits: a key of what is remembered
+_SECOND: Final = 3  # cache key beside the distances 1 and 2
 _MOST_FOUND: Final = 64
 _LEAST_START: Final = 3
 _NEAR_BYTES: Final = 600
 
 
 class FuzzyMatch(NamedTuple):
-    """A word of the catalog, how many edits away it is, and whether it begins alike."""
+    """A catalog word, its edit distance, and whether the first letters are equal."""
 
     word: str
     distance: int
@@ -32,7 +32,7 @@ class FuzzyMatch(NamedTuple):
 
 
 def may_be_meant(typed: str, word: str, *, is_typing: bool) -> bool:
-    """Return whether `word` may be what was typed, mistyped or, still typing, begun."""
+    """Return whether `word` may correct or, with `is_typing`, complete `typed`."""
     if is_typing and len(typed) >= _LEAST_START and word.startswith(typed):
         return True
     if is_code(typed) or is_code(word) or typed[:1] != word[:1]:
@@ -42,7 +42,7 @@ def may_be_meant(typed: str, word: str, *, is_typing: bool) -> bool:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return how many edits are between two words; a swap of neighbours is one."""
+    """Return the edit distance; a transposition of neighbours is one edit."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
@@ -56,10 +56,10 @@ def edit_distance(one: str, other: str) -> int:
 
 
 class Vocabulary:
-    """The words of one index, as they are written; any number of threads may ask."""
+    """The words of one index, in their original spelling; thread-safe."""
 
     def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema) -> None:
-        """Look words up in the index of words, which stays as it is."""
+        """Look words up in the vocabulary index, which must not change."""
         self.size: int = searcher.num_docs
         self._searcher = searcher
         self._schema = schema
@@ -68,32 +68,32 @@ class Vocabulary:
         )
 
     def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
-        """Return the words that `searcher` reads: these, where none was added.
+        """Return the vocabulary of `searcher`: this one, if no word was added.
 
-        Words are never taken out of an index, so that as many are the same.
+        Words are never deleted from an index, so an equal count means equal words.
         """
         if searcher.num_docs == self.size:
             return self
         return Vocabulary(searcher, self._schema)
 
     def has(self, word: str) -> bool:
-        """Return whether a text of the catalog ever held this very word."""
+        """Return whether the index has ever contained exactly this word."""
         return bool(word) and self._searcher.doc_freq(WORD, word) > 0
 
     def cut(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
-        """Return the two parts of a word at each of `cuts` where both are words here."""
+        """Return the parts of a word at each of `cuts` where both are catalog words."""
         begun = [at for at in cuts if self.has(word[:at])]
         return [(word[:at], word[at:]) for at in begun if self.has(word[at:])]
 
     def near(self, word: str, distance: int) -> list[FuzzyMatch]:
-        """Return the words that `word` may be a misspelling of by so many edits, 1 or 2."""
+        """Return corrections of `word` within an edit distance of 1 or 2."""
         found = self._near.get((word, distance))
         if found is None:
             found = self._near.put((word, distance), self._nearest(word, distance))
         return found
 
     def near_twice(self, word: str) -> list[FuzzyMatch]:
-        """Return the words of 6 to 8 letters two edits from `word` that begin alike."""
+        """Return words of 6 to 8 letters two edits from `word` with the same beginning."""
         if is_code(word) or not SECOND_EDIT_FROM <= len(word) <= TWO_EDITS_FROM:
             return []
         found = self._near.get((word, _SECOND))
@@ -159,5 +159,5 @@ class Vocabulary:
         return [searcher.doc(address)[WORD][0] for _, address in hits]
 
     def memory_bytes(self) -> int:
-        """Return about how much is remembered."""
+        """Return the approximate size of the cache."""
         return self._near.memory_bytes()

@@ -26,33 +26,33 @@ from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import FuzzyMatch, Vocabulary
 
 _CODE_PART: Final = re.compile(r"\d+|[^\W\d_]+")
-_LEAST_HALF: Final = 3  # letters of a word that is taken apart
+_LEAST_HALF: Final = 3  # minimum letters of each part of a split word
 _MEANING_BYTES: Final = 1_200
 _COMPOUNDS_BYTES: Final = 400
 
 
 class WordReading(NamedTuple):
-    """One thing that a word may mean: stems that stand side by side, usually one."""
+    """One reading of a word: adjacent stems, usually one."""
 
-    words: tuple[str, ...]  # as the catalog writes them
+    words: tuple[str, ...]  # in the catalog's spelling
     stems: tuple[str, ...]
     weight: float
 
 
 class WordMeaning(NamedTuple):
-    """What a word means without the merchant's synonyms, the plainest reading first."""
+    """The readings of a word without the merchant's synonyms, most literal first."""
 
     stem: str
-    known: int  # about so many products hold the word itself
+    known: int  # approximate number of products with the word itself
     readings: tuple[WordReading, ...]
     counted: tuple[
         WordReading, ...
-    ]  # the same, each once, none for more than the word itself
-    is_part: bool = False  # of compounds that products hold
+    ]  # distinct readings, none weighted above the word itself
+    is_part: bool = False  # of compounds in the catalog
 
 
 class WordInterpreter:
-    """Reads single words against one state of an index; any number of threads may."""
+    """Interprets single words against one index state; thread-safe."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class WordInterpreter:
         vocabulary: Vocabulary,
         language: LanguageAnalyzer,
     ) -> None:
-        """Remember nothing yet."""
+        """Start with an empty cache."""
         self.searcher = searcher
         self.schema = schema
         self.vocabulary = vocabulary
@@ -76,7 +76,7 @@ class WordInterpreter:
         )
 
     def meaning(self, word: str, *, is_typing: bool) -> WordMeaning:
-        """Return what a word may mean; with `is_typing` it may be unfinished."""
+        """Return the readings of a word; with `is_typing` it may be unfinished."""
         cached = self._meanings.get((word, is_typing))
         if cached is None:
             meaning = self._meaning(word, is_typing=is_typing)
@@ -88,7 +88,7 @@ class WordInterpreter:
         return self.language.stems([word])[0]
 
     def holds(self, word: str) -> bool:
-        """Return whether the catalog has a word, in this form or another."""
+        """Return whether the catalog has a word in any form."""
         if self.vocabulary.has(word):
             return True
         return word.isalpha() and self.terms.frequency(word, self.stem(word)) > 0
@@ -96,8 +96,8 @@ class WordInterpreter:
     def second_edit(self, word: str, beside: Sequence[str]) -> tuple[WordReading, ...]:
         """Return words of 6 to 8 letters that are two edits away, the likeliest first.
 
-        Only one that begins alike, that products hold often enough, and that some product
-        holds with one of the words `beside` it is meant.
+        A match must begin alike, be frequent enough, and occur in a product with one of the
+        words `beside` it.
         """
         near = self.vocabulary.near_twice(word)
         stems = self.language.stems([one.word for one in near])
@@ -113,13 +113,13 @@ class WordInterpreter:
         )
 
     def _are_sold_together(self, *words: str) -> bool:
-        """Return whether titles or categories of one product hold all the words."""
+        """Return whether one product's titles or categories have all the words."""
         every = [(Occur.Must, self._in_title_or_categories(word)) for word in words]
         asked = tantivy.Query.boolean_query(every)
         return bool(self.searcher.search(asked, 1, count=False).hits)
 
     def parts(self, word: str) -> tuple[str, ...]:
-        """Return the words that a compound which the catalog lacks is made of."""
+        """Return the parts of a compound that the catalog lacks."""
         if len(word) < LIMITS.apart_from or not word.isalpha():
             return (word,)
         if self.vocabulary.has(word) or self.terms.frequency(word, self.stem(word)):
@@ -129,7 +129,7 @@ class WordInterpreter:
     def compounds(self, one: str, other: str) -> list[WordReading]:
         """Return the catalog's compounds of two words, in any form and either order.
 
-        "Schuhe Damen" are Damenschuhe.
+        Example: "Schuhe Damen" gives "Damenschuhe".
         """
         cached = self._compounds.get((one, other))
         if cached is None:
@@ -143,10 +143,11 @@ class WordInterpreter:
         return cached
 
     def apart(self, word: str) -> tuple[str, ...]:
-        """Return the two frequent words that one which means nothing may be, or none.
+        """Return the two frequent words that an unknown word splits into, or none.
 
-        "tanktop" is a tank top where products are both, though no title says so. A code is
-        cut where letters meet digits: "dcd771c2" may be a dcd771 with a c2.
+        "tanktop" splits into "tank top" if products have both, even if no title has the
+        phrase. A code is split between letters and digits: "dcd771c2" into "dcd771" and
+        "c2".
         """
         if is_code(word):
             parts = self._code_apart(word)
@@ -161,7 +162,7 @@ class WordInterpreter:
         return tuple(halves) if self._are_sold_together(*halves) else ()
 
     def _code_apart(self, code: str) -> tuple[str, ...]:
-        """Return the longest words of the catalog that make up a code, or none."""
+        """Return the longest catalog words that make up a code, or none."""
         ends = [match.end() for match in _CODE_PART.finditer(code)]
         parts: list[str] = []
         start = 0
@@ -175,9 +176,9 @@ class WordInterpreter:
         return tuple(parts)
 
     def as_written_in_titles(self, word: str) -> WordReading:
-        """Return a word as most titles write it: itself, or two that stand together.
+        """Return the spelling of a word in most titles: itself, or two adjacent words.
 
-        Titles with a "sleeping-bag" hold all three: the two are what people type.
+        Titles with "sleeping-bag" contain all three; shoppers type the two.
         """
         whole = self.reading((word,), 1.0)
         joined = max(self.terms.holding(whole.stems[0]).title, 1)
@@ -189,9 +190,9 @@ class WordInterpreter:
         return whole
 
     def swapped(self, word: str) -> WordReading | None:
-        """Return the word that one of four letters is, but for two neighbours; or None.
+        """Return the correction of a four-letter word by one transposition, or None.
 
-        It is too short to be searched for as anything but what was typed.
+        It is a suggestion only: such short words are searched as typed.
         """
         if len(word) != LIMITS.swapped or not word.isalpha():
             return None
@@ -203,13 +204,13 @@ class WordInterpreter:
         return self.reading((best,), WEIGHTS.one_edit) if shown else None
 
     def memory_bytes(self) -> int:
-        """Return about how much is remembered."""
+        """Return the approximate size of the cache."""
         words = self.vocabulary.memory_bytes() + self.terms.memory_bytes()
         own = (self._meanings, self._compounds)
         return words + sum(memory.memory_bytes() for memory in own)
 
     def _shown(self, word: str) -> int:
-        """Return how many titles, or categories of products, have a word."""
+        """Return the number of titles or categories with a word."""
         held = self.terms.holding(self.stem(word))
         return max(held.title, held.categories)
 
@@ -223,8 +224,8 @@ class WordInterpreter:
         )
 
     def reading(self, words: tuple[str, ...], weight: float) -> WordReading:
-        """Return the reading of words that stand side by side."""
-        # The words of a phrase count each: together no more than one word does.
+        """Return the reading of adjacent words."""
+        # Phrase words are scored each: together they count as one word.
         share = weight / len(words) if len(words) > 1 else weight
         return WordReading(words, tuple(self.language.stems(words)), share)
 
@@ -249,8 +250,8 @@ class WordInterpreter:
     def counted(
         self, readings: Sequence[WordReading], known: int
     ) -> tuple[WordReading, ...]:
-        """Return readings, each once; of a word that is `known` none counts for more."""
-        if len(readings) < 2:  # noqa: PLR2004 - most words mean one thing
+        """Return distinct readings; none is weighted above a word that is `known`."""
+        if len(readings) < 2:  # noqa: PLR2004 - most words have one reading
             return tuple(readings)
         best: dict[tuple[str, ...], WordReading] = {}
         for one in readings:
@@ -262,7 +263,7 @@ class WordInterpreter:
         return tuple(found)
 
     def _no_rarer(self, reading: WordReading, most: float) -> WordReading:
-        """Return a reading that counts for no more than the word itself, however rare."""
+        """Return a reading with a weight of at most the word's own, however rare it is."""
         share = most / self._rarity(reading)
         return reading if share >= 1.0 else reading._replace(weight=reading.weight * share)
 
@@ -272,10 +273,10 @@ class WordInterpreter:
         return math.log1p((self.products - least + 0.5) / (least + 0.5))
 
     def _corrections(self, word: str, stem: str, known: int) -> list[WordReading]:
-        """Return what a word may be a misspelling of, the likeliest first."""
+        """Return the corrections of a word, likeliest first."""
         is_rare = known < LIMITS.rare
         if not is_rare and known * LIMITS.far_commoner > self.products:
-            return []  # no word can be so much commoner
+            return []  # no word can be this much more frequent
         ranked = self._near(word, stem, known, 1)
         if is_rare and not any(count >= LIMITS.rare for _, count, _ in ranked):
             ranked += self._near(word, stem, known, 2)
@@ -285,7 +286,7 @@ class WordInterpreter:
     def _near(
         self, word: str, stem: str, known: int, distance: int
     ) -> list[tuple[float, int, WordReading]]:
-        """Return words so many edits away, with their weights and how many hold them."""
+        """Return words at an edit distance, with their weights and product counts."""
         found: list[tuple[float, int, WordReading]] = []
         those = self.vocabulary.near(word, distance)
         if not those:
@@ -302,7 +303,7 @@ class WordInterpreter:
         return found
 
     def _completions(self, start: str, *, is_understood: bool) -> list[WordReading]:
-        """Return the words that an unfinished one may become."""
+        """Return the completions of an unfinished word."""
         words = self.vocabulary.beginning(start, LIMITS.readings)
         weight = WEIGHTS.unfinished
         if (
@@ -319,7 +320,7 @@ class WordInterpreter:
         ]
 
     def _apart(self, word: str) -> list[WordReading]:
-        """Return a word read as two that stand side by side in some title."""
+        """Return the readings of a word as two adjacent words of a title."""
         if len(word) < LIMITS.apart_from or not word.isalpha():
             return []
         cuts = range(_LEAST_HALF, len(word) - _LEAST_HALF + 1)
@@ -337,7 +338,7 @@ class WordInterpreter:
 
 
 def _is_likely(near: FuzzyMatch, known: int, count: int) -> bool:
-    """Return whether a word that the catalog has is read in another way all the same."""
+    """Return whether a known word also gets this correction."""
     if known < LIMITS.rare:
         return True
     if near.distance > 1 or not near.same_start:

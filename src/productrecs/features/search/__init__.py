@@ -1,4 +1,4 @@
-"""Search for shoppers: which products a query finds, and in which order.
+"""Search for shoppers: finds and ranks the products of a query.
 
-It neither writes an index nor counts searches: `training/search` and the records do.
+It neither writes an index nor counts searches: `training/search` and `records` do.
 """

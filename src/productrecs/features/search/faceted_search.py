@@ -1,6 +1,6 @@
 """Results pages: search with filters, facet counts, sort orders and paging.
 
-`find_products` is the plain search without them.
+`find_products` searches without them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +42,7 @@ from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import attribute_kind, filter_masks
 
 MOST_COUNTED: Final = 20_000
-"""Of more results than these, the ones that fit best are filtered, counted and sorted."""
+"""Maximum number of results, by rank, that are filtered, counted and sorted."""
 
 AttributeCounts = dict[str, list[ValueCount]]
 Counts = list[ValueCount] | AttributeCounts | PriceFacet | StockCount
@@ -64,16 +64,16 @@ class ResultsPage:
 
 
 class _Results(NamedTuple):
-    """All that was found: by id or sku, with every word, then (if few) with some."""
+    """All results: by id or sku, with every word, then (if few) with some."""
 
     items: Items
     scores: Floats  # falling
     exact: int
-    whole: int  # so many of the first are exact or hold every word
+    whole: int  # number of exact results and results with every word
     relaxed: Relaxed
 
     def passing(self, masks: Iterable[Mask]) -> "_Results":
-        """Return what every mask lets through, in the same order."""
+        """Return the results that pass every mask, in the same order."""
         passes = np.ones(len(self.items), dtype=np.bool_)
         for mask in masks:
             passes &= mask.take(self.items, mode="clip") & (self.items < len(mask))
@@ -88,14 +88,14 @@ class _Results(NamedTuple):
 def results_page(
     shop: SearchableStore, listing: ResultsPageRequest, now_ms: int, trending: Trending
 ) -> ResultsPage:
-    """Return one page of what `find_products` would list, filtered, sorted and counted.
+    """Return one page of the results of `find_products`, filtered, sorted and counted.
 
-    Products with only some of the words are results where those with every word, filters
-    applied, do not fill one page. A facet is counted as if no filter of its own kind were
-    set. `trending` gives the items of a mask in the order for a search without words.
+    Partial matches are included if the filtered results with every word do not fill one
+    page. A facet's counts ignore filters of its own kind. `trending` orders the items of a
+    mask for a search without words.
 
     Raises:
-        BrokenIndexError: when the index turns out to be damaged.
+        BrokenIndexError: when the index is damaged.
     """
     query = resolve_query(shop, listing.request, now_ms)
     buyable = shop.visible(now_ms, in_stock=True)
@@ -184,7 +184,7 @@ def _page(
     pins = passing(np.array(query.pinned, dtype=np.int64), list(masks.values())).tolist()
     until = offset + num + len(pins)
     pages = Pages(num, query.looked_at(num))
-    reach = until + pages.looked_at + num  # as far down as anything is lifted from
+    reach = until + pages.looked_at + num  # lowest rank that boosts may lift to the page
     items, scores = kept.items[:reach].tolist(), kept.scores[:reach].tolist()
     if not query.has_words:
         return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
@@ -194,7 +194,7 @@ def _page(
 
 
 def _sorted(shop: SearchableStore, sort: Sort, items: Items) -> Items:
-    """Return the items in another order; among equals what fits better stays first."""
+    """Return the items in another order; ties keep their order."""
     catalog = shop.catalog
     if sort is Sort.NEWEST:
         keys = -catalog.created[items].astype(np.float64)
@@ -203,11 +203,11 @@ def _sorted(shop: SearchableStore, sort: Sort, items: Items) -> Items:
     else:
         prices = catalog.prices[items]
         keys = prices if sort is Sort.PRICE_UP else -prices
-    return items[np.argsort(keys, kind="stable")]  # what has no price comes last
+    return items[np.argsort(keys, kind="stable")]  # products without a price come last
 
 
 def _falling(hits: list[Hit]) -> list[Hit]:
-    """Return the hits with scores that never rise, whatever their page."""
+    """Return the hits with non-increasing scores across pages."""
     falling: list[Hit] = []
     for hit in hits:
         score = min(hit.score, falling[-1].score) if falling else hit.score
@@ -240,9 +240,9 @@ def _counted(
 def _attribute_counts(
     catalog: CatalogView, results: _Results, masks: Mapping[str, Mask]
 ) -> AttributeCounts:
-    """Return the counts of all further attributes, those of the most results first.
+    """Return the counts of all other attributes, the most frequent first.
 
-    One that is filtered is counted without its own filter.
+    A filtered attribute is counted without its own filter.
     """
     counts = {
         name: values

@@ -8,7 +8,7 @@ from productrecs.features.search.search_types import SearchRequest
 from productrecs.records.catalog.item_filters import Filters
 
 MAX_OFFSET: Final = 1_000
-"""The most products that can be paged through: each page costs those before it."""
+"""Paging limit in products: each page costs as much as all those before it."""
 
 
 class Facet(StrEnum):
@@ -22,7 +22,7 @@ class Facet(StrEnum):
     COLOR = "color"
     SIZE = "size"
     MATERIAL = "material"
-    ATTRIBUTES = "attributes"  # all of a product's further attributes
+    ATTRIBUTES = "attributes"  # all other attributes of a product
 
 
 class Sort(StrEnum):
@@ -44,11 +44,11 @@ class ResultsPageRequest:
     facets: tuple[Facet, ...] = ()
     sort: Sort = Sort.RELEVANCE
     offset: int = 0
-    suggest: int = 0  # at most so many
+    suggest: int = 0  # maximum number of suggestions
     highlight: bool = False
-    counts: bool = False  # whether the page wants to know how many there are
+    counts: bool = False  # whether to return the total
 
     @property
     def first_query(self) -> str:
-        """The words, on the first page of their results; empty on further ones."""
+        """The query for the first page of results; empty on later pages."""
         return "" if self.offset else self.request.query

@@ -14,13 +14,13 @@ from productrecs.records.catalog.catalog_view import CatalogView, Mask
 Items = npt.NDArray[np.int64]
 
 _MOST_RANGES: Final = 6
-_USUAL: Final = (2.0, 98.0)  # percentiles between which the ranges are laid
+_USUAL: Final = (2.0, 98.0)  # percentile range of prices that the ranges cover
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class RangeCount:
-    """The number of results that cost from `low` to below `high`; None is no limit."""
+    """The number of results that cost from `low` to below `high`; None means no limit."""
 
     low: float | None
     high: float | None
@@ -29,7 +29,7 @@ class RangeCount:
 
 @dataclass(frozen=True, slots=True)
 class PriceFacet:
-    """What the results cost; those without a price count nowhere."""
+    """The price distribution of the results; those without a price are not counted."""
 
     low: float | None
     high: float | None
@@ -38,14 +38,14 @@ class PriceFacet:
 
 @dataclass(frozen=True, slots=True)
 class StockCount:
-    """How many results can be bought, and how many cannot."""
+    """The numbers of results in stock and out of stock."""
 
     yes: int
     no: int
 
 
 def passing(items: Items, masks: list[Mask]) -> Items:
-    """Return those of `items` that every mask lets through, in their order."""
+    """Return the `items` that pass every mask, in their order."""
     for mask in masks:
         items = items[items < len(mask)]
         items = items[mask[items]]
@@ -53,7 +53,7 @@ def passing(items: Items, masks: list[Mask]) -> Items:
 
 
 def category_counts(catalog: CatalogView, items: Items) -> list[ValueCount]:
-    """Return the categories of the items, those with the most first, at most a hundred."""
+    """Return the categories of the items, the largest first, at most a hundred."""
     sets = Counter(catalog.categories[item] for item in items.tolist())
     counts: Counter[str] = Counter()
     for names, count in sets.items():
@@ -80,7 +80,7 @@ def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:
 
 
 def _edges(prices: npt.NDArray[np.float64]) -> list[float]:
-    """Return the limits between ranges: few, round, where most of the prices are."""
+    """Return the limits between ranges: few round prices that cover most of the results."""
     low, high = (float(one) for one in np.percentile(prices, _USUAL))
     if high <= low:
         return []

@@ -31,15 +31,15 @@ from productrecs.training.visual.photo_matcher import PhotoSearch
 
 SoldOut = Literal["mixed", "last", "hidden"]
 
-_CANDIDATES: Final = 3  # times as many as wanted: popularity reorders among them
+_CANDIDATES: Final = 3  # candidates per wanted product: popularity reorders them
 _LEAST_CANDIDATES: Final = 30
-_MOVED_FROM: Final = 200  # where more than sales decides: it may come from far down
-_SOLD_OUT: Final = 0.05  # of its score, where what cannot be bought comes last
+_MOVED_FROM: Final = 200  # minimum candidates if boosts or rules change the order
+_SOLD_OUT: Final = 0.05  # score factor of sold-out products that come last
 _CHOICE: Final = 1.0
-"""What all choose for a query scores twice as much."""
+"""Score boost at the maximum click boost of 1: doubles the score."""
 
 _POPULARITY: Final = 0.08
-"""At most this share is added to a score: it decides between equals, no more."""
+"""Maximum score boost by popularity: breaks near ties only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +48,30 @@ class SearchableStore:
 
     catalog: CatalogView
     index: ServedIndex
-    ranks: Ranks  # per item number its place in what trends
-    trending: int  # how many items trend
+    ranks: Ranks  # popularity rank of each item number
+    trending: int  # number of trending items
     said: SearchRuleBook
-    rules: ListRules | None = None  # what they exclude is not found
-    factors: Floats | None = None  # by item, at the end that of all that came later
+    rules: ListRules | None = None  # exclusions, boosts and buries
+    factors: Floats | None = None  # score factors by item; the last one is for newer items
     sold_out: SoldOut = "mixed"
     choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
-    told_language: str = ""  # the store's setting, by which `choices` names queries
+    told_language: str = ""  # the store's language setting, which the keys of `choices` use
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
-        """Return, by item number, what may be found."""
+        """Return the mask of items that may be found."""
         hide = in_stock or self.sold_out == "hidden"
         visible = self.catalog.visible(now_ms, hide_sold_out=hide)
         return visible if self.rules is None else self.rules.shown(visible)
 
     def lifts_of(self, query: AnalysedQuery) -> Mapping[int, float]:
-        """Return by item how far others' choices after this search lift it."""
+        """Return the click boosts of a query, by item."""
         if not len(self.choices):
             return {}
         named = query.in_language(_language(self.told_language))
         return self.choices.lifts_of(named.intent)
 
     def popularity(self, item: int) -> float:
-        """Return how well an item sells, from 0 for not at all to 1 for the best."""
+        """Return an item's popularity, from 0 for no sales to 1 for the best seller."""
         if item >= len(self.ranks):
             return 0.0
         rank = int(self.ranks[item])
@@ -88,10 +88,10 @@ class ResolvedQuery:
     visible: Mask
     synonyms: Synonyms
     pinned: list[int]
-    address: str | None  # where it leads
-    lifts: Mapping[int, float]  # what others chose, by item
-    factors: Floats | None  # what the merchant's rules make of scores, by item
-    buyable: Mask | None  # where what cannot be bought comes last
+    address: str | None  # redirect address
+    lifts: Mapping[int, float]  # click boosts by item
+    factors: Floats | None  # score factors of the merchant's rules, by item
+    buyable: Mask | None  # set if sold-out products come last
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
@@ -105,7 +105,7 @@ class ResolvedQuery:
         return factor
 
     def looked_at(self, num: int) -> int:
-        """Return among how many candidates the order of `num` products is decided."""
+        """Return the number of candidates that are ranked for `num` products."""
         least = _MOVED_FROM if self.has_boosts else _LEAST_CANDIDATES
         return max(_CANDIDATES * num, least)
 
@@ -116,12 +116,12 @@ class ResolvedQuery:
 
     @property
     def has_words(self) -> bool:
-        """Whether the query has words; without any it returns trending items."""
+        """Whether the query has words; without words it returns trending items."""
         return bool(self.query.text.strip())
 
 
 class Pages(NamedTuple):
-    """How long a page is, and from how many candidates the first is chosen."""
+    """The page size, and the number of candidates for the first page."""
 
     size: int
     looked_at: int
@@ -151,13 +151,12 @@ def find_products(
 ) -> SearchResults:
     """Return up to `request.num` products, best first, with falling scores.
 
-    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` all can
-    be bought. Products pinned for the query come first, then exact matches of id or
-    sku; then by text score, boosted by what others chose after the same query. Sales
-    decide ties.
+    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` all can be
+    bought. Products pinned for the query come first, then exact matches of id or sku, then
+    the others by text score and click boost. Popularity breaks near ties.
 
     Raises:
-        BrokenIndexError: when the index turns out to be damaged.
+        BrokenIndexError: when the index is damaged.
     """
     query = resolve_query(shop, request, now_ms)
     return _ranked(shop, query, request.num, shop.index.find(_wanted(query, request)))
@@ -171,7 +170,8 @@ def _wanted(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
         looked_at,
         query.visible,
         query.synonyms,
-        # Below a full page of all words nothing comes up, unless more than words decide.
+        # Partial matches never move above a full page of complete ones, unless boosts
+        # apply.
         enough=looked_at if query.has_boosts else request.num,
         by_likeness=not query.has_boosts,
     )
@@ -180,10 +180,10 @@ def _wanted(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
 def _ranked(
     shop: SearchableStore, query: ResolvedQuery, num: int, found: IndexHits
 ) -> SearchResults:
-    """Return the first `num` of the hits after all boosts and factors."""
+    """Return the first `num` hits after all boosts and factors."""
     scores = weigh_scores(shop, query, found.items, found.scores)
     named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
-    # The best first, of equals the lowest number; more than `num` are never shown.
+    # Best first, ties by item number; no more than `num` are shown.
     falling = [-score for score in scores[found.exact :]]
     others = sorted(zip(falling, found.items[found.exact :], strict=True))[:num]
     hits = [*named, *(Hit(item, -score) for score, item in others)]
@@ -196,7 +196,7 @@ def weigh_scores(
     items: Sequence[int],
     scores: Sequence[float],
 ) -> list[float]:
-    """Return the scores that all but words make of those of `items`."""
+    """Return the scores of `items` after boosts, factors and popularity."""
     if shop.trending:
         popularity = shop.popularity
         scores = [
@@ -213,8 +213,8 @@ def weigh_scores(
 def paginate(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[Hit]:
     """Return the first `until` results, in pages.
 
-    The first page is what `find` returns, and each page continues where the previous
-    one ended: boosts may move products onto a page from a few positions below only.
+    The first page is that of `find_products`, and each page continues where the previous
+    one ended: boosts move a product only a few positions across pages.
     """
     ranked = list(hits[:exact])
     following = list(hits[exact:])
@@ -240,7 +240,7 @@ def _by_score(hit: Hit) -> tuple[float, int]:
 def _shown(
     shop: SearchableStore, request: SearchRequest, rules: list[SearchRule], now_ms: int
 ) -> Mask:
-    """Return the visible items, without those that rules hide from this query."""
+    """Return the visible items, without those that rules hide for this query."""
     visible = shop.visible(now_ms, in_stock=request.in_stock)
     hidden = [shop.catalog.number(one) for one in items_of(rules, SearchRuleAction.HIDE)]
     numbers = [one for one in hidden if one is not None and one < len(visible)]
@@ -258,7 +258,7 @@ def _pinned(shop: SearchableStore, rules: list[SearchRule], visible: Mask) -> li
 
 
 def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
-    """Return the pinned products and then the others, scores falling."""
+    """Return the pinned products followed by the others, scores falling."""
     if not pinned:
         return hits
     top = max((hit.score for hit in hits), default=0.0) + 1.0
@@ -283,7 +283,7 @@ def find_by_photo(
     be bought. None while the store has no indexed pictures.
 
     Raises:
-        NotAPictureError: when it is not a picture, or too costly to read.
+        NotAPictureError: when it is not a picture, or decoding exceeds a limit.
         PictureTooLargeError: when it has too many pixels.
     """
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)
@@ -300,11 +300,11 @@ MOST_FOUND: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CatalogMatches:
-    """The item numbers of one page, and how many products match in all."""
+    """The item numbers of one page, and the total number of matches."""
 
     items: list[int]
     total: int
-    is_cut: bool  # whether more match than can be paged through
+    is_cut: bool  # whether there are more matches than the paging limit
 
 
 def search_catalog(
@@ -316,12 +316,12 @@ def search_catalog(
 ) -> CatalogMatches:
     """Return one page of the products in `among` that match `text`, best first.
 
-    A product with exactly this id comes first, also before it is indexed; then the order
-    is that of the search's own index, which knows ids, SKUs and words. Without a text all
-    of `among` is listed, the newest first.
+    A product with exactly this id comes first, even before it is indexed. The rest has the
+    search index's order over ids, SKUs and words. Without a text all of `among` is listed,
+    newest first.
 
     Raises:
-        BrokenIndexError: when the index turns out to be damaged.
+        BrokenIndexError: when the index is damaged.
     """
     query = truncate_query(text).strip()
     if not query:

@@ -1,4 +1,4 @@
-"""Search repository: SQL for synonyms, search rules, and what followed searches."""
+"""Search repository: SQL for synonyms, search rules, and the results of searches."""
 
 import json
 from collections.abc import Sequence
@@ -28,20 +28,20 @@ _RULES_SQL: Final = (
 _DESCRIPTIONS_SQL: Final = (
     "SELECT number, description FROM items WHERE store_id = ? AND number IN ({})"
 )
-# Tens of thousands of rows for a report: without a library's row around each of them.
+# Raw rows: a report reads tens of thousands, and row objects are slow.
 _CLICKS: Final = (
     "SELECT intent, max(day || text), sum(clicks), sum(shoppers), sum(positions), "
     "sum(position_sum) FROM search_days "
     "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
 )
-# Every click of a day is beside the searches of that day, or in no rate at all.
+# Counts clicks only on days with searches of the same intent.
 _OBSERVED: Final = (
     "SELECT searched.intent, searched.unnamed, searched.shoppers, "
     "clicked.who FROM search_counts AS searched "
     "LEFT JOIN search_days AS clicked ON clicked.store_id = searched.store_id "
     "AND clicked.day = searched.day AND clicked.intent = searched.intent "
     "WHERE searched.store_id = ? AND searched.day >= ? AND searched.day <= ? "
-    "AND searched.intent <> ''"  # where many intents are together, nothing is told apart
+    "AND searched.intent <> ''"  # leaves out the sum of rare intents
 )
 _CREDITS: Final = (
     "SELECT intent, sum(carts), sum(lines), sum(units), sum(revenue) "
@@ -76,26 +76,26 @@ def read_rules(reader: RawReader, store_id: StoreId) -> dict[int, SearchRule]:
 
 
 class ObservedSearches(NamedTuple):
-    """A day's searches for one intent beside the shoppers who clicked on its results."""
+    """A day's searches for one intent, and the shoppers who clicked on its results."""
 
     intent: str
-    unnamed: int  # searches whose call named no shopper
-    searched: bytes  # the crowd of those whom calls named
-    clicked: bytes  # the crowd of those who clicked
+    unnamed: int  # searches without a shopper id
+    searched: bytes  # sketch of the shoppers who searched
+    clicked: bytes  # sketch of the shoppers who clicked
 
 
 class QueryClicks(NamedTuple):
     """Clicks on the results of one intent."""
 
-    text: str  # as somebody typed it last
+    text: str  # latest spelling
     clicks: int
-    shoppers: int  # different ones of each day
-    positions: int  # clicks that told one
+    shoppers: int  # distinct shoppers per day, summed
+    positions: int  # clicks with a position
     position_sum: int
 
 
 class QuerySales(NamedTuple):
-    """What was put into carts and bought after clicks on an intent's results."""
+    """Carts and purchases attributed to clicks on an intent's results."""
 
     carts: int
     lines: int
@@ -104,7 +104,7 @@ class QuerySales(NamedTuple):
 
 
 class SearchClickRepository:
-    """One store's clicks on results of searches, as attribution keeps their sums."""
+    """One store's search clicks, as summed by attribution."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Read `store_id`'s rows only."""
@@ -112,12 +112,12 @@ class SearchClickRepository:
         self._store_id = store_id
 
     def clicks(self, first: str, last: str) -> dict[str, QueryClicks]:
-        """Return the clicks of days by intent, those on what pictures found included."""
+        """Return the clicks of days by intent, including clicks on photo results."""
         rows = raw_connection(self._transaction).all(_CLICKS, (self._store_id, first, last))
         return {row[0]: QueryClicks(row[1][10:], *map(int, row[2:])) for row in rows}
 
     def observed(self, first: str, last: str) -> list[ObservedSearches]:
-        """Return the searches of days by day and intent, with who clicked on that day."""
+        """Return the searches of days by day and intent, with that day's clickers."""
         period = (self._store_id, first, last)
         rows = raw_connection(self._transaction).all(_OBSERVED, period)
         return [
@@ -128,7 +128,7 @@ class SearchClickRepository:
         ]
 
     def credits(self, first: str, last: str, currency: str) -> dict[str, QuerySales]:
-        """Return what followed those clicks, by intent, in the store's own currency."""
+        """Return carts and sales after those clicks, by intent, in the store's currency."""
         period = (self._store_id, first, last, currency)
         rows = raw_connection(self._transaction).all(_CREDITS, period)
         return {
@@ -137,7 +137,7 @@ class SearchClickRepository:
         }
 
     def behind(self) -> int:
-        """Return how many places of the log are not counted yet."""
+        """Return the number of log entries that are not counted yet."""
         head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         mark = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
@@ -150,12 +150,12 @@ class SearchRuleRepository:
     """One store's synonyms and search rules, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
+        """Access `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
 
     def next_id(self) -> int:
-        """Lock the store's rules and return an id that none of them ever had.
+        """Lock the store's rules and return an id that was never used.
 
         Raises:
             StoreDeletedError: when the store was deleted.

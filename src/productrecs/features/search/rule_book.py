@@ -1,4 +1,4 @@
-"""Rule book of search: a store's synonyms and rules in memory, by their stems."""
+"""Search rule book: a store's synonyms and rules in memory, by their stems."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from productrecs.storage.dialects import RawReader
 
 @dataclass(frozen=True, slots=True)
 class SearchRuleBook:
-    """One state of a store's synonyms and rules; replaced whole."""
+    """An immutable snapshot of a store's synonyms and rules."""
 
     seq: int = 0
     synonyms: Mapping[int, Synonym] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class SearchRuleBook:
 
     @classmethod
     def load(cls, reader: RawReader, store_id: StoreId, seq: int) -> "SearchRuleBook":
-        """Return the current state; `seq` is the counter that was read before."""
+        """Return the current snapshot; `seq` is the version that was read before."""
         if seq == 0:
             return cls()
         return cls(seq, read_synonyms(reader, store_id), read_rules(reader, store_id))
@@ -39,7 +39,7 @@ class SearchRuleBook:
     def rules_for(
         self, query: AnalysedQuery, now_ms: int, zone: tzinfo
     ) -> list[SearchRule]:
-        """Return the rules in force for a query, whatever form its words have."""
+        """Return the active rules of a query, in any form of its words."""
         if not self.rules:
             return []
         found = self._in(query.language)[1].get(query.stems, [])
@@ -77,5 +77,5 @@ def items_of(rules: list[SearchRule], action: SearchRuleAction) -> list[str]:
 
 
 def address_of(rules: list[SearchRule]) -> str | None:
-    """Return where the newest redirect leads; None without one."""
+    """Return the address of the newest redirect; None without one."""
     return next((one.address for one in reversed(rules) if one.address), None)

@@ -39,7 +39,7 @@ class SearchRuleEditor:
         """Store a synonym; return it with its id.
 
         Raises:
-            SearchRuleError: when it says nothing possible, or is one too many.
+            SearchRuleError: when it is invalid, or above the limit.
             StoreDeletedError: when the store was deleted.
         """
         one = checked_synonym(texts, one_way=one_way)
@@ -54,7 +54,7 @@ class SearchRuleEditor:
         """Store a rule; return it as stored, with its id.
 
         Raises:
-            SearchRuleError: when it says nothing possible, or is one too many.
+            SearchRuleError: when it is invalid, or above the limit.
             StoreDeletedError: when the store was deleted.
         """
         checked = checked_rule(rule)
@@ -69,7 +69,7 @@ class SearchRuleEditor:
         """Delete a synonym.
 
         Raises:
-            UnknownSearchRuleError: when there is none of this id.
+            UnknownSearchRuleError: when the id does not exist.
         """
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
@@ -80,7 +80,7 @@ class SearchRuleEditor:
         """Delete a rule.
 
         Raises:
-            UnknownSearchRuleError: when there is none of this id.
+            UnknownSearchRuleError: when the id does not exist.
         """
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)

@@ -1,10 +1,9 @@
-"""Search insights: what shoppers search for, find, click and buy.
+"""Search insights: searches, results, clicks and sales by query.
 
-Searches are counted when they are answered, once per intent, however many letters were
-typed. Clicks are the `search-click` events with their query; what followed them comes from
-attribution. A rate relates searches and clicks that were observed together: live, for the
-same intent, on the same day, by the same shopper where the call names one. An unknown value
-is None, not 0.
+Searches are counted when they are answered, once per intent for all letters typed. Clicks
+are the `search-click` events with their query; carts and sales come from attribution. Rates
+use searches and clicks that were observed together: live, for the same intent, on the same
+day, and by the same shopper if the call has one. An unknown value is None, not 0.
 """
 
 import functools
@@ -45,23 +44,23 @@ class QueryFilter(StrEnum):
 class QueryInsight:
     """Figures of one intent."""
 
-    text: str  # as somebody typed it; empty: all that is not told apart
+    text: str  # latest spelling; empty: the sum of rare queries
     searches: int
     empty: int
-    searchers: int  # shoppers and days that searched, and searches that named nobody
-    searchers_clicked: int  # those of them that clicked on a result on the same day
+    searchers: int  # shoppers per day, plus searches without a shopper
+    searchers_clicked: int  # searchers who clicked on a result on the same day
     clicks: int
-    clickers: int  # shoppers and days with a click, whether their search was counted or not
-    positions: int  # clicks that told one
+    clickers: int  # shoppers per day with a click, with or without a search
+    positions: int  # clicks with a position
     position_sum: int
-    carts: int  # of products clicked on among its results before, as are the next
-    sales: int  # lines bought, no returns
-    units: int  # returns taken off
-    revenue: float  # returns taken off, in the store's currency
+    carts: int  # after a click on its results, like the next ones
+    sales: int  # purchased lines, without returns
+    units: int  # net of returns
+    revenue: float  # net of returns, in the store's currency
 
     @property
     def revenue_per_search(self) -> float | None:
-        """What a search led to, on average; None where none was counted."""
+        """The mean revenue of a search; None without searches."""
         return self.revenue / self.searches if self.searches else None
 
     @property
@@ -76,39 +75,39 @@ class QueryInsight:
 
     @property
     def empty_share(self) -> float | None:
-        """The share of searches that found nothing; None where none was counted."""
+        """The share of searches without results; None without searches."""
         return self.empty / self.searches if self.searches else None
 
 
 @dataclass(frozen=True, slots=True)
 class SearchInsights:
-    """Figures of all searches of some days, and of each listed query."""
+    """Figures of all searches of a period, and of each listed query."""
 
     total: QueryInsight
     intents: int
     image_clicks: int
     queries: list[QueryInsight]
-    more: int  # that would have been listed too
+    more: int  # queries beyond the limit
     behind: int  # records whose clicks and sales are not counted yet
 
 
 class ClickThrough(NamedTuple):
-    """How many searched for something, and how many of these clicked on a result."""
+    """The number of searchers, and of those who clicked on a result."""
 
     searchers: int = 0
     clicked: int = 0
 
     def plus(self, other: "ClickThrough") -> "ClickThrough":
-        """Return both together."""
+        """Return the sum."""
         return ClickThrough(self.searchers + other.searchers, self.clicked + other.clicked)
 
 
 def click_through_of(day: ObservedSearches) -> ClickThrough:
-    """Return who of a day's searchers clicked: a part of those who searched, always.
+    """Return a day's searchers and those who clicked: at most all searchers.
 
-    A named shopper clicked when that shopper is among those who did. A search that names
-    nobody is taken for the search of one clicker who is not among the named ones, and each
-    clicker for the searcher of one search: what clicks there are more tell of no search.
+    A shopper with a search counts as clicker if the same shopper clicked. Each search
+    without a shopper is matched with one clicker who has no search of their own; further
+    clickers are not counted.
     """
     named = cardinality(day.searched)
     both = intersection_cardinality(day.searched, day.clicked)
@@ -158,7 +157,7 @@ def search_insights(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is known by intent, of which there are tens of thousands."""
+    """All figures by intent; there may be tens of thousands."""
 
     counts: Mapping[str, SearchCount]
     clicks: Mapping[str, QueryClicks]
@@ -166,7 +165,7 @@ class _Found:
     through: Mapping[str, ClickThrough]
 
     def intents(self) -> set[str]:
-        """Return all of which anything is known."""
+        """Return all intents with figures."""
         return self.counts.keys() | self.clicks.keys() | self.credited.keys()
 
     def is_wanted(self, intent: str, which: QueryFilter) -> bool:
@@ -185,7 +184,7 @@ class _Found:
         return -count.searches, -clicked.clicks, text
 
     def of(self, intent: str) -> QueryInsight:
-        """Return all of one intent."""
+        """Return the figures of one intent."""
         return _insight(
             intent,
             self.counts.get(intent, _NO_COUNT),
@@ -195,7 +194,7 @@ class _Found:
         )
 
     def total(self) -> QueryInsight:
-        """Return everything together."""
+        """Return the totals."""
         counts, clicks = self.counts.values(), self.clicks.values()
         credited = self.credited.values()
         return _insight(

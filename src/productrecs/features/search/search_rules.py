@@ -16,7 +16,7 @@ from productrecs.core.time_window import (
 
 MOST_SYNONYMS: Final = 2_000
 MOST_RULES: Final = 2_000
-LEAST_WORDS, MOST_WORDS = 2, 20  # texts of one synonym
+LEAST_WORDS, MOST_WORDS = 2, 20  # number of texts of a synonym
 MOST_ITEMS: Final = 50
 LONGEST_TEXT: Final = 256
 LONGEST_ADDRESS: Final = 8_192
@@ -40,7 +40,7 @@ class SearchRuleAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """Texts that mean the same; one-way: the first finds the others, not the reverse."""
+    """Synonymous texts; one-way: the first finds the others, not the reverse."""
 
     texts: tuple[str, ...]
     one_way: bool = False
@@ -48,7 +48,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class SearchRule:
-    """What one query shows; dates are inclusive, in the store's zone."""
+    """A rule for one query; dates are inclusive, in the store's time zone."""
 
     action: SearchRuleAction
     query: str

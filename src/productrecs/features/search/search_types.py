@@ -10,7 +10,7 @@ LONGEST_QUERY: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One call: `num` products are wanted for the words of `query`."""
+    """A search request for `num` products that match `query`."""
 
     query: str
     num: int
@@ -18,7 +18,7 @@ class SearchRequest:
 
 
 class Hit(NamedTuple):
-    """One product of an answer: its number and how well it fits."""
+    """One result: its item number and score."""
 
     item: int
     score: float
@@ -30,12 +30,12 @@ class SearchResults:
 
     hits: list[Hit]
     relaxed: Relaxed
-    address: str | None = None  # where the merchant sends who asks this
+    address: str | None = None  # redirect address of the merchant's rule
 
 
 def truncate_query(query: str) -> str:
-    """Return a query as it is read: no longer than anybody types.
+    """Return a query, cut to the maximum length.
 
-    A blank at its end stays: it says that the last word is whole.
+    A trailing blank is kept: it marks the last word as complete.
     """
     return query.lstrip()[:LONGEST_QUERY]
