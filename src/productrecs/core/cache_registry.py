@@ -1,8 +1,8 @@
 """Caches: all caches of the service, with their bounds and their invalidation rules.
 
 Every cache takes its limit from its entry here, as a `BoundedCache`, by `memoized`, or as
-a class of its own where entries are more than values. `tests/core/test_cache_registry.py`
-finds caches that are not in the table.
+a class of its own. `tests/core/test_cache_registry.py` finds caches that are not in the
+table.
 """
 
 import functools
@@ -40,7 +40,7 @@ class Invalidation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheSpec:
-    """One cache: what it holds, for what it exists once, its limit, its invalidation."""
+    """One cache: its content, its scope, its limit and its invalidation rule."""
 
     holds: str
     scope: str
@@ -56,7 +56,7 @@ _NEVER, _OWNER = Invalidation.NEVER, Invalidation.OWNER
 class Cache(Enum):
     """Every cache of the service."""
 
-    # What a request is answered from
+    # Answering requests
     OPEN_STORES = CacheSpec(
         "open stores: catalog, rules, models and the caches below",
         "process", 1_024 * MIB, _BYTES, Invalidation.VERSION,
@@ -153,7 +153,7 @@ class Cache(Enum):
         "hashes of shoppers' ids", "worker", 100_000, _ENTRIES, _NEVER
     )
 
-    # Made once from the code and the package's files
+    # Built once from the code and the package's files
     STATEMENTS = CacheSpec(
         "SQL texts in a dialect; the source has a few hundred",
         "process", 4_096, _ENTRIES, _NEVER,
@@ -169,7 +169,7 @@ class Cache(Enum):
 
     @property
     def limit(self) -> int:
-        """The most that it holds, in its unit."""
+        """The maximum size, in its unit."""
         return self.value.limit
 
 
@@ -183,12 +183,12 @@ def memoized(
 class BoundedCache(Generic[Key, Value]):
     """Cache by key, cleared when it is full. Safe to use from any thread.
 
-    Beginning anew costs less than knowing which was asked longest ago: people type the
-    same words, so that those that matter are back at once.
+    Clearing costs less than tracking recent use: frequent keys are back at once, because
+    people type the same words.
     """
 
     def __init__(self, cache: Cache, bytes_each: int = 0) -> None:
-        """Hold as many entries as `cache` may, each of about so many bytes."""
+        """Hold up to the limit of `cache`; an entry takes about `bytes_each` bytes."""
         self._most = cache.limit
         self._bytes_each = bytes_each
         self._entries: dict[Key, Value] = {}
@@ -205,5 +205,5 @@ class BoundedCache(Generic[Key, Value]):
         return value
 
     def memory_bytes(self) -> int:
-        """Return about how much memory it holds."""
+        """Return the approximate memory size."""
         return len(self._entries) * self._bytes_each

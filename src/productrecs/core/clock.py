@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 
 Clock = Callable[[], int]
-"""The business clock: UTC milliseconds since 1970. It may be frozen for replays."""
+"""The business clock: UTC milliseconds since 1970. Replays may freeze it."""
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
@@ -21,22 +21,22 @@ _NOON = 12
 
 
 def system_ms() -> int:
-    """Return the machine's time in UTC milliseconds (leases and polls always use it)."""
+    """Return the machine's time in UTC milliseconds (always used for leases and polls)."""
     return time.time_ns() // 1_000_000
 
 
 def fixed_clock(moment_ms: int) -> Clock:
-    """Return a clock that always answers `moment_ms`."""
+    """Return a clock that always returns `moment_ms`."""
     return lambda: moment_ms
 
 
 def parse_timestamp(text: str, zone: tzinfo = UTC) -> int:
     """Return the UTC milliseconds of an ISO date or datetime.
 
-    A text without an offset is read in `zone`; a bare date means its midnight.
+    A text without an offset is read in `zone`; a bare date means midnight there.
 
     Raises:
-        ValueError: when the text is not ISO 8601, or its year is out of reach.
+        ValueError: when the text is not ISO 8601, or its year is out of range.
     """
     moment = datetime.fromisoformat(text.strip())
     if moment.tzinfo is None:
@@ -58,8 +58,8 @@ def iso(moment_ms: int) -> str:
 def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | None:
     """Return a date as people and programs write it (`25/10/2026 4:52 pm`) as ISO.
 
-    With points the day is first. `day_first` decides where day and month cannot be told
-    apart. None is what cannot be read, or told apart.
+    Dates with points begin with the day. `day_first` resolves ambiguous dates. Return None
+    for unreadable and ambiguous dates.
     """
     bare = text.strip()
     if found := _YEAR_FIRST.fullmatch(bare):
@@ -79,7 +79,7 @@ def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | No
             return datetime(int(year), int(month), int(day)).date().isoformat()  # noqa: DTZ001
         hours = int(hour) if half is None else int(hour) % _NOON
         hours += _NOON if half in {"p", "P"} else 0
-        moment = datetime(  # noqa: DTZ001 - in whatever zone its reader has
+        moment = datetime(  # noqa: DTZ001 - the caller knows the time zone
             int(year), int(month), int(day), hours, int(minute), int(second or 0)
         )
     except ValueError:
@@ -88,13 +88,13 @@ def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | No
 
 
 def detect_day_first(text: str) -> bool | None:
-    """Return whether `25/10/2026` has the day first; None where it may be either."""
+    """Return whether `25/10/2026` has the day first; None if ambiguous."""
     found = _YEAR_LAST.fullmatch(text.strip())
     if found is None:
         return None
     one, two = int(found.group(1)), int(found.group(3))
     if found.group(2) == ".":
-        return None  # nobody writes months first with points
+        return None  # dates with points never begin with the month
     if (one > _MONTHS) == (two > _MONTHS):
         return None
     return one > _MONTHS

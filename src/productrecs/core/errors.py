@@ -1,17 +1,17 @@
 """Errors: the base class and the storage errors, each message with its remedy.
 
 ProductRecsError
-├── NotAllowedError            (kept apart by audience in tenancy)
+├── NotAllowedError            (subclasses by audience, in tenancy)
 ├── UnknownItemError
 ├── StorageError
-│   ├── StorageBusyError       another writer held the database too long
+│   ├── StorageBusyError       another writer held the lock too long
 │   ├── StorageFullError       the disk is full
 │   ├── StorageBrokenError     a write could not be made durable
-│   ├── UnconfirmedWriteError  nobody can say whether a write was stored
+│   ├── UnconfirmedWriteError  it is unknown whether a write was stored
 │   ├── UnsafeStorageError     this build or file must not be opened
-│   │   └── DamagedDatabaseError   the file is not what was written
+│   │   └── DamagedDatabaseError   the file's content is damaged
 │   └── ReadOnlyStorageError   the disk or the database takes no writes
-└── ...                        each slice adds its own beside its rules
+└── ...                        each feature adds its own
 
 Errors know no HTTP status; `entrypoints/http/pipeline/error_responses.py` maps classes to
 statuses.
@@ -19,44 +19,44 @@ statuses.
 
 
 class ProductRecsError(Exception):
-    """Anything we expected might happen; the message says what to do about it."""
+    """Base class of expected errors; the message says what to do."""
 
 
 class StorageError(ProductRecsError):
-    """The database could not do what was asked; nothing was half done."""
+    """The database could not run the operation; the transaction was rolled back."""
 
 
 class StorageBusyError(StorageError):
-    """Another process held the database for too long; the same request may be retried."""
+    """Another process held the lock too long; the same request can be retried."""
 
 
 class StorageFullError(StorageError):
-    """The disk is full: reads go on, writes wait until there is space again."""
+    """The disk is full: reads work, writes fail until there is space again."""
 
 
 class StorageBrokenError(StorageError):
-    """A write could not be made durable; nothing further is acknowledged."""
+    """A write could not be made durable; no further write is acknowledged."""
 
 
 class UnconfirmedWriteError(StorageError):
-    """A write was not confirmed in time: it may be stored, now or in a moment."""
+    """A write was not confirmed in time: it may be stored now or shortly."""
 
 
 class UnsafeStorageError(StorageError):
-    """The database must not be opened by this program; the message names the remedy."""
+    """The program must not open this database; the message names the remedy."""
 
 
 class DamagedDatabaseError(UnsafeStorageError):
-    """The database is not what was written to it; a backup has to be restored."""
+    """The database's content is damaged; restore a backup."""
 
 
 class ReadOnlyStorageError(StorageError):
-    """The disk or the database takes no writes: reads go on."""
+    """The disk or the database is read-only: reads work, writes fail."""
 
 
 class QueueFullError(StorageError):
-    """More writes are waiting than this process may hold; retry after a moment."""
+    """The write queue of this process is full; retry after a moment."""
 
 
 class UnknownItemError(ProductRecsError):
-    """The store's catalog has no item of that id."""
+    """The store's catalog has no item with that id."""

@@ -1,9 +1,9 @@
 """Idle priority: runs a thread only when no other thread wants the processor.
 
-A low priority is not enough: a running thread may still finish its time slice, and replies
-wait for those milliseconds. The kernel interrupts its idle class at once. On a machine that
-is always busy an idle thread would starve, so work stays in that class for a limited time
-only, and only where the kernel lets it come back.
+A low priority is not enough: a running thread may still finish its time slice, which delays
+replies by milliseconds. The kernel preempts its idle class at once. On a machine that is
+always busy an idle thread would starve, so a thread stays in that class for a limited time,
+and enters it only if the kernel lets it leave.
 """
 
 import contextlib
@@ -18,19 +18,19 @@ from productrecs.core.cache_registry import Cache, memoized
 def run_at_idle_priority(seconds: float) -> Iterator[None]:
     """Run this thread at idle priority while the block runs, for `seconds` at most.
 
-    After that, and after the block, it runs as it did before. Nothing changes where it
-    could not come back: that takes a limit of niceness (RLIMIT_NICE, `LimitNICE=` in a
-    unit of systemd, `nice` among a container's ulimits) of 20 less this process's niceness.
+    Afterwards its former priority is restored. Nothing changes if the process may not
+    restore it: that requires a niceness limit (RLIMIT_NICE; `LimitNICE=` in a systemd unit,
+    `nice` in a container's ulimits) of 20 minus this process's niceness.
 
-    Hold no lock in the block that others wait for, and start neither threads nor processes:
-    they would be in the same class for good.
+    Hold no lock in the block that other threads need, and start no threads or processes:
+    they would stay in the idle class permanently.
     """
     if seconds <= 0 or not can_leave_idle_priority():
         yield
         return
     thread = threading.get_native_id()
     over = threading.Event()
-    # It begins before: a thread takes over the class of the one that begins it.
+    # Started first: a new thread inherits the class of the thread that starts it.
     watch = threading.Thread(
         target=_press, args=(thread, over, seconds), name="calm", daemon=True
     )
@@ -57,7 +57,7 @@ def can_leave_idle_priority() -> bool:
 
 
 def _tried() -> bool:
-    """Go there and back; the thread that does it ends where there is no way back."""
+    """Enter and leave the class in a thread, which ends if it cannot leave."""
     thread = threading.get_native_id()
     try:
         _set(thread, os.SCHED_IDLE)

@@ -22,10 +22,10 @@ def new_store_id() -> StoreId:
 
 
 def visitor_hash(name: str) -> int:
-    """Return a signed 64-bit code of a session or shopper id, the same everywhere.
+    """Return a signed 64-bit hash of a session or shopper id, the same in every process.
 
-    Two names share a code by chance once in 2**64; a visit that is taken for another's
-    then merely does not answer it.
+    Two names collide with probability 2**-64; the only effect is that a visit is not
+    matched to its own shopper.
     """
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -25,12 +25,12 @@ _LONGEST_NAME: Final = 64
 
 
 class ReportError(ProductRecsError):
-    """What was asked of a report is not possible; the message says what is."""
+    """A report query is invalid; the message lists the valid values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a number is called and means, and what it is counted in.
+    """A figure's name, meaning and unit.
 
     `unit` is one of text, day, time, count, share (0 to 1), money, number.
     """
@@ -42,7 +42,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number with its definition; None: there is nothing to tell yet."""
+    """One number with its definition; None: no data yet."""
 
     definition: Definition
     value: ReportValue
@@ -50,7 +50,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Figures, one table, and remarks that a reader should not miss."""
+    """Figures, one table, and notes for the reader."""
 
     name: str
     title: str
@@ -62,14 +62,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ReportQuery:
-    """What a reader wants: days of the store (inclusive), a grouping, so many rows."""
+    """A report query: days of the store (inclusive), a grouping, a row limit."""
 
     first_day: str  # such as 2026-03-01
     last_day: str
-    by: tuple[str, ...] = ()  # empty: the report's own
+    by: tuple[str, ...] = ()  # empty: the report's default
     limit: int = DEFAULT_ROWS
-    test: str | None = None  # of the experiment; None: the store's own
-    where: tuple[tuple[str, str], ...] = ()  # what to choose, by name
+    test: str | None = None  # the experiment; None: the store's current one
+    where: tuple[tuple[str, str], ...] = ()  # filters, by name
 
 
 def report_query(
@@ -82,12 +82,12 @@ def report_query(
     limit: int | None = None,
     test: str | None = None,
 ) -> ReportQuery:
-    """Return what is wanted; by itself the last 30 days, today included.
+    """Return the query; the default is the last 30 days, including today.
 
     `by` names columns, separated by commas.
 
     Raises:
-        ReportError: for days that are none, or too many, or in the wrong order.
+        ReportError: for invalid days, too many days, or days in the wrong order.
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
     last = today if not last_day else _day(last_day)
@@ -120,7 +120,7 @@ def _day(text: str) -> date:
 
 
 def share_of(part: float, total: float) -> float | None:
-    """Return `part` of `total` from 0 to 1; None when there is no whole."""
+    """Return `part` / `total`; None when `total` is 0."""
     return part / total if total else None
 
 
@@ -130,22 +130,22 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?\Z")
 
 
 def escape_formula(value: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell that spreadsheets do not read as a formula."""
     if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.match(value):
         return f"'{value}"
     return value
 
 
 def unescape_formula(cell: str) -> str:
-    """Return the text of a cell that `escape_formula` may have written."""
+    """Return the original text of a cell that `escape_formula` may have changed."""
     return cell[1:] if _QUOTED.match(cell) else cell
 
 
 class CsvWriter:
-    """Writes rows to a text file, as every CSV file of this program is written."""
+    """Writes rows to a text file, in the program's one CSV format."""
 
     def __init__(self, out: IO[str], columns: Sequence[str]) -> None:
-        """Write the head, the names of the columns."""
+        """Write the header row with the column names."""
         self._writer = csv.writer(out, lineterminator="\n")
         self._writer.writerow(columns)
 

@@ -24,7 +24,7 @@ class InvalidDateError(ProductRecsError):
 def normalise_timestamp(text: str) -> str:
     """Return an ISO date as `YYYY-MM-DD`, an ISO datetime as `YYYY-MM-DDTHH:MM:SS[...]`.
 
-    A datetime keeps its offset; one without is read in the store's zone, later.
+    A datetime keeps its offset; one without is interpreted later, in the store's zone.
 
     Raises:
         InvalidDateError: when the text is neither.
@@ -66,7 +66,7 @@ def window_end_ms(text: str, zone: tzinfo) -> int:
 
 
 def _to_the_minute(moment: datetime) -> datetime:
-    """Return `moment` in UTC when its offset is finer than minutes, which no feed means."""
+    """Return `moment` in UTC if its offset has seconds, which feeds never intend."""
     offset = moment.utcoffset()
     return moment.astimezone(UTC) if offset and offset % timedelta(minutes=1) else moment
 
@@ -79,5 +79,5 @@ def _instant_ms(moment: datetime, zone: tzinfo) -> int:
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
     try:
         return (aware - _EPOCH) // _MILLISECOND
-    except OverflowError:  # a zone's offset carries year 1 or 9999 out of the calendar
+    except OverflowError:  # the zone's offset moves year 1 or 9999 out of range
         return _FIRST_MS if moment.year == 1 else _LAST_MS

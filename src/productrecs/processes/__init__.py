@@ -1,1 +1,1 @@
-"""Child processes: one way to start, limit, restart and end them, and to speak to them."""
+"""Child processes: start, limit, restart and end them, and exchange messages with them."""

@@ -1,8 +1,8 @@
 """Child processes: starts them, limits them, and waits for their end.
 
-A fork is a copy of this process with work of its own: it has the loaded program at once,
-and shares its memory pages until someone writes to them. A program is a new process, which
-shares nothing. Each has a connection to its parent; when it closes, the other is gone.
+A fork is a copy of this process that runs other code: the program is already loaded, and
+memory pages are shared until one side writes to them. A program is a new process, which
+shares nothing. Each child has a connection to its parent; it closes when either side ends.
 """
 
 import contextlib
@@ -28,24 +28,24 @@ _log = logging.getLogger(__name__)
 _NAME: Final = Path("/proc/self/comm")
 _MEMORY: Final = Path("/proc/self/statm")
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
-_OURS: Final = 3  # file numbers below are standard input, output and error
-_NICENESS: Final = 5  # lists go before photos
+_OURS: Final = 3  # lower file descriptors are standard input, output and error
+_NICENESS: Final = 5  # list requests take precedence over photos
 
 
 class ForkedProcess:
     """A child process forked from this one."""
 
     def __init__(self, name: str, work: Callable[[], int], keeps: Iterable[int]) -> None:
-        """Fork and run `work`, whose result is the exit status.
+        """Fork and run `work`, which returns the exit status.
 
         The child keeps the file descriptors `keeps` and standard output and error, and
         closes the others. Its process name is `name`.
         """
         gc.collect()
-        gc.freeze()  # no collection writes to pages that are shared, or closes our files
+        gc.freeze()  # garbage collection must not write to shared pages or close our files
         _flush()
         self.returncode: int | None = None
-        # What reaches the child before its handlers are its own must wait for them.
+        # Block signals to the child until it has installed its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         self.pid = os.fork()
         if self.pid == 0:
@@ -65,9 +65,9 @@ class ForkedProcess:
         self._signal(signal.SIGKILL)
 
     def wait(self) -> int:
-        """Wait for its end; return the exit status."""
+        """Wait until it ends; return the exit status."""
         status = self._look(0)
-        assert status is not None  # noqa: S101 - a wait without a limit ends with it
+        assert status is not None  # noqa: S101 - a wait without a timeout returns a status
         return status
 
     def _look(self, options: int) -> int | None:
@@ -90,7 +90,7 @@ class ChildProcess:
     connection: Connection
 
     def close(self, seconds: float = 0.0) -> None:
-        """Close the connection, which tells it to end; kill it after `seconds`."""
+        """Close the connection, which makes the child end; kill it after `seconds`."""
         self.connection.close()
         if seconds and isinstance(self.process, subprocess.Popen):
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -102,7 +102,7 @@ class ChildProcess:
 def fork_child(
     name: str, work: Callable[[int], int], inherits: Iterable[int] = ()
 ) -> ChildProcess:
-    """Fork this process; `work` gets the file descriptor of its connection to us."""
+    """Fork this process; `work` receives the file descriptor of its connection to us."""
     ours, theirs = socket.socketpair()
     with theirs:
         number = theirs.fileno()
@@ -116,9 +116,9 @@ def start_program(
     environment: Mapping[str, str] | None = None,
     errors: IO[bytes] | None = None,
 ) -> ChildProcess:
-    """Start a program; `command` gets the file descriptor of its connection to us.
+    """Start a program; `command` receives the file descriptor of its connection to us.
 
-    `environment` replaces ours, and `errors` is the file of its standard error.
+    `environment` replaces ours, and `errors` is the file for its standard error.
 
     Raises:
         OSError: when it does not start.
@@ -139,10 +139,10 @@ def start_program(
 def stop_at_signals(stop: Callable[[], None]) -> None:
     """Call `stop`, from a thread, at every SIGTERM and SIGINT.
 
-    A signal handler may run between any two steps of the main thread, which may hold
-    the lock that `stop` needs; a thread avoids that deadlock.
+    A signal handler can interrupt the main thread while it holds the lock that `stop`
+    needs; a separate thread avoids that deadlock.
     """
-    signals = SimpleQueue[None]()  # whose `put` never waits, not even for itself
+    signals = SimpleQueue[None]()  # its `put` is reentrant and never blocks
 
     def wait() -> None:
         while True:
@@ -155,14 +155,14 @@ def stop_at_signals(stop: Callable[[], None]) -> None:
 
 
 def lower_priority() -> None:
-    """Let others go first, and end with the connection only, not at a signal to stop."""
+    """Lower this process's priority; ignore stop signals, end with the connection."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(max(0, _NICENESS - os.getpriority(os.PRIO_PROCESS, 0)))
 
 
 def set_idle_priority(pid: int = 0) -> None:
-    """Run a process, and all that it starts, at idle priority.
+    """Run a process, and all processes that it starts, at idle priority.
 
     Any other process preempts it. It cannot be undone.
     """
@@ -171,7 +171,7 @@ def set_idle_priority(pid: int = 0) -> None:
 
 
 def limit_memory(more: int) -> None:
-    """Let this process take `more` bytes beside what it has; write no core dump."""
+    """Limit this process's memory to `more` bytes above its current size; no core dump."""
     pages = int(_MEMORY.read_text("ascii").split()[0]) if _MEMORY.exists() else 0
     limit = pages * resource.getpagesize() + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -180,14 +180,14 @@ def limit_memory(more: int) -> None:
 
 @contextlib.contextmanager
 def limit_cpu(seconds: float) -> Iterator[None]:
-    """End this process if the block takes so many seconds of processor time."""
+    """End this process if the block uses this many seconds of CPU time."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     yield
     signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
-    """Run the child from the fork to its end; never return to the parent's code."""
+    """Run the child from fork to exit; never return to the parent's code."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -204,12 +204,12 @@ def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
         _log.exception("process crashed")
     finally:
         _flush()
-        # The parent's frames below own its files, folders and hooks for its own end.
+        # The parent's stack frames own files, folders and hooks: leave without unwinding.
         os._exit(status)
 
 
 def _keep_only(keeps: Iterable[int]) -> None:
-    """Close every file except `keeps` and the standard ones; empty standard input."""
+    """Close every file except `keeps` and the standard ones; standard input reads empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     first = _OURS

@@ -1,9 +1,9 @@
-"""Process messages: the one format in which the service's processes speak to each other.
+"""Process messages: the message format between the service's processes.
 
 A frame is a head (the lengths of the two parts that follow, 4 bytes each), a message as
-MessagePack, and an attachment: bytes that are passed as they are, such as a photo. Both
-ends are the same release on one machine. A decoder checks each message against its type, so
-a process that reads untrusted files can send nothing else.
+MessagePack, and an attachment: bytes that are not encoded, such as a photo. Both ends run
+the same release on one machine. A decoder checks each message against its type, so a
+process that reads untrusted files cannot send anything else.
 """
 
 import socket
@@ -26,7 +26,7 @@ _Message = TypeVar("_Message")
 
 
 class Ready(Struct, array_like=True, tag="ready"):
-    """A child process or the writer process is ready to work."""
+    """A child process or the writer process is ready."""
 
 
 class Stop(Struct, array_like=True, tag="stop"):
@@ -44,13 +44,13 @@ _FROM_PARENT: Final = Decoder(Stop)
 
 
 def encode_frame(message: object, attached: int = 0) -> bytes:
-    """Return the frame of a message, up to its attachment of `attached` bytes."""
+    """Return a message's frame without its attachment of `attached` bytes."""
     packed = _encode(message)
     return HEAD.pack(len(packed), attached) + packed
 
 
 class FrameDecoder:
-    """Splits bytes as an event loop receives them into messages, without attachments."""
+    """Splits the bytes that an event loop receives into messages without attachments."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -77,7 +77,7 @@ class Connection:
     """
 
     def __init__(self, end: socket.socket) -> None:
-        """Speak over a connected socket."""
+        """Use a connected socket."""
         self._socket = end
 
     @classmethod
@@ -101,7 +101,7 @@ class Connection:
         """Send a message; the attachment is not copied.
 
         Raises:
-            OSError: when the other process is gone, or takes nothing for `seconds`.
+            OSError: when the other process has ended, or accepts nothing for `seconds`.
         """
         self._socket.settimeout(seconds)
         self._socket.sendall(encode_frame(message, len(attachment)))
@@ -114,8 +114,8 @@ class Connection:
         """Return the next message and its attachment.
 
         Raises:
-            ConnectionError: when the other process has closed its end, or sent no message.
-            TimeoutError: when nothing came for `seconds`; nothing more can be received.
+            ConnectionError: when the other process closed its end, or the data is invalid.
+            TimeoutError: when nothing arrived for `seconds`; the connection is unusable.
         """
         until = None if seconds is None else time.monotonic() + seconds
         size, attached = HEAD.unpack(self._exactly(HEAD.size, until))
@@ -128,7 +128,7 @@ class Connection:
             raise ConnectionError(_NO_MESSAGE) from error
 
     def poll(self, seconds: float) -> bool:
-        """Return whether a message, or the end of the connection, came within `seconds`."""
+        """Return whether a message or the connection's end arrives within `seconds`."""
         self._socket.settimeout(seconds)
         with suppress(ConnectionError):
             try:
@@ -138,7 +138,7 @@ class Connection:
         return True
 
     def _exactly(self, length: int, until: float | None) -> bytes:
-        received = b""  # with MSG_WAITALL one part has all, which is copied nowhere
+        received = b""  # MSG_WAITALL usually returns everything at once, without a copy
         while len(received) < length:
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0:
@@ -164,7 +164,7 @@ class ParentConnection(Connection):
         self._report(Progress(share))
 
     def watch(self, stop: Callable[[], None]) -> None:
-        """Call `stop`, from a thread, when the parent asks for it or is gone."""
+        """Call `stop`, from a thread, when the parent sends Stop or ends."""
 
         def wait() -> None:
             with suppress(OSError):
@@ -174,5 +174,5 @@ class ParentConnection(Connection):
         threading.Thread(target=wait, name="parent", daemon=True).start()
 
     def _report(self, message: object) -> None:
-        with suppress(OSError):  # it is gone: the watch says so
+        with suppress(OSError):  # the parent has ended: `watch` handles it
             self.send(message)

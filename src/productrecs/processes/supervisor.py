@@ -1,9 +1,9 @@
 """Supervisor: starts a group of child processes, restarts them and stops them together.
 
-It starts the first child alone. If that one cannot start, its own error is the reason, and
+It starts the first child alone. If that child cannot start, it reports the error itself and
 no other child starts. Once it is ready the others follow. A child that dies is restarted:
-at once, or after growing delays if it keeps dying. The supervisor does none of the work
-itself, so it has little that can fail.
+at once, or after growing delays if it dies repeatedly. The supervisor does no other work,
+so that little can fail in it.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class ProcessRole:
     It runs in a fork of this process, where the program is already imported: `run` gets
     the command, and returns the exit status. With a `program` it is a new process that
     executes that program. `--parent` and the file descriptor of the connection to the
-    supervisor end the command.
+    supervisor are appended to the command.
     """
 
     name: str
@@ -48,8 +48,8 @@ class SupervisorTimeouts:
 
     start: float = 120.0  # until a child is ready
     stop: float = 45.0  # until all have drained; then they are killed
-    steady: float = 10.0  # a child that lived longer did not die of its start
-    first_pause: float = 0.1  # before a restart; doubles with each quick death
+    steady: float = 10.0  # a child that lived longer started successfully
+    first_pause: float = 0.1  # before a restart; doubles with each early death
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class Supervisor:
         on_stop: Callable[[], None],
         limits: SupervisorTimeouts | None = None,
     ) -> None:
-        """Prepare; call `on_ready` when the first role is ready, `on_stop` at the stop."""
+        """Prepare; `on_ready` is called when the first role is ready, `on_stop` at stop."""
         self._roles = roles
         self._on_ready = on_ready
         self._on_stop = on_stop
@@ -90,16 +90,16 @@ class Supervisor:
             self._wait(self._next())
             self._reap()
             if not self._is_up and not self._running:
-                return 1  # the first child could not start, and has said why
+                return 1  # the first child could not start, and has reported the error
             self._start_due()
         return self._stop()
 
     def _listen_to_signals(self) -> None:
-        # Python writes each signal's number to this socket, which ends every wait.
+        # Python writes each signal's number to this socket, which wakes up every wait.
         waking, self._woken = socket.socketpair()
         waking.settimeout(0)
         self._woken.settimeout(0)
-        self._waking = waking  # kept open
+        self._waking = waking  # prevents garbage collection of the socket
         signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
         self._selector.register(self._woken, selectors.EVENT_READ)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -147,7 +147,7 @@ class Supervisor:
         connection = one.child.connection
         try:
             connection.receive(FROM_CHILD, _WHOLE_MESSAGE_SECONDS)
-        except OSError:  # it has closed its end: it is about to exit
+        except OSError:  # the child closed its end: it is about to exit
             self._selector.unregister(connection)
             return
         one.is_ready = True

@@ -1,7 +1,7 @@
 """Worker process: a program that answers one request at a time.
 
-It may be killed at any moment, and is started again with the next request. It ends when the
-other side of its connection closes. It gets nothing of the service's environment.
+It may be killed at any moment; the next request starts it again. It ends when the other
+side of its connection closes. It inherits nothing of the service's environment.
 """
 
 import os
@@ -24,7 +24,7 @@ class ProcessTimeouts(NamedTuple):
 
     answer: float
     start: float = 30.0
-    leave: float = 0.0  # to exit when closed; then it is killed
+    leave: float = 0.0  # to exit after closing; then it is killed
 
 
 class WorkerProcess:
@@ -33,14 +33,14 @@ class WorkerProcess:
     def __init__(
         self, module: str, arguments: Sequence[str], timeouts: ProcessTimeouts
     ) -> None:
-        """Run `module`, with the number of its connection before the arguments."""
+        """Run `module`, with its connection's file descriptor before the arguments."""
         self._module, self._arguments = module, tuple(arguments)
         self._timeouts = timeouts
         self._child: ChildProcess | None = None
 
     @property
     def pid(self) -> int | None:
-        """The process's id, while there is one."""
+        """The process id, or None if it is not running."""
         return self._child.process.pid if self._child else None
 
     def start(self) -> None:
@@ -57,7 +57,7 @@ class WorkerProcess:
         """Return the reply to a request.
 
         Raises:
-            OSError: when it ended, or does not answer in time; another starts next time.
+            OSError: when it ended or timed out; the next request starts another.
         """
         try:
             connection, seconds = self._started(), self._timeouts.answer
@@ -77,12 +77,12 @@ class WorkerProcess:
             child.close(seconds)
 
     def _started(self) -> Connection:
-        """Return the connection to a process that lives and is ready."""
+        """Return the connection to a running process that is ready."""
         if self._child is not None:
             if self._child.process.poll() is None:
                 return self._child.connection
             self._end(0.0)
-        # Nothing else of the service's environment: there may be secrets in it.
+        # Nothing else of the service's environment, which may contain secrets.
         environment = {k: v for k in _ENVIRONMENT if (v := os.environ.get(k))}
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         program = (sys.executable, "-m", self._module)

@@ -1,4 +1,4 @@
-"""Shop the look: pictures of several products, each product with its place in the picture.
+"""Shop the look: pictures of several products, with each product's place in the picture.
 
-Looks are edited and published here, and served by the product on whose page they stand.
+Looks are edited and published here; the API serves a look on its anchor product's page.
 """

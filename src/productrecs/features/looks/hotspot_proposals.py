@@ -1,4 +1,4 @@
-"""Hotspot proposals: products for a look, from photo analysis; the merchant decides."""
+"""Hotspot proposals: photo analysis proposes products for a look; the merchant decides."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.pictures.fetch_picture import fetch_picture
 from productrecs.records.pictures.safe_url import absolute_url
 
-_SAME: Final = 0.4  # of the area that two boxes cover together: one thing
+_SAME: Final = 0.4  # intersection over union from which two boxes show one thing
 
 
 @dataclass(frozen=True, slots=True)
 class HotspotProposal:
-    """A place in a look's picture, how sure it is, and what may be there, best first."""
+    """A box in a look's picture, its confidence, and its likely products, best first."""
 
     label: str
     box: tuple[float, float, float, float]
     confidence: float  # 0 to 1
-    products: tuple[tuple[str, float], ...]  # ids with their likenesses; at least one
+    products: tuple[tuple[str, float], ...]  # (id, similarity); at least one
 
     def hotspot(self, item_id: str | None = None) -> Hotspot:
-        """Return the hotspot that it would be, with the product named or the likeliest."""
+        """Return the proposal as a hotspot, with the given or the most similar product."""
         return Hotspot(self.label, self.box, item_id or self.products[0][0])
 
 
@@ -52,7 +52,7 @@ def look_picture(
 def propose_hotspots(
     spots: Sequence[PhotoSpot], catalog: CatalogView, known: Sequence[Hotspot]
 ) -> list[HotspotProposal]:
-    """Return what spots propose beside the hotspots that there are, the surest first."""
+    """Return proposals that do not overlap existing hotspots, most certain first."""
     found = []
     for spot in spots:
         box = _within(spot.box)

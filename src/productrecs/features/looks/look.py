@@ -14,11 +14,11 @@ from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 MOST_LOOKS: Final = 5_000
 MOST_HOTSPOTS: Final = 20
 MOST_VERSIONS: Final = 20
-"""So many earlier versions of each look are stored."""
+"""The number of earlier versions stored per look."""
 LONGEST_LABEL: Final = 80
 _LONGEST_TITLE, _LONGEST_ID, _LONGEST_URL = 200, 255, 2_000
 _SIDES: Final = 4
-_SLACK: Final = 1e-6  # of a box that reaches the edge, after rounding
+_SLACK: Final = 1e-6  # rounding tolerance for a box at the picture's edge
 
 Box = tuple[float, float, float, float]
 """x, y, width and height as fractions of the upright picture, from its top left."""
@@ -81,7 +81,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class LookVersion:
-    """What a look was before a change of its content."""
+    """A look before a change of its content."""
 
     version: int
     content: LookContent
@@ -154,9 +154,9 @@ def _check_text(where: str, text: str, most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SanitizedPicture:
-    """A picture as the service shows it."""
+    """A picture in the form that the service shows."""
 
-    picture_id: str  # of the content: the same picture is the same id
+    picture_id: str  # a hash of the content: equal pictures have equal ids
     content: bytes  # a JPEG
     width: int
     height: int

@@ -26,12 +26,12 @@ from productrecs.tenancy.accounts.store import Store
 
 
 class LookEditor:
-    """One store's looks: to make, edit, publish, unpublish, archive and remove."""
+    """One store's looks: creates, edits, publishes, unpublishes, archives and deletes."""
 
     def __init__(
         self, database: Database, store: Store, clock: Clock, by: str = ""
     ) -> None:
-        """Work on `store` in `database`; `by` is the e-mail of who changes looks."""
+        """Work on `store` in `database`; `by` is the e-mail of the editing user."""
         self._by = by
         self._database = database
         self._store_id = store.store_id
@@ -43,10 +43,10 @@ class LookEditor:
             return LookRepository(connection, self._store_id).all()
 
     def add(self, contents: Sequence[LookContent], *, publish: bool = False) -> list[Look]:
-        """Keep new looks, as drafts or published at once; all or none.
+        """Store new looks, as drafts or published at once; all or none.
 
         Raises:
-            LookError: when one says something impossible, or there are too many.
+            LookError: when one is invalid, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
         checked, now_ms = [checked_look(one) for one in contents], self._clock()
@@ -98,7 +98,7 @@ class LookEditor:
         """Return one look.
 
         Raises:
-            UnknownLookError: when there is none of this id.
+            UnknownLookError: when there is no look with this id.
         """
         with self._database.reading() as connection:
             found = LookRepository(connection, self._store_id).find(look_id)
@@ -107,9 +107,9 @@ class LookEditor:
         return found
 
     def edit(self, look_id: int, content: LookContent) -> Look:
-        """Replace the content of a look; its state stays.
+        """Replace the content of a look; its state does not change.
 
-        A content without a picture keeps the present one.
+        A content without a picture leaves the present one.
 
         Raises:
             LookError: when it is invalid.
@@ -139,7 +139,7 @@ class LookEditor:
         )
 
     def show_picture(self, look_id: int, picture: SanitizedPicture) -> Look:
-        """Set the picture of a look to a stored one; its hotspots stay.
+        """Set the picture of a look to a stored one; its hotspots do not change.
 
         Raises:
             LookError: when the picture is no longer stored.
@@ -152,12 +152,12 @@ class LookEditor:
         )
 
     def versions(self, look_id: int) -> list[LookVersion]:
-        """Return what a look was before each change of its content, the newest first."""
+        """Return the contents of a look before each change, newest first."""
         with self._database.reading() as connection:
             return LookRepository(connection, self._store_id).versions(look_id)
 
     def restore(self, look_id: int, version: int) -> Look:
-        """Return a look to an earlier version; its state stays, and this can be undone.
+        """Restore a look to an earlier version; its state does not change. Can be undone.
 
         Raises:
             UnknownLookError: when there is no such look, or no such version of it.
@@ -169,18 +169,18 @@ class LookEditor:
         return self._changed(look_id, say=lambda _content: found[0].content)
 
     def publish(self, look_id: int) -> Look:
-        """Show a look from now on; it is the newest of its product.
+        """Publish a look; it becomes the newest of its product.
 
         Raises:
-            UnknownLookError: when there is none of this id.
+            UnknownLookError: when there is no look with this id.
         """
         return self._changed(look_id, LookState.PUBLISHED)
 
     def unpublish(self, look_id: int) -> Look:
-        """Show a look no more; it is a draft again.
+        """Unpublish a look; it becomes a draft again.
 
         Raises:
-            UnknownLookError: when there is none of this id.
+            UnknownLookError: when there is no look with this id.
         """
         return self._changed(look_id, LookState.DRAFT)
 
@@ -188,7 +188,7 @@ class LookEditor:
         """Archive a look.
 
         Raises:
-            UnknownLookError: when there is none of this id.
+            UnknownLookError: when there is no look with this id.
         """
         return self._changed(look_id, LookState.ARCHIVED)
 

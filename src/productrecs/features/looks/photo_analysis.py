@@ -14,23 +14,23 @@ from productrecs.training.visual.photo_matcher import Box, PhotoSearch, RegionMa
 MOST_HOTSPOTS: Final = 8
 MOST_PRODUCTS: Final = 6
 
-_LEAST: Final = 0.35  # of evidence
-_AGREED: Final = 0.6  # of the voters: with fewer of one category there is no label
+_LEAST: Final = 0.35  # minimum evidence of a spot
+_AGREED: Final = 0.6  # minimum share of the voters for a label
 _LIKELY: Final = (
-    0.65  # of a label: of those that were likely by less one in three was right
+    0.65  # minimum confidence of a label: below it two labels in three were wrong
 )
-_TELLING: Final = 0.5  # of the catalog: a category of more tells nothing
-_FEW: Final = 20  # items of a catalog whose categories all may tell something
+_TELLING: Final = 0.5  # maximum catalog share of an informative category
+_FEW: Final = 20  # catalog size up to which every category is informative
 _OVERLAP: Final = 0.25
-_INSIDE: Final = 0.6  # of the smaller one's area: a part of the other
-_MOST_OF_IT: Final = 0.45  # of the photo
+_INSIDE: Final = 0.6  # share of the smaller box that makes it part of the other
+_MOST_OF_IT: Final = 0.45  # share of the photo
 
-_LEVEL: Final = " > "  # between the levels of a category's path: the last is its name
+_LEVEL: Final = " > "  # separates the levels of a category path; the last is its name
 
 
 @dataclass(frozen=True, slots=True)
 class PhotoSpot:
-    """A place in a photo with products that look like it, best first, with likenesses."""
+    """A region of a photo, its similar products, best first, and their similarities."""
 
     label: str
     box: Box
@@ -42,12 +42,12 @@ class PhotoSpot:
 def find_spots(
     sureness: MatchConfidence, catalog: CatalogView, places: Sequence[RegionMatch]
 ) -> list[PhotoSpot]:
-    """Return up to eight spots, most certain first; none without a confident one.
+    """Return up to eight spots, most certain first; none below the minimum evidence.
 
     Without a detector, a region counts if the catalog has something similar. Its
-    confidence is how often pictures of this store with such similarity and such
-    agreement of their neighbours are of that category. There is no label where
-    neighbours disagree or are too likely wrong.
+    confidence is the share of this store's pictures with such similarity and such
+    agreement of their neighbours that are of that category. A spot has no label where its
+    neighbours disagree or are likely wrong.
     """
     spots = [
         spot for place in places if (spot := _spot(sureness, catalog, place)) is not None
@@ -73,7 +73,7 @@ def _spot(
     evidence = sureness.evidence_of(scores[0], share)
     if evidence < _LEAST:
         return None
-    # Twice: whether the place is a thing at all is as uncertain as of which kind it is.
+    # Applied twice: both whether the region is a thing and its category are uncertain.
     confidence = sureness.chance_of(evidence) ** 2
     if sureness.chance_of(sureness.evidence_of(scores[0], label_share)) ** 2 < _LIKELY:
         label = ""
@@ -81,10 +81,10 @@ def _spot(
 
 
 def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float]:
-    """Return the narrowest category that the nearest agree on, as a label, and two shares.
+    """Return the narrowest category that the nearest items agree on, and two shares.
 
-    The first is the largest of any narrowest category, the second that of the label. No
-    label where too few agree.
+    The first share is the largest of any narrowest category, the second the label's. The
+    label is empty where too few agree.
     """
     voters = items[:VOTERS]
     narrowest = Counter(
@@ -101,7 +101,7 @@ def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float
     ]
     if not agreed:
         return "", share, 0.0
-    # Of two with the same items the longer name says more: a level further down.
+    # With equal members the longer name is more specific: a level further down.
     label = min(
         agreed, key=lambda name: (len(catalog.members.get(name, ())), -len(name), name)
     )
@@ -109,7 +109,7 @@ def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float
 
 
 def _tells(catalog: CatalogView, category: str) -> bool:
-    """Return whether a category is informative: not one that nearly all items have."""
+    """Return whether a category is informative: not one of nearly all items."""
     count, total = len(catalog.members.get(category, ())), len(catalog.numbers)
     return total < _FEW or count <= _TELLING * total
 
@@ -117,8 +117,8 @@ def _tells(catalog: CatalogView, category: str) -> bool:
 def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
     """Return whether two spots show the same thing, or one a part of the other.
 
-    A spot within one that covers most of the photo is a thing of its own where their labels
-    differ: a bag beside a coat.
+    A spot within one that covers most of the photo is separate if their labels differ: a
+    bag next to a coat.
     """
     if intersection_over_union(one.box, other.box) > _OVERLAP:
         return True
@@ -138,7 +138,7 @@ def spots_in_picture(
 ) -> list[PhotoSpot]:
     """Return up to eight regions of a picture with similar products, most certain first.
 
-    None while the store has no indexed pictures, or where nothing is known.
+    None if the store has no indexed pictures, or none of them has a known category.
 
     Raises:
         NotAPictureError: when it is not a picture, or too costly to read.

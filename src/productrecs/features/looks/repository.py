@@ -31,7 +31,7 @@ _PICTURE_SQL: Final = (
 
 
 def read_published(reader: RawReader, store_id: StoreId) -> list[Look]:
-    """Return a store's published looks, the newest last."""
+    """Return a store's published looks, newest last."""
     return [_look(row) for row in reader.all(_PUBLISHED_SQL, (store_id,))]
 
 
@@ -50,7 +50,7 @@ class LookRepository:
         self._store_id = store_id
 
     def next_id(self) -> int:
-        """Lock the store's looks and return an id that none of them ever had.
+        """Lock the store's looks and return an id that no look has had.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -76,7 +76,7 @@ class LookRepository:
         return int(self._transaction.execute(query).scalar_one())
 
     def add(self, look: Look) -> None:
-        """Keep a new look."""
+        """Store a new look."""
         self._transaction.execute(
             looks.insert().values(
                 store_id=self._store_id,
@@ -87,7 +87,7 @@ class LookRepository:
         )
 
     def change(self, look: Look) -> None:
-        """Keep a look's new values."""
+        """Store a look's new values."""
         query = looks.update().where(
             looks.c.store_id == self._store_id, looks.c.look_id == look.look_id
         )
@@ -102,7 +102,7 @@ class LookRepository:
             self._transaction.execute(query)
 
     def versions(self, look_id: int) -> list[LookVersion]:
-        """Return what a look was before, the newest first."""
+        """Return the earlier versions of a look, newest first."""
         columns = look_versions.c
         query = (
             sa.select(look_versions)
@@ -115,7 +115,7 @@ class LookRepository:
         ]
 
     def add_version(self, look: Look, version: int, most: int) -> None:
-        """Store what a look is before it changes; the oldest above `most` are deleted."""
+        """Store a look before its change; delete the oldest versions above `most`."""
         values = _values(look)
         row = {name: values[name] for name in look_versions.c.keys() if name in values}  # noqa: SIM118 - no mapping
         self._transaction.execute(
@@ -163,7 +163,7 @@ class LookRepository:
         )
 
     def delete_pictures(self, picture_id: str, before_ms: int) -> None:
-        """Delete a picture, and all from before a time, unless looks use them."""
+        """Delete a picture, and all pictures older than a time, unless looks use them."""
         columns = look_pictures.c
         named = sa.union(
             *(

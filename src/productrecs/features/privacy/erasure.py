@@ -1,10 +1,9 @@
 """Erasure of a shopper: idempotent steps, so that a crash only delays it.
 
-First new records of the shopper are refused, then their records are deleted in batches,
-then everything that was derived from them. The background continues an interrupted erasure;
-every step may be repeated. Events are deleted. Order lines stay without a customer: they
-belong to the merchant's books and to the sales of items. Models are trained again without
-them.
+It first refuses new records of the shopper, then deletes their records in batches, then
+purges everything derived from them. The background continues an interrupted erasure.
+Events are deleted. Order lines stay without a customer: they belong to the merchant's books
+and to the sales of items. Models are trained again without them.
 """
 
 import json
@@ -37,7 +36,7 @@ LEDGER_FILE: Final = "erased.jsonl"
 
 
 def append_erasure(folder: Path, store_id: StoreId, moments: Mapping[str, int]) -> None:
-    """Append erased ids, by digest, with the times of their erasure; durable at return.
+    """Append digests of erased ids with the times of their erasure; durable at return.
 
     An id may occur several times: the latest counts.
 
@@ -82,10 +81,10 @@ def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
 _log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 1_000
-"""Rows of one transaction: events wait for it."""
+"""Rows per transaction: events wait for it."""
 
 FEW_SEARCHES: Final = 10
-"""Queries of fewer shoppers than this may identify who searched."""
+"""Queries from fewer shoppers than this may identify a shopper."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Eraser:
     clock: Clock
 
     def ask(self, store_id: StoreId, name: str) -> Erasure:
-        """Record that a shopper is to be erased; from now on nothing of theirs is stored.
+        """Record an erasure request; from now on new records of the shopper are refused.
 
         `name` is any of their ids, a customer's or a session's.
 
@@ -153,7 +152,7 @@ class Eraser:
     def _clear(
         self, store_id: StoreId, erasure: Erasure, is_over: Callable[[], bool]
     ) -> bool:
-        """Remove all records of a shopper; return False if that was interrupted."""
+        """Delete all records of a shopper; return False if interrupted."""
         names = erasure.names
         append_erasure(
             self.data,
@@ -172,7 +171,7 @@ class Eraser:
                 return False
         self._unlink_sessions(store_id, names)
         with self.database.transaction() as transaction:
-            # The names that led to one another go last: they are how the rest is found.
+            # The links between the names go last: the earlier steps need them.
             seq = StoreLog(self.database, transaction, store_id).take(1)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.unlink(names)
@@ -204,9 +203,9 @@ class Eraser:
                     )
 
     def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
-        """Purge what was derived from erased records; return whether nothing is left.
+        """Purge data derived from erased records; return whether all of it is purged.
 
-        Files uploaded before are imported first, without the shopper; then models and
+        Files uploaded earlier are imported first, without the shopper. Then models and
         reports must have been computed again.
         """
         shutil.rmtree(self.trails / store_id, ignore_errors=True)
@@ -223,10 +222,10 @@ class Eraser:
 
 
 def replay_erasures(eraser: Eraser) -> int:
-    """Erase again everybody in the ledger whom the records still contain.
+    """Erase again every shopper in the ledger who has records in the database.
 
-    Return how many ids that were. The service must not run: its next start continues
-    with what is left.
+    Return the number of erased ids. The service must not run: its next start continues
+    unfinished erasures.
 
     Raises:
         OSError, StorageError: call it again.

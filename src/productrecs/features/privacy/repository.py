@@ -28,8 +28,8 @@ from productrecs.storage.tables import (
 
 _CHUNK: Final = 400
 _TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
-_EMPTYING: Final = -1  # attribution reads the log from its beginning once more
-_BY_NAME: Final = "customers"  # the one result that tells of customers by their names
+_EMPTYING: Final = -1  # attribution reads the log from its beginning again
+_BY_NAME: Final = "customers"  # the only result that names customers
 _UNFINISHED: Final = ("queued", "running")
 _ENDED: Final = ("done", "failed")
 
@@ -48,7 +48,7 @@ class Erasure:
 
 
 class ShopperRepository:
-    """One store's shoppers by name, inside one transaction; never commits."""
+    """The records of one store's shoppers, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
@@ -71,7 +71,7 @@ class ShopperRepository:
         return tuple(dict.fromkeys((customer, *sessions, name)))
 
     def rows(self, table: sa.Table, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table that are this shopper's, in its order."""
+        """Yield this shopper's rows of a table, in its order."""
         column = _PERSON[table]
         for some in _chunks(names):
             query = (
@@ -84,7 +84,7 @@ class ShopperRepository:
                 yield row._asdict()
 
     def typed(self, names: Sequence[str]) -> set[str]:
-        """Return their queries as typed."""
+        """Return the shopper's queries as typed."""
         found: set[str] = set()
         for some in _chunks(names):
             query = (
@@ -101,7 +101,7 @@ class ShopperRepository:
         return found
 
     def forget_searches(self, texts: Sequence[str], few: int) -> None:
-        """Delete the counts of these queries where they have fewer than `few` shoppers."""
+        """Delete the counts of these queries if they have fewer than `few` shoppers."""
         counts = search_counts.c
         intents: set[str] = set()
         for some in _chunks(texts):
@@ -123,7 +123,7 @@ class ShopperRepository:
             self._transaction.execute(gone)
 
     def delete_events(self, names: Sequence[str], most: int) -> int:
-        """Delete up to `most` of their events; return how many that were."""
+        """Delete up to `most` of the shopper's events; return how many."""
         for some in _chunks(names):
             found = (
                 sa.select(events.c.seq)
@@ -138,7 +138,7 @@ class ShopperRepository:
         return 0
 
     def unname_lines(self, names: Sequence[str], most: int) -> int:
-        """Take the customer off up to `most` lines they bought; return how many."""
+        """Clear the customer of up to `most` purchased lines; return how many."""
         for some in _chunks(names):
             found = (
                 sa.select(purchase_lines.c.line_seq)
@@ -161,7 +161,7 @@ class ShopperRepository:
         return 0
 
     def facts_of_other_customers(self, table: sa.Table, names: Sequence[str]) -> list[int]:
-        """Return the keys of another customer's records from a session of theirs.
+        """Return the keys of other customers' records from the shopper's sessions.
 
         Reads all of the store's rows: there is no index of sessions.
         """
@@ -177,7 +177,7 @@ class ShopperRepository:
         ]
 
     def unname_sessions(self, table: sa.Table, keys: Sequence[int]) -> None:
-        """Take the session off these facts, which are another customer's."""
+        """Clear the session of these facts, which belong to another customer."""
         for some in _chunks(keys):
             changed = table.update().where(
                 table.c.store_id == self._store_id, _KEY[table].in_(some)
@@ -185,9 +185,9 @@ class ShopperRepository:
             self._transaction.execute(changed.values(session=None))
 
     def delete_experiment_rows(self, names: Sequence[str]) -> None:
-        """Delete their test arms and explored items.
+        """Delete the shopper's test arms and explored items.
 
-        A unit that another customer shares with them is renamed to the other's own id.
+        A unit that another customer shares with them is renamed to that customer's id.
         """
         for some in _chunks(names):
             for table in (exposures, explorations):
@@ -201,7 +201,7 @@ class ShopperRepository:
             self._transaction.execute(others.values(unit=exposures.c.identity))
 
     def delete_upload_errors(self, names: Sequence[str]) -> None:
-        """Delete from reports of uploads whatever quotes one of the names."""
+        """Delete entries of upload reports that quote one of the names."""
         columns = uploads.c
         query = sa.select(columns.upload_id, columns.errors).where(
             columns.store_id == self._store_id, columns.errors != "[]"
@@ -217,7 +217,7 @@ class ShopperRepository:
         self._delete_import_reports(names)
 
     def _delete_import_reports(self, names: Sequence[str]) -> None:
-        """Delete dry runs and rejected rows of the dashboard that quote a name."""
+        """Delete dry runs and rejected rows of dashboard imports that quote a name."""
         columns = file_imports.c
         written = {form for name in names for form in _written_forms(name)}
         for column, empty in (
@@ -230,12 +230,12 @@ class ShopperRepository:
             self._transaction.execute(gone.values({column: empty}))
 
     def delete_live_events(self) -> None:
-        """Delete what the live view of events still holds: all of it, it is an hour's."""
+        """Delete all events of the live view, which holds one hour."""
         gone = live_events.delete().where(live_events.c.store_id == self._store_id)
         self._transaction.execute(gone)
 
     def unlink(self, names: Sequence[str]) -> None:
-        """Delete what led from one of the names to another; the last step of all."""
+        """Delete the links between the names; the last step of an erasure."""
         links = shopper_links.c
         for some in _chunks(names):
             gone = shopper_links.delete().where(
@@ -245,7 +245,7 @@ class ShopperRepository:
             self._transaction.execute(gone)
 
     def reset_views(self) -> None:
-        """Reset attribution and customers to be computed again from the log."""
+        """Reset attribution and customers, so that they are recomputed from the log."""
         marks = attribution_marks.update().where(
             attribution_marks.c.store_id == self._store_id
         )
@@ -256,7 +256,7 @@ class ShopperRepository:
         self._transaction.execute(gone)
 
     def views_caught_up(self, seq: int) -> bool:
-        """Return whether attribution has processed the log again, up to there at least."""
+        """Return whether attribution has processed the log again at least up to `seq`."""
         marks = attribution_marks.c
         query = sa.select(marks.seq).where(marks.store_id == self._store_id)
         found = self._transaction.execute(query).scalar()
@@ -281,7 +281,7 @@ class ShopperRepository:
 
 
 def _written_forms(name: str) -> tuple[str, str, str]:
-    """Return a name as it stands in JSON and in a CSV."""
+    """Return a name as written in JSON and in a CSV."""
     return json.dumps(name)[1:-1], name, name.replace('"', '""')
 
 
@@ -328,7 +328,7 @@ class ErasureRepository:
         self._tell()
 
     def count(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
-        """Add to what an erasure did so far."""
+        """Add to an erasure's counts."""
         columns = erasures.c
         changed = erasures.update().where(
             columns.store_id == self._store_id, columns.erasure_id == erasure_id
@@ -340,7 +340,7 @@ class ErasureRepository:
         )
 
     def clear(self, erasure_id: int, seq: int) -> None:
-        """Record that all their records are deleted, and delete the ids themselves."""
+        """Record that all the shopper's records are deleted, and delete their ids."""
         columns = erasures.c
         changed = erasures.update().where(
             columns.store_id == self._store_id, columns.erasure_id == erasure_id
@@ -349,7 +349,7 @@ class ErasureRepository:
         self._tell()
 
     def finish(self, erasure_id: int, now_ms: int) -> None:
-        """Note that nothing is left that was made from them either."""
+        """Record that all derived data is purged too."""
         columns = erasures.c
         changed = erasures.update().where(
             columns.store_id == self._store_id,
@@ -364,7 +364,7 @@ class ErasureRepository:
 
 
 def stores_under_way(connection: sa.Connection) -> list[StoreId]:
-    """Return every store of the installation with an erasure that is not done."""
+    """Return every store of the installation with an unfinished erasure."""
     query = (
         sa.select(erasures.c.store_id)
         .where(erasures.c.done_at.is_(None))
@@ -375,7 +375,7 @@ def stores_under_way(connection: sa.Connection) -> list[StoreId]:
 
 
 def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
-    """Yield every name that a store's records hold, some of them several times."""
+    """Yield every name in a store's records; names may repeat."""
     for table, name in (
         (events, "person"),
         (events, "session"),

@@ -1,4 +1,4 @@
-"""Shopper export: all records of one shopper, in the form that the shopper may be given."""
+"""Shopper export: all records of one shopper, in a form for the shopper."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -26,7 +26,7 @@ PAGE: Final = 1_000
 
 
 class ShopperRecord(NamedTuple):
-    """A row of a kind (`name`, `event`, `purchase`, `test`, `try`), its products named."""
+    """A row of a kind (`name`, `event`, `purchase`, `test`, `try`) with product names."""
 
     kind: str
     row: dict[str, Any]
@@ -51,7 +51,7 @@ def shopper_names(database: Database, store_id: StoreId, name: str) -> tuple[str
 def shopper_records(
     database: Database, store_id: StoreId, names: Sequence[str]
 ) -> Iterator[ShopperRecord]:
-    """Yield all records of a shopper, kind by kind; nothing for an unknown one."""
+    """Yield all records of a shopper, grouped by kind; nothing for an unknown one."""
     with database.reading() as connection:
         shoppers = ShopperRepository(connection, store_id)
         catalog = CatalogRepository(connection, store_id)
@@ -77,7 +77,7 @@ def _named(
 def exported_shopper(
     database: Database, store_id: StoreId, names: Sequence[str]
 ) -> Iterator[Fields]:
-    """Yield the records of a shopper with these names, kind by kind (`record`)."""
+    """Yield the records of a shopper with these names, grouped by kind (`record`)."""
     for record in shopper_records(database, store_id, names):
         yield {"record": record.kind} | without_empty_fields(_WRITTEN[record.kind](record))
 

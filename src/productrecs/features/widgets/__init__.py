@@ -1,4 +1,4 @@
 """Widget settings: what the merchant set, and defaults for the rest.
 
-It knows settings only: it draws no widget and returns no products.
+It handles settings only: it draws no widget and returns no products.
 """

@@ -7,12 +7,12 @@ from typing import Final, TypeAlias
 from PIL import ImageColor
 
 ENOUGH: Final = 4.5
-"""What WCAG 2 asks of text of a usual size (level AA)."""
+"""The ratio that WCAG 2 requires of text of normal size (level AA)."""
 
 WHITE: Final = (255, 255, 255)
 BLACK: Final = (0, 0, 0)
 _DARK_PAGE: Final = (22, 24, 28)  # of the widgets' dark theme
-_LIGHT_ENOUGH: Final = 0.66  # OKLCH lightness above which buttons have black text
+_LIGHT_ENOUGH: Final = 0.66  # OKLCH lightness from which buttons have black text
 
 _NEARLY_BLACK: Final = 0.04045  # below it sRGB is linear
 
@@ -21,7 +21,7 @@ Colour: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ContrastCheck:
-    """One pair of colours that shoppers read, and its ratio."""
+    """One pair of colours that shoppers read, and its contrast ratio."""
 
     where: str
     ratio: float
@@ -35,7 +35,7 @@ class ContrastCheck:
 def read_colour(text: str) -> Colour | None:
     """Return a CSS colour as red, green and blue; None for one that is not a plain colour.
 
-    Hex, `rgb()`, `hsl()` and names are read; `var()` and others are only known to a page.
+    Reads hex, `rgb()`, `hsl()` and names; only a page can resolve `var()` and others.
     """
     try:
         found = ImageColor.getrgb(text.strip())

@@ -119,7 +119,7 @@ _TITLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def default_title(widget_type: str, locale: str) -> str:
-    """Return the title of a type of widget in the language of `locale`, else in English.
+    """Return the title of a widget type in the language of `locale`, else in English.
 
     An unknown type has the title of `recs`.
     """

@@ -1,7 +1,7 @@
-"""Reserved height of the widgets: what a page's head holds so that nothing shifts.
+"""Reserved height of widgets: tags for a page's head that prevent layout shifts.
 
-The stylesheet reserves exactly what each widget will take by the store's settings; the
-script releases it where the widgets' own script is blocked or does not come.
+The stylesheet reserves each widget's exact height by the store's settings; the script
+releases it if the widgets' script is blocked or does not load.
 """
 
 import re
@@ -25,7 +25,7 @@ _LINE: Final = re.compile(r"^\s*//.*\n|^\s+", re.MULTILINE)
 
 
 def reserve_css(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
-    """Return a store's stylesheet; `configs` are saved settings, by widget type."""
+    """Return a store's stylesheet; `configs` are the saved settings by widget type."""
     base = _variables(DEFAULT_TYPE, store, configs)
     types = []
     for widget_type in dict.fromkeys((*BUILT_IN, *configs)):
@@ -57,7 +57,7 @@ def reserve_css(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> st
 
 
 def release_js() -> str:
-    """Return the script that releases the reserved height without the widgets' script."""
+    """Return the script that releases the reserved height if widgets do not load."""
     return _LINE.sub("", _read("release.js")).replace("\n", " ").strip()
 
 

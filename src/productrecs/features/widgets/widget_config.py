@@ -20,22 +20,22 @@ _TYPE: Final = re.compile(TYPE_PATTERN)
 
 
 class WidgetConfigTooLargeError(ProductRecsError):
-    """All settings of one widget together are too many; set some to null first."""
+    """All settings of one widget together are too large; set some to null first."""
 
 
 class TooManyWidgetTypesError(ProductRecsError):
-    """A store has settings for as many types of widget as it may."""
+    """A store has settings for the maximum number of widget types."""
 
 
 class Unchanged(Enum):
-    """Said of a value that a change leaves as it is: null would say something else."""
+    """Marker of a value that a change does not set; null resets to the default."""
 
     KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """What one update says; a setting that is None returns to its default."""
+    """One update; a setting that is None returns to its default."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
     custom_css: str | Unchanged | None = Unchanged.KEEP
@@ -44,7 +44,7 @@ class ConfigChange:
 
 @dataclass(frozen=True, slots=True)
 class WidgetConfig:
-    """What a merchant set of one widget; nothing of it is a default."""
+    """A merchant's saved settings of one widget, without defaults."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
     custom_css: str | None = None
@@ -75,7 +75,7 @@ class WidgetConfig:
     def resolved(self, widget_type: str, store: StoreSettings, lang: str = "") -> Self:
         """Return the config as a widget uses it, with every default filled in.
 
-        Words that were not chosen are in the page's language, if we speak it.
+        Default texts are in the page's language, if supported.
         """
         return replace(
             self,

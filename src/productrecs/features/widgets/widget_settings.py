@@ -32,9 +32,9 @@ def price_pattern(locale: str, currency: str) -> str | None:
 
 
 def price_locale(of_page: str, of_shop: str) -> str:
-    """Return the locale for prices as widgets choose it: the page's, else the shop's.
+    """Return the locale for prices, as widgets choose it: the page's, else the shop's.
 
-    Where both are one language, one that names a place says more.
+    If both have the same language, a locale with a region takes precedence.
     """
     page, shop = of_page.replace("_", "-"), of_shop.replace("_", "-")
     is_vaguer = bool(page) and shop.lower().startswith(f"{page.lower()}-")
@@ -46,7 +46,7 @@ _WORDS_FILE: Final = resources.files(__package__) / "words.json"
 _BY_LANGUAGE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = json.loads(
     _WORDS_FILE.read_text("utf-8")
 )
-# Which parts a type of widget has; every other type is a list of products.
+# The parts of each widget type; every other type is a list of products.
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "search": ("photo", "search"),
     "look": ("list", "photo", "look"),
@@ -56,7 +56,7 @@ LANGUAGES: Final = tuple(_BY_LANGUAGE)
 
 
 def translations(widget_type: str, locale: str) -> dict[str, str]:
-    """Return the words of a type of widget in the language of `locale`, else in English."""
+    """Return a widget type's texts in the language of `locale`, else in English."""
     parts = _BY_LANGUAGE.get(locale_language(locale), _BY_LANGUAGE[_FALLBACK])
     return {
         name: word
@@ -66,7 +66,7 @@ def translations(widget_type: str, locale: str) -> dict[str, str]:
 
 
 def locale_language(locale: str) -> str:
-    """Return the language of a locale, in small letters."""
+    """Return the language of a locale, in lower case."""
     return locale.replace("_", "-").partition("-")[0].lower()
 
 
@@ -75,10 +75,10 @@ _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class SettingType(StrEnum):
-    """What a setting's value is."""
+    """The type of a setting's value."""
 
     TEXT = "text"
-    NAME = "name"  # a short word of a stylesheet or script
+    NAME = "name"  # a short identifier for a stylesheet or script
     WHOLE = "whole"
     SWITCH = "switch"
     CURRENCY = "currency"
@@ -90,7 +90,7 @@ class SettingType(StrEnum):
 class WidgetSetting:
     """One setting: its kind, its bounds, the source of its default, and its meaning.
 
-    `least` and `most` bound a whole number, `most` the characters of a text.
+    `least` and `most` bound an integer; `most` also bounds the characters of a text.
     """
 
     name: str
@@ -98,7 +98,7 @@ class WidgetSetting:
     meaning: str
     default: object = None
     by_type: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
-    of_store: str | None = None  # the store's setting that is the default
+    of_store: str | None = None  # the store setting that supplies the default
     least: int = 0
     most: int = 0
 

@@ -30,9 +30,9 @@ from productrecs.storage.tables import (
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _LIVE: Final = "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported"
-# Impressions and clicks of lists (9, 10), clicks on results of searches (6, 7 by a photo).
-# A look shows the product of its page too, which is no recommendation: of a `look`, the
-# product of the shopper's last page (1) within half an hour is left out.
+# Impressions and clicks of lists (9, 10), clicks on search results (6; 7 by photo). A look
+# also shows the product of its own page, which is not a recommendation: for source `look`,
+# the product of the shopper's last page view (1) within half an hour is excluded.
 _TOUCHES: Final = (
     "SELECT seq, ts, kind, item, shopper, widget, source, position, term "
     "FROM events AS touch WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
@@ -73,7 +73,7 @@ _OF_FACTS: Final = (
 )
 _OF_DAY: Final = f"SELECT {_COLUMNS} FROM outcomes WHERE store_id = ? AND day = ?"  # noqa: S608 - own words
 _FORGET: Final = f"DELETE FROM outcomes WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"  # noqa: S608 - own words
-# One statement each: whoever names a widget anew with each event must not hold the lock.
+# One statement each: many new widget names must not prolong the write lock.
 _COUNT_TOUCHES: Final = (
     "INSERT INTO touch_days (store_id, day, widget, source, position, shown, clicked) "  # noqa: S608 - own words
     "SELECT ?, given.value ->> 0, given.value ->> 1, given.value ->> 2, "
@@ -139,7 +139,7 @@ SearchKey = tuple[str, str]  # day, intent
 
 
 class TouchpointColumns(NamedTuple):
-    """Clicks and impressions in the order they were received: a column each."""
+    """Clicks and impressions in the order of receipt, as columns."""
 
     seqs: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
@@ -152,7 +152,7 @@ class TouchpointColumns(NamedTuple):
 
 
 class SearchColumns(NamedTuple):
-    """Clicks on results of searches in the order they were received: a column each."""
+    """Clicks on search results in the order of receipt, as columns."""
 
     seqs: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
@@ -169,7 +169,7 @@ class AttributionProgress(NamedTuple):
     seq: int
     zone: str
     version: int
-    language: str  # whose stems make one intent of several queries
+    language: str  # the stemming language, which groups queries into intents
 
 
 class LogPosition(NamedTuple):
@@ -207,7 +207,7 @@ class AttributionRepository:
         self._store_id = store_id
 
     def mark(self) -> AttributionProgress | None:
-        """Return how far the log was read; None before the first time."""
+        """Return the position up to which the log was read; None before the first time."""
         marks = attribution_marks.c
         query = sa.select(marks.seq, marks.zone, marks.version, marks.language).where(
             marks.store_id == self._store_id
@@ -224,7 +224,7 @@ class AttributionRepository:
     def touches(
         self, after_seq: int, up_to_seq: int
     ) -> tuple[TouchpointColumns, SearchColumns]:
-        """Return the live touches of a stretch of the log, and what searches led to."""
+        """Return live touchpoints and search clicks of a range of the log."""
         rows = self._bare.all(_TOUCHES, (self._store_id, after_seq, up_to_seq))
         shown = [row[:8] for row in rows if row[2] in _RECOMMENDED]
         found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
@@ -249,7 +249,7 @@ class AttributionRepository:
         return self._bare.all(_HOURS, (self._store_id, after_seq, up_to_seq))
 
     def last_event(self, after_seq: int, up_to_seq: int) -> tuple[int, int]:
-        """Return (seq, ts) of the last event of a stretch, by which it is known again."""
+        """Return (seq, ts) of the last event of a range, which identifies the log."""
         rows = self._bare.all(_LAST, (self._store_id, after_seq, up_to_seq))
         return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
@@ -259,7 +259,7 @@ class AttributionRepository:
         return {int(row[0]): (row[1], row[2], row[3]) for row in rows}
 
     def terms(self, seqs: Iterable[int]) -> dict[int, str]:
-        """Return the words that were searched for, of clicks on results."""
+        """Return the queries behind these clicks on search results."""
         rows = self._bare.all(_TERMS, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): row[1] or "" for row in rows}
 
@@ -307,7 +307,7 @@ class AttributionRepository:
         forgotten: Collection[int],
         added: Sequence[AttributedOutcome],
     ) -> None:
-        """Store outcomes, those of `forgotten` facts gone before."""
+        """Store outcomes after deleting those of `forgotten` facts."""
         if forgotten:
             self._bare.run(_FORGET, (self._store_id, [[fact] for fact in forgotten]))
         rows = [(self._store_id, *one) for one in added]
@@ -319,7 +319,7 @@ class AttributionRepository:
         days: Collection[str],
         sums: DaySums,
     ) -> None:
-        """Store the sums of `days` in place of those before."""
+        """Replace the sums of `days`."""
         stored: tuple[tuple[sa.Table, Sequence[Row]], ...] = (
             (credit_days, sums.credited),
             (outcome_days, sums.whole),
@@ -378,13 +378,13 @@ class AttributionRepository:
             database.insert_rows(self._transaction, search_days, rows)
 
     def count_events(self, counted: Iterable[Row]) -> None:
-        """Add how many events there were, as `hours` gives them."""
+        """Add event counts, in the form that `hours` returns."""
         rows = [list(row) for row in counted]
         if rows:
             self._bare.run(_COUNT_EVENTS, (self._store_id, rows))
 
     def empty(self, most: int) -> bool:
-        """Delete up to `most` outcomes, then all sums; return whether nothing is left."""
+        """Delete up to `most` outcomes, then all sums; return whether all are deleted."""
         some = (
             sa.select(outcomes.c.fact)
             .where(outcomes.c.store_id == self._store_id)

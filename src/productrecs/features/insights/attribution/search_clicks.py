@@ -34,12 +34,12 @@ class Intents(dict[str, str]):
     """The intents of recent queries, in one language."""
 
     def __init__(self, language: str) -> None:
-        """Begin with none."""
+        """Start empty."""
         super().__init__()
         self._language = LanguageAnalyzer(language)
 
     def __missing__(self, term: str) -> str:
-        """Compute the intent of a query; texts with an address share one."""
+        """Compute the intent of a query; all texts with an e-mail address share one."""
         if len(self) >= Cache.QUERY_INTENTS.limit:
             self.clear()
         touchpoint = (
@@ -58,7 +58,7 @@ def counted_searches(
     days: LocalDays,
     intents: Intents,
 ) -> list[SearchDay]:
-    """Return the days and intents that `clicks` are of, as they are with them."""
+    """Return the updated rows of the days and intents that `clicks` belong to."""
     rows: dict[SearchKey, list[int]] = defaultdict(list)
     for row, (ts, kind, term) in enumerate(
         zip(clicks.times, clicks.kinds, clicks.terms, strict=True)

@@ -1,7 +1,7 @@
-"""Touchpoint index: a store's touches in sorted arrays, one file per log segment.
+"""Touchpoint index: a store's touchpoints in sorted arrays, one file per log segment.
 
 A segment is a fixed range of the log, and its file depends on that range alone: a missing
-file is built again from the log. What came after the last whole segment is held in memory.
+file is rebuilt from the log. Touchpoints after the last full segment are held in memory.
 """
 
 import contextlib
@@ -33,12 +33,12 @@ from productrecs.features.insights.attribution.repository import (
 from productrecs.records.events.event import EventKind
 
 SEGMENT_LENGTH: Final = 400_000
-"""How many places of the log a file covers: at most 10 MB."""
+"""The length of a segment in log entries: its file has at most 10 MB."""
 
-_PIECE: Final = 100_000  # of the log that is held as rows
+_PIECE: Final = 100_000  # log entries that are held as rows at a time
 _ROWS: Final = 3  # pairs, seqs, times
 _HEADER: Final = 3  # columns before the touches
-_FORM: Final = -2  # of the files: in the form before, a time or a place stood there
+_FORM: Final = -2  # file format; the older format has a time or a log position here
 _CLICK: Final = int(EventKind.REC_CLICK)
 
 
@@ -46,46 +46,46 @@ class ShopperCodes(dict[str, int]):
     """The `visitor_hash` of recently used ids."""
 
     def __missing__(self, name: str) -> int:
-        """Work out a name's code, and remember it."""
+        """Compute a name's code, and cache it."""
         if len(self) >= Cache.VISITOR_CODES.limit:
             self.clear()
         self[name] = code = visitor_hash(name)
         return code
 
     def of(self, names: Iterable[str | None]) -> Ints:
-        """Return the codes of ids; 0 for nobody."""
+        """Return the codes of ids; 0 for no id."""
         return np.array([self[name] if name else 0 for name in names], np.int64)
 
 
 class TouchpointIndex:
-    """One store's touches; `folder` holds the files of its whole stretches."""
+    """One store's touchpoints; `folder` holds the files of its full segments."""
 
     def __init__(
         self, folder: Path, codes: ShopperCodes, stretch: int = SEGMENT_LENGTH
     ) -> None:
-        """Begin with none; `prepare` reads them."""
+        """Start empty; `prepare` reads the touchpoints."""
         self._folder = folder
         self._length = stretch
         self.codes = codes
         self._whole: list[TouchpointSegment] = []
         self._tail = NOTHING
-        self._read = 0  # the log is read up to here
+        self._read = 0  # the log position up to which touchpoints are read
 
     @property
     def size(self) -> int:
-        """How many touches are held in memory, not in files."""
+        """How many touchpoints are held in memory, not in files."""
         tail = self._tail
         kinds = (tail.clicks, tail.impressions, tail.searches)
         return sum(len(kind.pairs) for kind in kinds)
 
     @property
     def segments(self) -> Sequence[TouchpointSegment]:
-        """All touches that are read, in the order of the log."""
+        """All touchpoints read so far, in the order of the log."""
         return [*self._whole, self._tail]
 
     @property
     def end(self) -> int:
-        """Where the stretch ends that is being read."""
+        """The end of the segment that is being read."""
         return (len(self._whole) + 1) * self._length
 
     def prepare(self, repository: AttributionRepository, seq: int) -> bool:
@@ -93,7 +93,7 @@ class TouchpointIndex:
 
         Reads at most one part of the log, and the files that exist.
         """
-        if self._read > seq:  # somebody began anew
+        if self._read > seq:  # another process restarted from the beginning
             self._forget(seq)
         while self.end <= seq and self._opened(repository):
             pass
@@ -105,7 +105,7 @@ class TouchpointIndex:
         return self._read == seq
 
     def take(self, columns: TouchpointColumns, searches: SearchColumns, up_to: int) -> None:
-        """Hold further touches: all that the log has up to there."""
+        """Add the touchpoints up to log position `up_to`; none may be missing."""
         if columns.seqs or searches.seqs:
             fresh, tail = _read(columns, searches, self.codes), self._tail
             self._tail = stretch_of(
@@ -116,7 +116,7 @@ class TouchpointIndex:
         self._read = up_to
 
     def close_segment(self, repository: AttributionRepository) -> None:
-        """Write the stretch to its file if all of it is read."""
+        """Write the segment to its file once it is full."""
         if self._read < self.end:
             return
         last = repository.last_event(self.end - self._length, self.end)
@@ -125,9 +125,9 @@ class TouchpointIndex:
         self._tail = NOTHING
 
     def _opened(self, repository: AttributionRepository) -> bool:
-        """Open the next whole stretch from its file; return whether there is one."""
+        """Open the next full segment from its file; return whether there is one."""
         if self._read > self.end - self._length:
-            return False  # a part of it is in memory
+            return False  # part of the segment is in memory
         last = repository.last_event(self.end - self._length, self.end)
         stretch = _open(self._file(len(self._whole)), last)
         if stretch is None:
@@ -148,7 +148,7 @@ class TouchpointIndex:
 def _read(
     columns: TouchpointColumns, searches: SearchColumns, codes: ShopperCodes
 ) -> TouchpointSegment:
-    """Return touches of the log by their kinds."""
+    """Return touchpoints of the log by kind."""
     pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))
     places = np.array(columns.seqs, np.int64)
     moments = np.array(columns.times, np.int64)
@@ -167,7 +167,7 @@ def _read(
 
 
 def _write(path: Path, stretch: TouchpointSegment, last: tuple[int, int]) -> None:
-    """Write a file whole or not at all; a full disk costs speed, later, and no more."""
+    """Write a file atomically; on a full disk the segment is read from the log later."""
     kinds = (stretch.clicks, stretch.impressions, stretch.searches)
     lengths = [len(kind.pairs) for kind in kinds]
     header = [
@@ -193,7 +193,7 @@ def _write(path: Path, stretch: TouchpointSegment, last: tuple[int, int]) -> Non
 
 
 def _open(path: Path, last: tuple[int, int]) -> TouchpointSegment | None:
-    """Return a file's stretch, mapped; None when it is missing or not of this log."""
+    """Map a file's segment into memory; None when it is missing or of another log."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
     except (OSError, ValueError, EOFError):
@@ -204,7 +204,7 @@ def _open(path: Path, last: tuple[int, int]) -> TouchpointSegment | None:
         array[:, :_HEADER].tolist()
     )
     if (last_seq, last_time, form) != (*last, _FORM):
-        return None  # of a log that a restored backup has replaced, or of another release
+        return None  # written before a backup was restored, or by another release
     ends = np.cumsum([_HEADER, clicks, impressions, more]).tolist()
     if min(clicks, impressions, more) < 0 or ends[-1] != array.shape[1]:
         return None

@@ -32,7 +32,7 @@ from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
 LISTED: Final = 1_000
-"""How many customers are stored by name: the ones with most revenue, and the next due."""
+"""How many customers are stored by name: those with most revenue, and those due next."""
 
 RULE: Final = (
     "From orders with a customer (user_id of an order, customer_id of a file), net of "
@@ -100,7 +100,7 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
 
 
 def customers_report(database: Database, store: Store, query: ReportQuery) -> Report:
-    """Return the segments of all customers so far; the requested days do not matter.
+    """Return the segments of all customers so far; ignores the requested days.
 
     Raises:
         ReportError: for an unknown grouping.
@@ -149,10 +149,10 @@ def customers_report(database: Database, store: Store, query: ReportQuery) -> Re
 
 
 def customer_list_report(database: Database, store: Store, query: ReportQuery) -> Report:
-    """Return customers by name: those of the highest revenue, or with `by` next those due.
+    """Return customers by name: by highest revenue, or by due date with `by` next.
 
     Raises:
-        ReportError: for another `by` than value or next.
+        ReportError: for a `by` other than value or next.
     """
     by = query.by or ("value",)
     if by not in {("value",), ("next",)}:
@@ -227,15 +227,15 @@ def _listed(found: Sequence[Customer]) -> list[list[Any]]:
 
 
 _GROWN: Final = 2
-"""Growth factor of the log (after an import) at which the nightly window is not awaited."""
+"""Growth factor of the log (after an import) that triggers a run before the night."""
 
 
 def stores_due_for_segments(
     database: Database, stores: Iterable[Store], now_ms: int
 ) -> list[StoreId]:
-    """Return the stores whose customers were worked out never, too long ago, or of little.
+    """Return the stores whose segments must be computed.
 
-    Too long ago is before the store's own night.
+    They were never computed, the nightly run is due, or the log has doubled since.
     """
     with database.reading() as connection:
         found = {row.store_id: row for row in segments_progress(connection)}

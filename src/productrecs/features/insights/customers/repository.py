@@ -12,7 +12,7 @@ from productrecs.storage.tables import insights, store_heads
 
 CUSTOMERS: Final = "customers"
 _PAGE: Final = 50_000
-# A line carries a customer where it is not the session's own: user_id, or a file's column.
+# A line has a customer if its person is not the session: a user_id, or a file's column.
 _LINES: Final = (
     "SELECT line_seq, person, ts, basket, quantity, total, currency FROM purchase_lines "
     "WHERE store_id = ? AND line_seq > ? AND NOT void AND person IS NOT NULL "
@@ -24,7 +24,7 @@ Row = tuple[Any, ...]
 
 
 class StoredSegments(NamedTuple):
-    """What was worked out, when, and from how much of the log."""
+    """A computed result, its time, and the log position that it covers."""
 
     computed_at: int
     applied_seq: int
@@ -41,7 +41,7 @@ class SegmentsProgress(NamedTuple):
 
 
 def segments_progress(connection: sa.Connection) -> list[SegmentsProgress]:
-    """Return that of every store of the installation."""
+    """Return the progress of every store of the installation."""
     heads, own = store_heads.c, insights.c
     query = sa.select(heads.store_id, heads.seq, own.computed_at, own.applied_seq)
     same = sa.and_(own.store_id == heads.store_id, own.name == CUSTOMERS)

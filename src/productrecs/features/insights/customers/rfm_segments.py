@@ -17,10 +17,10 @@ from productrecs.core.clock import MINUTE_MS
 from productrecs.features.insights.customers.repository import Row
 
 SHOP_WEIGHT: Final = 2
-"""As many gaps of the shop's own length are added to each customer's."""
+"""How many gaps of the shop's mean length are added to each customer's (shrinkage)."""
 
 DUE, SLIPPING, LOST = 1.0, 1.5, 3.0
-"""From how many rhythms after the last order a customer is due, slipping, lost."""
+"""Expected gaps since the last order from which a customer is due, slipping or lost."""
 
 HIGH_SHARE, MIDDLE_SHARE = 0.1, 0.5
 _CLASSES: Final = 5
@@ -32,7 +32,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Segment(StrEnum):
-    """A customer's stage in their own buying rhythm."""
+    """A customer's stage in their own purchase cycle."""
 
     NEW = "new"
     ONCE = "once"
@@ -56,51 +56,51 @@ MEANINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Customer:
-    """What one customer bought until now."""
+    """The purchases of one customer so far."""
 
     name: str
     orders: int
-    revenue: float  # in the store's currency, returns taken off
+    revenue: float  # in the store's currency, minus returns
     first_day: date
     last_day: date
     segment: Segment
     value: str  # high, middle, low
-    recency: int  # 5: of the fifth that bought last, 1: of the fifth longest ago
-    frequency: int  # 5: of the fifth that ordered most
-    money: int  # 5: of the fifth that spent most
-    next_day: date | None  # when the next order is to be expected; None: not to be told
+    recency: int  # quintile: 5 bought most recently, 1 longest ago
+    frequency: int  # quintile: 5 ordered most
+    money: int  # quintile: 5 spent most
+    next_day: date | None  # expected day of the next order; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class OrderLines:
-    """Lines bought: parallel arrays."""
+    """Purchased order lines: parallel arrays."""
 
-    people: Ints  # a code each
+    people: Ints  # codes of persons
     orders: Ints
     days: Ints  # ordinals
     values: Floats
-    bought: Flags  # no return
+    bought: Flags  # False: a return
 
 
 @dataclass(frozen=True, slots=True)
 class PurchaseHistories:
-    """What everybody bought: parallel arrays, one entry a customer; days are ordinals."""
+    """All customers' purchases: parallel arrays, one entry each; days are ordinals."""
 
     names: Sequence[str]
     orders: Ints
     revenue: Floats
     first: Ints
     last: Ints
-    occasions: Ints  # different days on which they bought
+    occasions: Ints  # distinct days with a purchase
     usual_gap: (
         float | None
-    )  # the median number of days between two; None: nobody came again
+    )  # the median days between two purchase days; None: no repeat customers
 
 
 def segment_customers(
     pages: Iterable[Sequence[Row]], currency: str, zone: tzinfo, today: date
 ) -> list[Customer]:
-    """Return every customer, the highest revenue first.
+    """Return every customer, sorted by revenue, highest first.
 
     Rows are (line_seq, person, ts, basket, quantity, total, currency). A person with
     returns only is not a customer.
@@ -134,9 +134,9 @@ def segment_customers(
 
 
 def expected_gap(occasions: int, span: int, usual: float | None) -> float | None:
-    """Return the expected days until the next order; None when nobody ever came back.
+    """Return the expected days until the next order; None without repeat customers.
 
-    The customer bought on so many days, the last of them `span` days after the first.
+    The customer bought on `occasions` days, the last one `span` days after the first.
     """
     if usual is None:
         return None
@@ -146,7 +146,7 @@ def expected_gap(occasions: int, span: int, usual: float | None) -> float | None
 def customer_segment(
     occasions: int, last_day: date, rhythm: float | None, today: date
 ) -> Segment:
-    """Return the segment of a customer who bought on so many days."""
+    """Return the segment of a customer who bought on this many days."""
     gone = (today - last_day).days
     rhythms = gone / rhythm if rhythm else 0.0
     if occasions == 1:
@@ -168,13 +168,13 @@ def expected_next_day(last_day: date, rhythm: float | None, today: date) -> date
 def purchase_histories(
     pages: Iterable[Sequence[Row]], currency: str, zone: tzinfo, today: date
 ) -> PurchaseHistories:
-    """Return what everybody bought until `today`; holds some 30 bytes a line."""
+    """Return all customers' purchases until `today`; holds about 30 bytes a line."""
     codes: dict[str, int] = {}
     days: dict[int, int] = {}
     lines = _together(_columns(page, currency, zone, codes, days) for page in pages)
-    # The lines of an order together, the earliest of them first.
+    # Group the lines of an order, the earliest first.
     place = np.lexsort((lines.days, lines.orders, lines.people))
-    place = place[lines.days[place] <= today.toordinal()]  # a file may tell of days to come
+    place = place[lines.days[place] <= today.toordinal()]  # a file may have future dates
     people, orders = lines.people[place], lines.orders[place]
     starts = _starts(people, orders)
     if not len(starts):
@@ -200,7 +200,7 @@ def _together(pages: Iterable[OrderLines]) -> OrderLines:
 def _summed(
     names: Sequence[str], people: Ints, when: Ints, spent: Floats, is_bought: Flags
 ) -> PurchaseHistories:
-    """Return what orders sum to, of those who bought; an order is a person and a day."""
+    """Return the sums of orders of customers; an order is a person and a day."""
     count = len(names)
     orders = np.bincount(people[is_bought], minlength=count)
     revenue = np.bincount(people, spent, minlength=count)
@@ -227,9 +227,9 @@ def _columns(
     codes: dict[str, int],
     days: dict[int, int],
 ) -> OrderLines:
-    """Return a page of rows, which is not empty, as columns.
+    """Return a non-empty page of rows as columns.
 
-    New people are added to `codes`, and new quarters of an hour to `days`.
+    Adds new people to `codes`, and new quarter hours to `days`.
     """
     seqs, people, times, baskets, quantities, totals, paid_in = zip(*page, strict=True)
     orders = [
@@ -252,7 +252,7 @@ def _columns(
 
 
 def _starts(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Ints:
-    """Return where the pair changes, the first place included."""
+    """Return the indices where the pair changes, including the first."""
     if not len(one):
         return np.zeros(0, np.int64)
     changes = (one[1:] != one[:-1]) | (other[1:] != other[:-1])
@@ -262,7 +262,7 @@ def _starts(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Ints:
 def _day(moment_ms: int, zone: tzinfo) -> date:
     try:
         return datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date()
-    except (OverflowError, ValueError):  # a zone carries it out of the calendar
+    except (OverflowError, ValueError):  # the zone's offset leaves the calendar's range
         return date.min if moment_ms < 0 else date.max
 
 
@@ -273,7 +273,7 @@ def _value(place: int, count: int) -> str:
 
 
 def _fifths(values: npt.NDArray[Any]) -> Ints:
-    """Return the quintile of each value, 1 the lowest; equal values share one."""
+    """Return the quintile of each value, 1 for the lowest; equal values share one."""
     if not len(values):
         return np.zeros(0, np.int64)
     return 1 + np.searchsorted(np.sort(values), values, "left") * _CLASSES // len(values)

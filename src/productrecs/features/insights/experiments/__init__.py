@@ -1,1 +1,1 @@
-"""Holdout tests: what recommendations are worth, in a result valid at any time."""
+"""Holdout tests: measure the effect of recommendations, with always-valid results."""

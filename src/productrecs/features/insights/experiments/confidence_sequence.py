@@ -1,7 +1,7 @@
-"""Confidence sequence of a holdout test: the lift between its arms, valid at every look.
+"""Confidence sequence of a holdout test: the lift between its arms, always valid.
 
-The interval holds at all looks together, so that a merchant may look every day and stop at
-any time. Everything here works on arrays.
+The interval holds at all looks together, so a merchant may check every day and stop at any
+time. Everything here works on arrays.
 
 Source: Howard et al. 2021 and Waudby-Smith et al. 2021 (asymptotic confidence sequences by
 a Gaussian mixture); Deng et al. 2013 (CUPED).
@@ -20,19 +20,19 @@ Flags = npt.NDArray[np.bool_]
 
 ALPHA: Final = 0.05
 GATE: Final = 50
-"""Conversions that each arm needs: before, the normal approximation alarms too often."""
+"""Conversions needed per arm: with fewer, the normal approximation alarms too often."""
 
 SRM_P: Final = 0.001
-POWER_SIGMAS: Final = 0.8416  # of a normal distribution, 80 % lie below
+POWER_SIGMAS: Final = 0.8416  # 80 % quantile of the normal distribution
 _SHARPEST_AT: Final = 10_000
-"""The number of visitors at which the interval is at its sharpest. Fixed beforehand: an
-interval that were tuned to the visitors who came would no longer hold at every look."""
+"""The number of visitors at which the interval is tightest. It is fixed in advance: an
+interval tuned to the actual number of visitors would not hold at every look."""
 
 _MOST_VISITORS: Final = 10**12
 
 
 class LiftVerdict(StrEnum):
-    """What may be said about a difference now."""
+    """The current conclusion about the difference between the arms."""
 
     COLLECTING = "collecting data"
     MORE = "more with recommendations"
@@ -43,17 +43,17 @@ class LiftVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """Visitors of a test: parallel arrays, one entry a visitor, in any order."""
+    """The visitors of a test: parallel arrays, one entry each, in any order."""
 
-    shown: Flags  # False: held out
-    converted: Floats  # 1 where they bought since they were first met, else 0
+    shown: Flags  # False: in the holdout
+    converted: Floats  # 1 if they bought since their assignment, else 0
     revenue: Floats
-    before: Floats  # (visitors, covariates): what was known of them before that
+    before: Floats  # (visitors, covariates): their values before the assignment
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between the arms in what a visitor brings."""
+    """The difference between the arms in the mean per visitor."""
 
     shown_mean: float
     held_out_mean: float
@@ -72,12 +72,12 @@ class Difference:
         return self.value + self.radius
 
     def relative(self, amount: float) -> float | None:
-        """Return an amount relative to the held-out mean; None if that is 0."""
+        """Return an amount relative to the holdout's mean; None if that is 0."""
         return amount / self.held_out_mean if self.held_out_mean > 0 else None
 
 
 def difference(shown: Flags, values: Floats, before: Floats) -> Difference:
-    """Return the difference of means with its interval (two visitors or more an arm)."""
+    """Return the difference of means with its interval (at least two visitors per arm)."""
     adjusted = cuped_values(values, before)
     one, other = adjusted[shown], adjusted[~shown]
     variance = float(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
@@ -93,7 +93,7 @@ def difference(shown: Flags, values: Floats, before: Floats) -> Difference:
 def cuped_values(values: Floats, before: Floats) -> Floats:
     """Return values minus each visitor's expected value (CUPED).
 
-    Their mean stays. A constant covariate changes nothing.
+    The mean does not change. A constant covariate has no effect.
     """
     centred = before - before.mean(axis=0)
     varying = centred[:, centred.std(axis=0) > 0]
@@ -117,7 +117,7 @@ def interval_radius(variance: float, visitors: int, alpha: float = ALPHA) -> flo
 
 
 def verdict(arms: Arms, found: Difference) -> LiftVerdict:
-    """Return what may be said; nothing before each arm has 50 conversions."""
+    """Return the verdict; COLLECTING until each arm has 50 conversions."""
     if min(conversions(arms)) < GATE:
         return LiftVerdict.COLLECTING
     if found.low > 0:
@@ -126,13 +126,13 @@ def verdict(arms: Arms, found: Difference) -> LiftVerdict:
 
 
 def conversions(arms: Arms) -> tuple[int, int]:
-    """Return how many visitors bought, of those who are shown lists and of the others."""
+    """Return how many visitors bought, first of those shown lists, then of the holdout."""
     bought = arms.converted > 0
     return int(bought[arms.shown].sum()), int(bought[~arms.shown].sum())
 
 
 def sample_ratio_p(shown: int, held_out: int, held_out_share: float) -> float:
-    """Return how likely sizes so far from the share are by chance (chi-squared)."""
+    """Return the p-value of the arm sizes, given the share (chi-squared)."""
     visitors = shown + held_out
     expected = (visitors * (1 - held_out_share), visitors * held_out_share)
     if min(expected) <= 0:
@@ -141,13 +141,13 @@ def sample_ratio_p(shown: int, held_out: int, held_out_share: float) -> float:
         (count - wanted) ** 2 / wanted
         for count, wanted in zip((shown, held_out), expected, strict=True)
     )
-    return math.erfc(math.sqrt(squared / 2))  # of one degree of freedom
+    return math.erfc(math.sqrt(squared / 2))  # one degree of freedom
 
 
 def visitors_needed(variance: float, visitors: int, effect: float) -> int | None:
-    """Return how many visitors in all show `effect` with 80 % probability; None: endless.
+    """Return the total visitors that detect `effect` with 80 % power; None: too many.
 
-    `variance` is that of the estimate from `visitors`.
+    `variance` is the variance of the estimate from `visitors`.
     """
     if effect <= 0 or variance <= 0 or visitors <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Holdout report: the result of a holdout test in words that a merchant can act on."""
+"""Holdout report: the result of a holdout test in the merchant's words."""
 
 import math
 from collections.abc import Iterator
@@ -201,7 +201,7 @@ def _power(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _rounded(count: int) -> int:
-    """Return a number to two digits: more would be pretence."""
+    """Return a number rounded to two significant digits."""
     digits = max(0, len(str(count)) - 2)
     return int(round(count, -digits))
 

@@ -32,25 +32,25 @@ from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 BEFORE_MS: Final = 90 * DAY_MS
-"""What a visitor spent so long before they were met says what to expect of them."""
+"""The window before the assignment whose purchases are the covariates."""
 
 CAP_QUANTILE: Final = 0.99
-_ENOUGH_TO_CAP: Final = 100  # orders
+_ENOUGH_TO_CAP: Final = 100  # orders needed to compute a cap
 
 
 @dataclass(frozen=True, slots=True)
 class HoldoutVisitors:
-    """The visitors of a test, and what had to be left out."""
+    """The visitors of a test, and the excluded records."""
 
     arms: Arms
     began_at: int
-    crossed: int  # met in both arms: the share was changed within the test
-    cap: float | None  # what a single order counts at most
-    foreign_orders: int  # in another currency than the store's
+    crossed: int  # visitors in both arms: the share changed during the test
+    cap: float | None  # the maximum value of one order
+    foreign_orders: int  # in a currency other than the store's
 
 
 class VisitorIndex:
-    """Who was met in a test: which visitor is a person?"""
+    """The visitors of a test, by each of their identities."""
 
     def __init__(self, met: Sequence[Row], links: Iterable[Row]) -> None:
         """Read (identity, arm, unit, first_at), the earliest first, and the links."""
@@ -68,7 +68,7 @@ class VisitorIndex:
                 self._sessions[customer].append(session)
 
     def unit(self, person: str) -> str | None:
-        """Return the visitor that a person is, or None if never assigned."""
+        """Return a person's visitor id, or None if the person was never assigned."""
         known = self._unit_of.get(person)
         if known is None and (sessions := self._sessions.get(person)):
             known = self._unit_of[min(sessions, key=self._order.__getitem__)]
@@ -116,7 +116,7 @@ def _gathered(
     units = sorted(unit for unit, arms in met.arms.items() if len(arms) == 1)
     places = {unit: place for place, unit in enumerate(units)}
     converted, revenue = np.zeros(len(units)), np.zeros(len(units))
-    before = np.zeros((len(units), 2))  # what they spent, and whether they bought
+    before = np.zeros((len(units), 2))  # covariates: money spent, and whether they bought
     for (unit, _, is_before), order in orders.items():
         place = places.get(unit)
         if place is None:
@@ -139,7 +139,7 @@ def _gathered(
 
 
 def _cap(values: Sequence[float]) -> float | None:
-    """Return the value that one order in a hundred exceeds: a few must not decide."""
+    """Return the 99th percentile of order values, so that a few orders do not decide."""
     if len(values) < _ENOUGH_TO_CAP:
         return None
     return float(np.quantile(np.array(values), CAP_QUANTILE))
@@ -149,7 +149,7 @@ METRICS: Final = ("conversion", "revenue")
 TARGET_LIFT: Final = 0.1
 """The relative lift that a test should be able to detect."""
 
-_FEWEST: Final = 2  # visitors of an arm that have a variance
+_FEWEST: Final = 2  # visitors per arm that a variance needs
 
 
 def measure_holdout(
@@ -157,7 +157,7 @@ def measure_holdout(
 ) -> StoredHoldoutResult:
     """Compute and store the current result of a test.
 
-    Reads all purchases since 90 days before the test: seconds for very many.
+    Reads all purchases from 90 days before the test on; large stores take seconds.
 
     Raises:
         StoreDeletedError: when the store was deleted meanwhile.
@@ -179,7 +179,7 @@ def measure_holdout(
 
 
 def _share(store: Store, test: str, before: Sequence[StoredHoldoutResult]) -> float:
-    """Return which share is held out; of a test that is over, which was; 0: not known."""
+    """Return the held-out share, of a finished test the last one; 0: unknown."""
     settings = store.settings
     if settings.holdout_test == test and settings.holdout_percent:
         return settings.holdout_percent / 100
@@ -189,7 +189,7 @@ def _share(store: Store, test: str, before: Sequence[StoredHoldoutResult]) -> fl
 def holdout_result(
     found: HoldoutVisitors, held_out_share: float, now_ms: int
 ) -> dict[str, Any]:
-    """Return the result as plain values; without a share sizes are not judged."""
+    """Return the result as plain values; without a share the arm sizes are not tested."""
     arms = found.arms
     shown, held_out = int(arms.shown.sum()), int((~arms.shown).sum())
     chance = sample_ratio_p(shown, held_out, held_out_share) if held_out_share else None
@@ -221,7 +221,7 @@ def holdout_result(
 
 
 def _metric(arms: Arms, one: Difference, conclusion: LiftVerdict) -> dict[str, Any]:
-    """Return a difference as plain values; what may not be said yet is left out."""
+    """Return a difference as plain values, without figures that are not yet valid."""
     count = len(arms.shown)
     effect = TARGET_LIFT * one.held_out_mean
     needed = visitors_needed(one.variance, count, effect)

@@ -26,7 +26,7 @@ Row = tuple[Any, ...]
 
 
 class StoredHoldoutResult(NamedTuple):
-    """A result as it was worked out on a day."""
+    """A test's result, as computed on one day."""
 
     test: str
     day: str
@@ -47,7 +47,7 @@ class ExperimentRepository:
         return raw_connection(self._transaction).all(_MET, (self._store_id, test))
 
     def links(self) -> list[Row]:
-        """Return (session, customer) of every session that found its customer."""
+        """Return (session, customer) of every session that is linked to a customer."""
         return raw_connection(self._transaction).all(_LINKS, (self._store_id,))
 
     def lines(self, since_ms: int) -> Iterator[list[Row]]:
@@ -63,7 +63,7 @@ class ExperimentRepository:
             after = page[-1][0]
 
     def tests(self) -> list[tuple[str, int]]:
-        """Return every test that somebody was met in, and when it began; newest first."""
+        """Return every test with assigned visitors, and its start; newest first."""
         began = sa.func.min(exposures.c.first_at)
         query = (
             sa.select(exposures.c.test, began)

@@ -42,7 +42,7 @@ _COLUMNS: Final = (
 def health_report(
     database: Database, store: Store, query: ReportQuery, now_ms: int
 ) -> Report:
-    """Return the live events of the last 48 hours, and the problems of the newest."""
+    """Return the live events of the last 48 hours, and problems in the newest ones."""
     last = now_ms // HOUR_MS
     first = last - HOURS + 1
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
@@ -78,7 +78,7 @@ def health_report(
 
 
 def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure, ...]:
-    """Return the report's first figures: live events of 24 hours, and a week before."""
+    """Return the report's first figures: live events of 24 hours and of the week before."""
     last = now_ms // HOUR_MS
     with database.reading() as connection:
         repository = HealthRepository(connection, store.store_id)

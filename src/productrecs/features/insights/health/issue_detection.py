@@ -1,6 +1,6 @@
-"""Data issues: problems in what a store sends that make its figures wrong.
+"""Data issues: problems in a store's data that make its figures wrong.
 
-Each issue says what it means for the figures, and how to fix it.
+Each issue says how it affects the figures, and how to fix it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,19 +16,19 @@ from productrecs.features.insights.health.repository import (
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
-ENOUGH: Final = 20  # fewer records say nothing about a share
+ENOUGH: Final = 20  # with fewer records a share is not reliable
 BUYERS: Final = 60
-MET_SHARE: Final = 0.05  # of buyers whose recommendations are found again, at least
+MET_SHARE: Final = 0.05  # minimum share of buyers with a matching recommendation
 UNTOLD_SHARE: Final = 0.5
 BACKWARD_MS: Final = 5 * MINUTE_MS
-FROZEN: Final = 200  # events of one millisecond
+FROZEN: Final = 200  # events with the same millisecond
 _ZERO: Final = "attribution will be zero because"
 _MONTH_MS: Final = 30 * DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
 class DataIssue:
-    """One thing that is wrong (or, where not `is_serious`, worth knowing)."""
+    """One data problem; a notice if not `is_serious`."""
 
     code: str
     is_serious: bool
@@ -37,9 +37,9 @@ class DataIssue:
 
 
 def find_data_issues(database: Database, store: Store, now_ms: int) -> list[DataIssue]:
-    """Return what makes a store's attribution or history wrong; empty when all is well.
+    """Return the problems in a store's attribution or history; empty without any.
 
-    Looks at the newest records only: some milliseconds, however long the log is.
+    Reads only the newest records, which takes milliseconds at any log size.
     """
     with database.reading() as connection:
         repository = DiagnosisRepository(connection, store.store_id)
@@ -108,7 +108,7 @@ def _pair(buyer: Buyer, ids: set[str]) -> str:
 
 
 def _short(name: str) -> str:
-    """Return the start of an id: its form, without identifying a person."""
+    """Return the start of an id: its format, without identifying a person."""
     return f"{name[:4]}..." if len(name) > len("s_12") else name
 
 

@@ -17,14 +17,14 @@ from productrecs.storage.tables import (
 )
 
 _SAMPLE: Final = 20_000
-_LOOKED_BACK: Final = 200_000  # places of the log
+_LOOKED_BACK: Final = 200_000  # log entries
 
 
 class UnknownProducts(NamedTuple):
-    """Products that the newest events name."""
+    """Counts of the newest events with a product."""
 
     named: int
-    unknown: int  # of them, whose product is not in the catalog
+    unknown: int  # events whose product is not in the catalog
 
 
 class HealthRepository:
@@ -47,7 +47,7 @@ class HealthRepository:
         return {(int(row[0]), int(row[1])): int(row[2]) for row in rows}
 
     def orders(self, first_day: str, last_day: str) -> tuple[int, int]:
-        """Return how many live orders and lines bought these days had."""
+        """Return the number of live orders and of bought lines on these days."""
         days = outcome_days.c
         query = sa.select(sa.func.sum(days.orders), sa.func.sum(days.lines)).where(
             days.store_id == self._store_id, days.day >= first_day, days.day <= last_day
@@ -56,14 +56,14 @@ class HealthRepository:
         return int(orders or 0), int(lines or 0)
 
     def unknown(self) -> UnknownProducts:
-        """Return how many of the newest live events name products of no catalog."""
+        """Return how many of the newest live events name products outside the catalog."""
         query = sa.select(
             sa.func.count(), sa.func.count().filter(items.c.present.is_(False))
         ).select_from(self._products(self._newest()))
         return UnknownProducts(*map(int, self._connection.execute(query).one()))
 
     def unknown_items(self, most: int) -> list[tuple[str, int]]:
-        """Return the products of no catalog that the newest live events name most."""
+        """Return the non-catalog products with most of the newest live events."""
         count = sa.func.count()
         query = (
             sa.select(items.c.item_id, count)
@@ -76,7 +76,7 @@ class HealthRepository:
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 
     def _newest(self) -> sa.Subquery:
-        """Return the product numbers of the newest live events, one row an event."""
+        """Return the product numbers of the newest live events, one row per event."""
         return (
             sa.select(events.c.item)
             .where(
@@ -91,13 +91,13 @@ class HealthRepository:
         )
 
     def _products(self, named: sa.Subquery) -> sa.FromClause:
-        """Return the store's products whose numbers `named` holds."""
+        """Return the store's products with the numbers in `named`."""
         return named.join(
             items, (items.c.store_id == self._store_id) & (items.c.number == named.c.item)
         )
 
     def unnamed_buys(self) -> tuple[int, int]:
-        """Return how many live lines are the newest, and how many of them name no order."""
+        """Return the number of the newest live lines, and of those without an order id."""
         query = (
             sa.select(purchase_lines.c.order_id)
             .where(
@@ -146,12 +146,12 @@ class DiagnosisRepository:
     """One store's newest live records, inside one transaction; only reads."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Look at `store_id`'s rows only."""
+        """Read `store_id`'s rows only."""
         self._connection = connection
         self._store_id = store_id
 
     def touches(self) -> list[Touch]:
-        """Return the newest clicks on and impressions of recommendations."""
+        """Return the newest clicks and impressions of recommendations."""
         query = (
             sa.select(events.c.shopper, events.c.session, events.c.widget, events.c.source)
             .where(
@@ -192,7 +192,7 @@ class DiagnosisRepository:
         return list(found.values())
 
     def nameless_lines(self, since_ms: int) -> tuple[int, int]:
-        """Return the number of the newest live order lines, and how many name nobody."""
+        """Return the counts of the newest live order lines and of those without shopper."""
         lines = purchase_lines.c
         query = (
             sa.select(lines.shopper)
@@ -209,19 +209,19 @@ class DiagnosisRepository:
         return len(shoppers), sum(shopper is None for shopper in shoppers)
 
     def is_met_as(self, buyer: Buyer) -> bool:
-        """Return whether a recommendation was shown to them under the id they buy by."""
+        """Return whether a recommendation was shown to the id that the buyer used."""
         who = {buyer.shopper, buyer.person}
         return buyer.shopper in self._shown_to(who | set(self._customer(buyer.shopper)))
 
     def other_ids(self, buyer: Buyer) -> set[str]:
-        """Return the other ids under which recommendations were shown to them."""
+        """Return the buyer's other ids to which recommendations were shown."""
         who = {buyer.shopper, buyer.person}
         if buyer.session:
             who |= {buyer.session, *self._customer(buyer.session)}
         return self._shown_to(who) - {buyer.shopper}
 
     def moments(self) -> list[int]:
-        """Return when the newest live events happened, in the order they were received."""
+        """Return the times of the newest live events, in the order of receipt."""
         query = (
             sa.select(events.c.ts)
             .where(

@@ -35,7 +35,7 @@ RULE: Final = (
 
 
 def apart(name: str, unit: str) -> tuple[Definition, Definition]:
-    """Define the two parts of a credited total."""
+    """Define the two parts of an attributed total."""
     return (
         Definition(f"{name}_clicked", unit, f"{name} credited to a click"),
         Definition(f"{name}_seen", unit, f"{name} credited to an impression: no click"),
@@ -96,10 +96,10 @@ NOTHING: Final = AttributedTotals(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
 
 
 def attribution_report(database: Database, store: Store, period: ReportQuery) -> Report:
-    """Return what recommendations of a period are credited with, most revenue first.
+    """Return what is attributed to recommendations of a period, most revenue first.
 
     Raises:
-        ReportError: for a grouping that there is not.
+        ReportError: for an unknown grouping.
     """
     by = period.by or DEFAULT_BY
     unknown = [name for name in by if name not in GROUPS]
@@ -143,7 +143,7 @@ def _groups(
 
 
 def _just_before(period: ReportQuery) -> ReportQuery | None:
-    """Return as many days as `period` has, right before it."""
+    """Return the period of the same length right before `period`."""
     first, last = (date.fromisoformat(day) for day in (period.first_day, period.last_day))
     days = (last - first).days + 1
     if (first - date.min).days < days:
@@ -156,7 +156,7 @@ def _just_before(period: ReportQuery) -> ReportQuery | None:
 
 
 def _told_before(figures: Iterable[Figure]) -> Iterable[Figure]:
-    """Yield the comparable figures of the preceding days."""
+    """Yield the same figures for the preceding days, for comparison."""
     for one in figures:
         named = one.definition
         if named.name in _COMPARED:
@@ -169,7 +169,7 @@ def joined(
     credited: Mapping[Key, AttributedTotals],
     own: str,
 ) -> list[Impact]:
-    """Return every group that was shown or is credited, in each of its currencies."""
+    """Return every group with impressions or attributed sums, in each of its currencies."""
     together: dict[tuple[Key, str], list[AttributedTotals]] = defaultdict(list)
     for place, found in credited.items():
         together[place[:-1], place[-1] or own].append(found)
@@ -194,7 +194,7 @@ def _impact(
 
 
 def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
-    """Return the sum of credits in one currency."""
+    """Return the sum of attributed totals in one currency."""
     carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NOTHING
     for one in parts:
         carts += one.carts
@@ -211,7 +211,7 @@ def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
 
 
 def notes_on(left_out: int, behind: int) -> list[str]:
-    """Return what a reader must know about a table that is cut or not up to date."""
+    """Return notes on a table that is truncated or not up to date."""
     notes = []
     if left_out > 0:
         notes.append(f"{left_out} more rows are not shown; raise the limit to see them.")
@@ -315,7 +315,7 @@ def _in_currency(
 def _in_parts(
     name: tuple[str, str], unit: str, parts: Sequence[ReportValue], meaning: str
 ) -> Iterable[Figure]:
-    """Yield a credited total and its two parts."""
+    """Yield an attributed total and its two parts."""
     of = ("", ": credited to a click", ": credited to an impression, no click")
     for part, value, which in zip(("", "_clicked", "_seen"), parts, of, strict=True):
         yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{which}")

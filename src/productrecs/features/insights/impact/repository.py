@@ -39,21 +39,21 @@ Key = tuple[Any, ...]
 
 
 class ShopperReach(NamedTuple):
-    """How many different shoppers were shown something, and how many clicked."""
+    """The numbers of distinct shoppers who were shown something, and who clicked."""
 
     shown: int
     clicked: int
 
 
 class ShownAndClicked(NamedTuple):
-    """How often a product was shown, and how often it was clicked."""
+    """A product's impressions and clicks."""
 
     shown: int
     clicked: int
 
 
 class AttributedTotals(NamedTuple):
-    """What is credited to one group, in one currency."""
+    """What is attributed to one group, in one currency."""
 
     carts: int
     carts_clicked: int
@@ -66,7 +66,7 @@ class AttributedTotals(NamedTuple):
 
 
 class StoreTotals(NamedTuple):
-    """All live carts and sales of a period in one currency, credited or not."""
+    """All live carts and sales of a period in one currency, attributed or not."""
 
     currency: str
     carts: int
@@ -76,11 +76,11 @@ class StoreTotals(NamedTuple):
     revenue: float
     orders: int
     orders_credited: int
-    orders_clicked: int  # of them with a line that followed a click
+    orders_clicked: int  # orders with a line that followed a click
 
 
 class AttributedSale(NamedTuple):
-    """One bought line with the touch that is credited."""
+    """One bought line with its touchpoint."""
 
     ts: int
     order_id: str | None
@@ -97,7 +97,7 @@ class AttributedSale(NamedTuple):
 
 
 class AttributedItem(NamedTuple):
-    """What is credited for one product."""
+    """What is attributed to recommendations of one product."""
 
     item_id: str
     title: str
@@ -122,7 +122,7 @@ class ImpactRepository:
         self._currency = currency
 
     def behind(self) -> int:
-        """Return how many places of the log are not counted yet."""
+        """Return how many log entries attribution has not processed yet."""
         head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         mark = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
@@ -131,7 +131,7 @@ class ImpactRepository:
         return int(self._connection.execute(head).scalar() or 0) - max(0, read)
 
     def touches(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, tuple[int, int]]:
-        """Return how many were shown and clicked, by the values of these columns."""
+        """Return impressions and clicks, grouped by these columns."""
         groups = [touch_days.c[name] for name in by]
         query = sa.select(
             *groups, sa.func.sum(touch_days.c.shown), sa.func.sum(touch_days.c.clicked)
@@ -140,9 +140,9 @@ class ImpactRepository:
         return {tuple(row[:-2]): (int(row[-2] or 0), int(row[-1] or 0)) for row in rows}
 
     def reached(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, ShopperReach]:
-        """Return how many shoppers were met, by day, widget or source; at () in all.
+        """Return the distinct shoppers, by day, widget or source; the total at ().
 
-        Who was met in several groups, or on several days, counts once in each of `by`.
+        A shopper in several groups counts once in each of them, and once in the total.
         """
         columns = shopper_days.c
         query = sa.select(
@@ -161,7 +161,7 @@ class ImpactRepository:
     def credits(
         self, period: ReportQuery, by: Sequence[str]
     ) -> dict[Key, AttributedTotals]:
-        """Return the credited sums by the values of these columns, the currency last."""
+        """Return the attributed sums, grouped by these columns and the currency last."""
         groups = [credit_days.c[name] for name in (*by, "currency")]
         sums = [sa.func.sum(credit_days.c[name]) for name in _CREDITS]
         query = sa.select(*groups, *sums).where(
@@ -171,7 +171,7 @@ class ImpactRepository:
         return {tuple(row[: len(groups)]): _credits(row[len(groups) :]) for row in rows}
 
     def whole(self, period: ReportQuery) -> list[StoreTotals]:
-        """Return what all live carts and sales sum to, by currency."""
+        """Return the sums of all live carts and sales, by currency."""
         names = StoreTotals._fields[1:]
         sums = [sa.func.sum(outcome_days.c[name]) for name in names]
         query = (
@@ -184,7 +184,7 @@ class ImpactRepository:
         return [_whole(row) for row in self._connection.execute(query)]
 
     def looks(self, period: ReportQuery) -> dict[str, ShownAndClicked]:
-        """Return how often products were shown and clicked in looks, by their ids."""
+        """Return products' impressions and clicks in looks, by item id."""
         columns = look_days.c
         query = (
             sa.select(
@@ -205,7 +205,7 @@ class ImpactRepository:
         }
 
     def items(self, period: ReportQuery) -> list[AttributedItem]:
-        """Return the products with most credited revenue in the store's own currency."""
+        """Return the products with most attributed revenue in the store's own currency."""
         one, item = outcomes.c, items.c
         is_sale, is_line = one.kind == _SALE, (one.kind == _SALE) & (one.units > 0)
         revenue = _sum(is_sale, one.value)
@@ -249,7 +249,7 @@ class ImpactRepository:
         ]
 
     def sales(self, period: ReportQuery) -> list[AttributedSale]:
-        """Return the newest credited sales of a period, the newest first."""
+        """Return the newest attributed sales of a period, newest first."""
         one, line, item = outcomes.c, purchase_lines.c, items.c
         query = (
             sa.select(
@@ -285,7 +285,7 @@ class ImpactRepository:
 
 
 def _sum(where: sa.ColumnElement[bool], what: Any) -> sa.ColumnElement[Any]:
-    """Return the sum of something over the rows for which `where` holds."""
+    """Return the sum of an expression over the rows for which `where` holds."""
     return sa.func.sum(sa.case((where, what), else_=0))
 
 

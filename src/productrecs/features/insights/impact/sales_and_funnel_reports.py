@@ -35,7 +35,7 @@ from productrecs.tenancy.accounts.store import Store
 
 
 def sales_report(database: Database, store: Store, period: ReportQuery) -> Report:
-    """Return the newest credited sales: the orders behind the numbers."""
+    """Return the newest attributed sales: the orders behind the figures."""
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
         sales, behind = repository.sales(period), repository.behind()
@@ -65,7 +65,7 @@ _SALE_COLUMNS: Final = (
 def looks_by_item(
     database: Database, store: Store, period: ReportQuery
 ) -> dict[str, ShownAndClicked]:
-    """Return how often products were shown and clicked in looks, by their ids.
+    """Return products' impressions and clicks in looks, by item id.
 
     The product of the page that shows a look does not count.
     """
@@ -74,7 +74,7 @@ def looks_by_item(
 
 
 def items_report(database: Database, store: Store, period: ReportQuery) -> Report:
-    """Return which products sold after recommendations, most revenue first."""
+    """Return the products sold after recommendations, most revenue first."""
     own = store.settings.currency
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id, own)
@@ -176,10 +176,10 @@ _BY_POSITION: Final = (
 
 
 def widgets_report(database: Database, store: Store, period: ReportQuery) -> Report:
-    """Return the funnel of each place, the most shown first, in the store's currency.
+    """Return the funnel of each place, most impressions first, in the store's currency.
 
     Raises:
-        ReportError: for a grouping that there is not.
+        ReportError: for an unknown grouping.
     """
     by = period.by or DEFAULT_BY
     if set(by) - set(GROUPS) or len(set(by)) != len(by):

@@ -1,5 +1,5 @@
-"""Live events: the last events of a store, with a verdict on each, while somebody looks.
+"""Live events: the last events of a store, with a verdict on each, for a live view.
 
-API processes note what comes for watched stores and store it within a second, so that the
-view shows all processes. Stores that nobody watches cost one look-up per request.
+API processes record the events of watched stores and store them within a second, so that
+the view covers all processes. Unwatched stores cost one look-up per request.
 """

@@ -1,4 +1,4 @@
-"""Live event: one event or order as it came, and what became of it."""
+"""Live event: one event or order as received, and its verdict."""
 
 import hashlib
 import json
@@ -19,23 +19,23 @@ from productrecs.records.events.event import (
 MOST_BODY: Final = 2_000  # characters of one event that are stored
 _MOST_NAME: Final = 128
 ORDER: Final = "order"
-"""The kind of an order, beside the events' own."""
+"""The kind of an order; events have their own kinds."""
 
 _MOST_SKEW: Final = 5  # minutes
 _PRODUCTS: Final = frozenset({EventSubject.PRODUCT, EventSubject.PRODUCTS})
 
 
 class Verdict(StrEnum):
-    """What became of an event."""
+    """The result of processing an event."""
 
     ACCEPTED = "accepted"
     UNKNOWN_ITEM = "unknown_item"
     NO_ORDER_ID = "no_order_id"
-    NO_SHOPPER = "no_shopper"  # an order that belongs to nobody
+    NO_SHOPPER = "no_shopper"  # an order without a shopper
     DUPLICATE = "duplicate"
     ORDER_AGAIN = "order_again"
     FOREIGN_ORIGIN = "foreign_origin"
-    CLOCK = "clock"  # its own time is far from ours
+    CLOCK = "clock"  # its timestamp is far from the server's time
     INVALID = "invalid"
     NOT_STORED = "not_stored"  # another event of its request was invalid
     KEY_REFUSED = "key_refused"
@@ -44,10 +44,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A request with events or an order, as an API process notes it.
+    """A request with events or an order, as an API process records it.
 
-    `problems` are the reasons of invalid events by their place in the request; a place of
-    -1 is the whole request. `refusal` is why the request was refused.
+    `problems` are the reasons of invalid events by index in the request; index -1 is the
+    whole request. `refusal` is the reason for which the request was refused.
     """
 
     store_id: StoreId
@@ -59,11 +59,11 @@ class Arrived:
     refusal: str = ""
     is_key_refused: bool = False
     is_order: bool = False
-    is_repeated: bool = False  # the order came before
+    is_repeated: bool = False  # a repeated order
 
     @property
     def key(self) -> None:
-        """Every request counts."""
+        """Return None: requests are not deduplicated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,13 @@ class LiveEvent:
 
 
 def client_mark(store_id: StoreId, address: str, agent: str) -> str:
-    """Return what tells one browser from others without its address."""
+    """Return a hash that distinguishes browsers without storing their address."""
     text = f"{store_id}\n{address}\n{agent}"
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def read_arrival(arrived: Arrived) -> list[LiveEvent]:
-    """Return the events of a request, judged by what the request itself says."""
+    """Return the events of a request, judged by the request alone."""
     if arrived.refusal or -1 in arrived.problems:
         verdict = Verdict.KEY_REFUSED if arrived.is_key_refused else Verdict.REFUSED
         if not arrived.refusal:
@@ -142,7 +142,7 @@ def _order_verdict(arrived: Arrived, body: Mapping[str, Any]) -> Verdict:
 
 
 def _skew_minutes(text: object, at_ms: int) -> int:
-    """Return how far an event's own time is from ours; 0 where it tells none."""
+    """Return the difference between an event's time and ours; 0 if it has no time."""
     try:
         return abs(parse_timestamp(str(text)) - at_ms) // MINUTE_MS if text else 0
     except ValueError:
@@ -204,5 +204,5 @@ def _bodies(data: bytes) -> Iterator[Mapping[str, Any]]:
 
 
 def _clean(text: str, most: int = _MOST_NAME) -> str:
-    """Return a text that every database stores: no zero bytes, no half surrogates."""
+    """Return a text that every database stores: no NUL characters, no lone surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\0", "�")[:most]

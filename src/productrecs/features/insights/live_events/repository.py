@@ -12,7 +12,7 @@ from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import event_receipts, event_watches, live_events
 
 MOST_EVENTS: Final = 500
-"""So many events of a store are stored."""
+"""The number of events stored per store."""
 
 KEPT_MS: Final = HOUR_MS
 _CHUNK: Final = 400
@@ -21,7 +21,7 @@ _WATCHED_SQL: Final = "SELECT store_id FROM event_watches WHERE until > ?"
 
 
 def watched_stores(reader: RawReader, now_ms: int) -> frozenset[StoreId]:
-    """Return the stores that somebody watches."""
+    """Return the stores that a live view watches."""
     return frozenset(StoreId(row[0]) for row in reader.all(_WATCHED_SQL, (now_ms,)))
 
 
@@ -34,7 +34,7 @@ class LiveEventRepository:
         self._store_id = store_id
 
     def watch(self, until_ms: int) -> None:
-        """Let the store's events be noted until then."""
+        """Record the store's events until then."""
         row = upsert(self._transaction, event_watches).values(
             store_id=self._store_id, until=until_ms
         )
@@ -68,8 +68,8 @@ class LiveEventRepository:
     def _next_order(self, at_ms: int) -> int:
         """Return a number above that of every stored entry.
 
-        A page asks for what came after the last entry that it has, so entries are in the
-        order in which they were stored, by whichever process and in whichever millisecond.
+        A client requests the entries after its last one, so entries are ordered by the
+        time of storage, across all processes and within a millisecond.
         """
         watch = sa.select(event_watches.c.until).where(
             event_watches.c.store_id == self._store_id
@@ -95,7 +95,7 @@ class LiveEventRepository:
         self._transaction.execute(gone)
 
     def latest(self, now_ms: int, after: str = "", **filters: str) -> list[LiveEvent]:
-        """Return the last events, the newest first; those after an entry's id alone."""
+        """Return the last events, newest first; with `after` only those after that id."""
         query = sa.select(live_events).where(
             _COLUMNS.store_id == self._store_id,
             _COLUMNS.entry_id > after,
@@ -119,7 +119,7 @@ class LiveEventRepository:
         ]
 
     def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
-        """Return when events of these ids were first received."""
+        """Return the time of first receipt of these events."""
         found: dict[str, int] = {}
         for start in range(0, len(event_ids), _CHUNK):
             query = sa.select(
