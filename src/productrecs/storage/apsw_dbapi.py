@@ -1,7 +1,7 @@
 """DB-API driver (PEP 249) over apsw, so that SQLAlchemy uses the SQLite bundled there.
 
 Debian's own SQLite can corrupt a database with two writers (fixed in 3.51.3), and apsw is
-the one driver with a safe SQLite inside its wheels for both x86_64 and aarch64. It is not
+the only driver with a safe SQLite in its wheels for both x86_64 and aarch64. It is not
 a DB-API module, so this file adds the missing part, as small as SQLAlchemy allows.
 Connections are in autocommit mode until an explicit BEGIN.
 """
@@ -16,7 +16,7 @@ import apsw
 apilevel: Final = "2.0"
 threadsafety: Final = 1
 paramstyle: Final = "qmark"
-Binary: Final = bytes  # how a module of PEP 249 names what a column of bytes takes
+Binary: Final = bytes  # PEP 249's name for the type of binary columns
 sqlite_version: Final[str] = apsw.sqlite_lib_version()
 sqlite_version_info: Final = tuple(int(part) for part in sqlite_version.split("."))
 
@@ -98,7 +98,7 @@ def to_dbapi_error(error: apsw.Error) -> Error:
 
 
 def _named(extended: int) -> str:
-    """Return what SQLite calls one of its extended result codes."""
+    """Return SQLite's name of one of its extended result codes."""
     return str(apsw.mapping_extended_result_codes.get(extended, extended))
 
 
@@ -116,7 +116,7 @@ class ApswCursor:
         self.rowcount = -1
 
     def _remember_columns(self, cursor: apsw.Cursor, _sql: str, _values: object) -> bool:
-        # Once an empty SELECT has run, apsw no longer knows its columns; here it does.
+        # apsw forgets the columns of an empty SELECT once it has run, so store them here.
         columns = cursor.get_description()
         self.description = [
             (*column[:2], None, None, None, None, None) for column in columns
@@ -131,8 +131,8 @@ class ApswCursor:
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> Self:
         """Run one statement."""
         self.description, self.rowcount = None, -1
-        # Only here: else the cursors form a reference cycle, and a partly read result keeps
-        # its connection at an old state until the next garbage collection.
+        # Set only here: otherwise the cursors form a reference cycle, and a partly read
+        # result holds its connection at an old snapshot until the next garbage collection.
         self._cursor.exec_trace = self._remember_columns
         try:
             self._cursor.execute(sql, tuple(parameters))
@@ -180,14 +180,14 @@ class ApswCursor:
         self._cursor.close(force=True)
 
     def setinputsizes(self, sizes: object) -> None:
-        """PEP 249 asks for it; SQLite needs no sizes."""
+        """Do nothing: PEP 249 requires it; SQLite needs no sizes."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """PEP 249 asks for it; SQLite needs no sizes."""
+        """Do nothing: PEP 249 requires it; SQLite needs no sizes."""
 
 
 class ApswConnection:
-    """PEP 249's connection; `apsw` is the bare one, for the hot paths."""
+    """PEP 249's connection; `apsw` is the raw connection, for hot paths."""
 
     isolation_level: str | None = ""
 
@@ -207,7 +207,7 @@ class ApswConnection:
         try:
             self._end("COMMIT")
         except Error:
-            # SQLAlchemy holds the transaction for ended, and would lend it to the next.
+            # SQLAlchemy considers the transaction ended, and would reuse the connection.
             with contextlib.suppress(Error):
                 self.rollback()
             raise

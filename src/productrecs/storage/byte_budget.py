@@ -1,13 +1,13 @@
-"""Byte budget: memory of request bodies and waiting writes in one process, with shares.
+"""Byte budget: memory of request bodies and queued writes in one process, with shares.
 
-One budget a process. A claimant may hold as much as it leaves free for all others: half of
-the budget while it is alone (switches share their memory so: dynamic thresholds, Choudhury
-and Hahne, 1998). What is small may hold three times as much as it leaves free: a claimant
-whose large bodies fill its share can still send an event. The last quarter of the budget is
-for what is small, and the last eighth for claimants that hold next to nothing: whatever
-others do, a store can send its events.
+A claimant may hold as much as it leaves free for all others: half of the budget if it is
+alone (dynamic thresholds, as switches share their memory: Choudhury and Hahne, 1998). Small
+requests may hold three times as much as they leave free: a claimant with a full share of
+large bodies can still send an event. The last quarter of the budget is reserved for small
+requests, and the last eighth for claimants that hold almost nothing. So a store can always
+send its events, whatever others do.
 
-For one thread, that of the event loop.
+Use it from one thread: the event loop's.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 MIB: Final = 1 << 20
 DEFAULT_MIB: Final = 192
 MIN_MIB: Final = 128
-"""One push of 32 MiB needs half of it."""
+"""One push of 32 MiB needs half of the budget."""
 
 SMALL: Final = 64 << 10
-"""Bytes; a single event has no more."""
+"""Bytes; the maximum of a single event."""
 
 MODEST: Final = 512 << 10
-"""Bytes that a claimant may hold while there is anything left."""
+"""Bytes that a claimant may hold as long as any budget is left."""
 
-_SHARE, _SHARE_OF_SMALL = 1, 3  # times what is left free
-_RESERVE, _RESERVE_OF_SMALL = 4, 8  # parts of the budget, of which one stays free
+_SHARE, _SHARE_OF_SMALL = 1, 3  # multiples of the free budget
+_RESERVE, _RESERVE_OF_SMALL = 4, 8  # one part in so many is reserved
 
 
 class ByteBudget:
     """The bytes that one process may hold, by claimant."""
 
     def __init__(self, total: int = DEFAULT_MIB * MIB) -> None:
-        """Begin with all of it free."""
+        """Start with the full budget free."""
         self._total = total
         self._held: dict[Hashable, int] = {}
         self.held = 0
 
     def claim(self, claimant: Hashable) -> Claim:
-        """Return a claim of nothing yet."""
+        """Return an empty claim."""
         return Claim(self, claimant)
 
     def take(self, claimant: Hashable, more: int, *, is_small: bool) -> None:
-        """Note that a claimant holds `more` bytes.
+        """Record that a claimant holds `more` bytes.
 
         Raises:
-            QueueFullError: when it would hold more than its share; nothing is noted.
+            QueueFullError: when it would exceed its share; nothing is recorded.
         """
         own, held = self._held.get(claimant, 0) + more, self.held + more
         left = self._total - held
@@ -64,7 +64,7 @@ class ByteBudget:
         self._held[claimant], self.held = own, held
 
     def give_back(self, claimant: Hashable, less: int) -> None:
-        """Note that a claimant holds so many bytes less."""
+        """Record that a claimant holds `less` bytes fewer."""
         self.held -= less
         left = self._held.get(claimant, 0) - less
         if left > 0:
@@ -74,20 +74,20 @@ class ByteBudget:
 
 
 class Claim:
-    """What one request, or one waiting write, holds of a budget."""
+    """The bytes that one request, or one queued write, holds of a budget."""
 
     __slots__ = ("_budget", "_claimant", "size")
 
     def __init__(self, budget: ByteBudget, claimant: Hashable) -> None:
-        """Hold nothing yet."""
+        """Start empty."""
         self._budget, self._claimant = budget, claimant
         self.size = 0
 
     def grow(self, more: int) -> Self:
-        """Hold `more` bytes, and return the claim.
+        """Add `more` bytes, and return the claim.
 
         Raises:
-            QueueFullError: when that is more than the claimant's share; it stays as it is.
+            QueueFullError: when it would exceed the claimant's share; nothing changes.
         """
         size = self.size + more
         self._budget.take(self._claimant, more, is_small=size <= SMALL)
@@ -95,29 +95,29 @@ class Claim:
         return self
 
     def shrink(self, size: int) -> None:
-        """Hold no more than `size` bytes from now on."""
+        """Reduce the claim to at most `size` bytes."""
         if size < self.size:
             self._budget.give_back(self._claimant, self.size - size)
             self.size = size
 
     def release(self) -> None:
-        """Hold nothing any more; once more is harmless."""
+        """Release all bytes; idempotent."""
         self.shrink(0)
 
     def another(self) -> Claim:
-        """Return a claim of nothing for the same claimant."""
+        """Return an empty claim for the same claimant."""
         return Claim(self._budget, self._claimant)
 
     def handed_over(self) -> Claim:
-        """Return a claim that holds what this one held, which is then empty."""
+        """Move the bytes of this claim to a new one, and return that."""
         heir = self.another()
         heir.size, self.size = self.size, 0
         return heir
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Return the claim."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Hold nothing any more."""
+        """Release all bytes."""
         self.release()

@@ -1,4 +1,4 @@
-"""Database: opens, commits and rolls back the transaction of a use case."""
+"""Database: opens, commits and rolls back transactions."""
 
 import contextlib
 import copy
@@ -22,18 +22,18 @@ from productrecs.storage.storage_health import StorageHealth
 
 
 class Database:
-    """The truth. Everything in memory is a view of it that can be rebuilt.
+    """The source of truth. Everything in memory can be rebuilt from it.
 
-    Safe to share between the threads of one process; open one per process, after
-    any fork, never before (a file's locks do not survive it).
+    The threads of one process can share it. Open one per process and after any fork: a
+    file's locks do not survive a fork.
     """
 
     def __init__(self, dialect: Dialect) -> None:
-        """Open lazily: nothing is touched before the first transaction."""
+        """Open lazily: the first transaction opens the database."""
         self.dialect = dialect
         self._engine = dialect.engine()
         self.outcomes = StorageHealth()
-        # Threads of one process queue here in turn instead of sleeping in SQLite's wait.
+        # Threads of one process queue here, in order, instead of polling in SQLite.
         self._writing = threading.Lock() if dialect.can_read_on_event_loop else None
         self._joined: Callable[[sa.Connection], None] | None = None
 
@@ -42,30 +42,30 @@ class Database:
         """Open `DATABASE_URL`, or SQLite under `folder` when it is empty.
 
         Raises:
-            UnsafeStorageError: when this build of SQLite or the address is refused.
+            UnsafeStorageError: when this build of SQLite or the address is not supported.
         """
         return cls(_dialect_for(url, folder))
 
     @property
     def has_one_writer(self) -> bool:
-        """Whether a write waits for every other write, not just those of its store."""
+        """Whether a write waits for the writes of all stores, not just its own."""
         return self._writing is not None
 
     @contextlib.contextmanager
     def transaction(self, *, synced: bool = True) -> Iterator[sa.Connection]:
-        """Give a connection that writes; commit (durably) at the end, or undo it all.
+        """Yield a connection for writing; commit (durably) at the end, or roll back.
 
-        Without `synced` the commit does not wait for the disk: a power cut may undo it, but
-        only with every later one, and the next synced commit makes it durable too. For
-        steps that are not acknowledged to a client, and repeated when they are lost.
+        Without `synced` the commit does not wait for the disk: a power cut may undo it and
+        all later commits. The next synced commit makes it durable too. Use it for steps
+        that no client relies on and that are repeated when lost.
 
         Raises:
-            StorageError: one of its kinds, when the database could not do it; then
-                nothing of this transaction is stored.
+            StorageError: one of its kinds, when the database failed; then nothing of
+                this transaction is stored.
         """
         failed = self.outcomes.write_failed
         with self._turn(), self._translated(failed), self._engine.connect() as connection:
-            connection.begin()  # said first: a bare statement does not begin by itself
+            connection.begin()  # explicit: raw statements do not begin a transaction
             self.dialect.begin_write(connection, synced=synced)
             yield connection
             if self._joined is not None:
@@ -74,10 +74,10 @@ class Database:
             self._joined = None
 
     def joined(self, write: Callable[[sa.Connection], None]) -> Self:
-        """Return this database; its next transaction does `write` too, before it commits.
+        """Return this database; its next transaction also runs `write` before it commits.
 
-        For one use case in one thread: what `write` stores is there exactly if that
-        transaction is.
+        For one use case in one thread: `write` and that transaction are stored together
+        or not at all.
         """
         other = copy.copy(self)
         other._joined = write  # noqa: SLF001 - of the same class
@@ -85,7 +85,7 @@ class Database:
 
     @property
     def is_joined(self) -> bool:
-        """Whether what was joined waits for a transaction still."""
+        """Whether the joined write still waits for a transaction."""
         return self._joined is not None
 
     @property
@@ -94,23 +94,23 @@ class Database:
         return self.dialect.syncs_after_commit
 
     def flush(self) -> None:
-        """Return once everything that was committed before is on the disk.
+        """Return once all earlier commits are on the disk.
 
         Raises:
-            StorageBrokenError: when the disk cannot be trusted to have kept it.
+            StorageBrokenError: when the disk may have lost them.
         """
         self.dialect.flush()
 
     def checkpoint_in_background(self) -> None:
-        """Let no commit of this process wait for the database's tidying up."""
+        """Run checkpoints in the background, so that no commit of this process waits."""
         self.dialect.checkpoint_in_background()
-        self._engine.dispose()  # connections learn of it when they are opened
+        self._engine.dispose()  # new connections use the setting
 
     def overwrite_deleted(self) -> bool:
         """Overwrite deleted rows in the database's files; return whether that was possible.
 
-        It is impossible while a reader uses an older state; retry. On PostgreSQL that is
-        the server's own work, which its VACUUM does.
+        It is impossible while a reader uses an older state; retry then. On PostgreSQL the
+        server's VACUUM does this.
 
         Raises:
             StorageError: one of its kinds.
@@ -120,19 +120,19 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Give a connection that reads one unchanging state of the database."""
+        """Yield a connection that reads one snapshot of the database."""
         failed = self.outcomes.read_failed
         with self._translated(failed), self._engine.connect() as connection:
             self.dialect.begin_read(connection)
             yield connection
 
     def probe_write(self) -> None:
-        """Write something of no consequence, to see whether anything can be written.
+        """Write a harmless row to check whether the database accepts writes.
 
-        A transaction that is undone would not do: SQLite writes at the commit.
+        A rolled-back transaction would not show it: SQLite writes at the commit.
 
         Raises:
-            StorageError: one of its kinds, when it could not be.
+            StorageError: one of its kinds, when the write failed.
         """
         before = self.outcomes.write_failures
         with self.transaction(synced=False) as connection:
@@ -145,7 +145,7 @@ class Database:
         """Return the damage in the stored data, if any; reads all of it.
 
         Raises:
-            StorageError: one of its kinds, when it could not be looked at.
+            StorageError: one of its kinds, when the check could not run.
         """
         with self.reading() as connection:
             return self.dialect.find_damage(connection)
@@ -157,7 +157,7 @@ class Database:
         raw_connection(transaction).insert(table, rows)
 
     def raw_reader(self) -> RawReader:
-        """Return a bare read-only connection; use it from one thread, then close it."""
+        """Return a raw read-only connection; use it from one thread, then close it."""
         try:
             return self.dialect.raw_reader(self.outcomes.read_failed)
         except StorageError as error:
@@ -206,7 +206,7 @@ class Database:
             if ours is not None:
                 failed(ours)
             raise ours or error from error
-        except StorageError as error:  # as a new connection is prepared
+        except StorageError as error:  # raised while a new connection is prepared
             failed(error)
             raise
 
@@ -215,12 +215,12 @@ def _dialect_for(url: str | None, folder: Path) -> Dialect:
     """Return the dialect of `DATABASE_URL`, or SQLite under `folder` without one.
 
     Raises:
-        UnsafeStorageError: when the address names a database we do not know.
+        UnsafeStorageError: when the address names an unsupported database.
     """
     if not url:
         return SqliteDialect(folder / "productrecs.db")
     if url.startswith(("postgres://", "postgresql://", "postgresql+psycopg://")):
-        # Slow to import, and most installations have none.
+        # Imported here because it is slow, and most installations do not need it.
         from productrecs.storage.postgres import PostgresDialect  # noqa: PLC0415
 
         return PostgresDialect("postgresql+psycopg://" + url.split("://", 1)[1])

@@ -1,9 +1,9 @@
-"""SQL access: one interface for both databases, which each implement in one module.
+"""SQL access: one interface for both databases, each implemented in one module.
 
-A repository writes a statement with SQLAlchemy, or, on a hot path, as raw SQL that goes
-straight to the driver: SQLAlchemy's part of a short statement costs several times the
-statement itself. A raw statement is the same for both databases except for the placeholders
-here. SQLite is in `sqlite.py`, PostgreSQL in `postgres.py`.
+A repository writes a statement with SQLAlchemy or, on a hot path, as raw SQL that goes
+straight to the driver: for a short statement, SQLAlchemy costs several times the statement
+itself. Raw SQL is the same for both databases except for the placeholders here. SQLite is
+in `sqlite.py`, PostgreSQL in `postgres.py`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 ROWS_PLACEHOLDER: Final = "{given}"
-"""Placeholder in SQL for rows that come as one parameter, a list: `FROM {given}`, and then
+"""Placeholder in SQL for rows that are passed as one list parameter: `FROM {given}`, then
 `given.value ->> 0` for their first column."""
 
 LOOKUP_PLACEHOLDER: Final = "{found}"
@@ -39,53 +39,53 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class RawReader(Protocol):
-    """One bare read-only connection for one thread; `?` marks parameters."""
+    """One raw read-only connection for one thread; `?` marks parameters."""
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
-        """Return every row of a short query, seeing all that is committed by now.
+        """Return every row of a short query, which sees all current commits.
 
         Raises:
-            StorageError: one of its kinds, when the database could not answer.
+            StorageError: one of its kinds, when the database failed.
         """
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Return the connection to the pool."""
 
 
 class RawConnection(Protocol):
-    """The driver under one transaction; `?` marks parameters, a list of rows being one.
+    """The driver's connection of one transaction; `?` marks parameters, also row lists.
 
     Errors are the driver's own; `Database.transaction` translates them. A statement for
-    many rows is one call of the driver: between two calls other threads take the
-    interpreter, and getting it back costs more than a row.
+    many rows is one driver call: between two calls other threads may take the GIL, and
+    reacquiring it costs more than a row.
     """
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
-        """Run one statement and return every row it gives."""
+        """Run one statement and return all its rows."""
 
     def run(self, sql: str, parameters: Sequence[object]) -> None:
-        """Run one statement that gives no rows."""
+        """Run one statement that returns no rows."""
 
     def mapped(
         self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
     ) -> dict[str, Any]:
-        """Return one column by another where that is wanted: a table's key and value.
+        """Map keys of a table to values; `columns` are the table, its key and its value.
 
-        Bound to one store. A wanted key that is not stored is not in the result.
+        Reads one store's rows. The result omits keys that are not stored.
         """
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
-        """Insert rows (values in the order of the table's columns) the fastest way."""
+        """Insert rows (values in the table's column order) as fast as possible."""
 
 
 def raw_connection(transaction: sa.Connection) -> RawConnection:
-    """Return the driver under `transaction`."""
+    """Return the driver's connection of `transaction`."""
     found: RawConnection = transaction.info[RAW_CONNECTION_KEY]
     return found
 
 
 def encode_parameters(parameters: Sequence[object]) -> Sequence[Any]:
-    """Return parameters as the drivers take them: lists of rows as JSON."""
+    """Return parameters in the driver's form: lists of rows as JSON."""
     for one in parameters:
         if type(one) is list:
             return [rows_to_json(one) if type(one) is list else one for one in parameters]
@@ -98,20 +98,20 @@ def rows_to_json(rows: object) -> str:
 
 
 def insert_columns(table: sa.Table) -> str:
-    """Return the table's columns as an INSERT names them."""
+    """Return the table's column list for an INSERT."""
     return ", ".join(f'"{column.name}"' for column in table.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseProblem:
-    """Something wrong with a database that is open, and how it is mended."""
+    """A problem of a database that can be opened, and its remedy."""
 
     message: str
     remedy: str
 
 
 class Dialect(Protocol):
-    """What one database does its own way."""
+    """The operations that differ between the databases."""
 
     @property
     def name(self) -> str:
@@ -119,7 +119,7 @@ class Dialect(Protocol):
 
     @property
     def can_read_on_event_loop(self) -> bool:
-        """Whether a short read may run on the event loop (no network between)."""
+        """Whether a short read may run on the event loop (it needs no network)."""
 
     @property
     def syncs_after_commit(self) -> bool:
@@ -127,16 +127,16 @@ class Dialect(Protocol):
 
     @property
     def driver_error(self) -> type[Exception]:
-        """What the driver raises, whatever goes wrong."""
+        """The base class of the driver's errors."""
 
     def engine(self) -> sa.Engine:
-        """Return the engine that `Database` builds on."""
+        """Return the engine that `Database` uses."""
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
-        """Start a transaction that will write; `synced` waits for the disk at its end."""
+        """Start a write transaction; with `synced` its commit waits for the disk."""
 
     def flush(self) -> None:
-        """Return once everything that was committed is on the disk."""
+        """Return once all earlier commits are on the disk."""
 
     def checkpoint_in_background(self) -> None:
         """Run checkpoints in the background: no commit waits for them."""
@@ -151,7 +151,7 @@ class Dialect(Protocol):
         """Start a transaction that only reads."""
 
     def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
-        """Open a raw connection for reads on a hot path; `failed` is called at failures."""
+        """Open a raw connection for reads on a hot path; pass failures to `failed`."""
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Lock migrations: one process at a time."""
@@ -163,7 +163,7 @@ class Dialect(Protocol):
         """Return the damage in the stored data, if any; reads all of it."""
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:
-        """Return what else is wrong with its files."""
+        """Return other problems of the database's files."""
 
     def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for a driver's, or None when it is not a storage error."""
@@ -172,7 +172,7 @@ class Dialect(Protocol):
 def upsert(
     connection: sa.Connection, table: sa.Table
 ) -> "sqlite.Insert | postgresql.Insert":
-    """Return an INSERT that has `on_conflict_do_update`, in the database's own words."""
+    """Return an INSERT with `on_conflict_do_update`, in the database's own syntax."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert(table)
     from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - slow, and often not needed

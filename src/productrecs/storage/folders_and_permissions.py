@@ -1,8 +1,7 @@
 """Folders and permissions: a data folder for its owner only, and temporary folders.
 
-The folder holds orders, shoppers' histories and the hashes of keys. New files are private
-because the program sets its umask; folders of earlier releases are restricted when they are
-opened.
+The folder holds orders, shoppers' histories and key hashes. The program's umask makes new
+files private; folders of earlier releases are restricted when they are opened.
 """
 
 import contextlib
@@ -31,7 +30,7 @@ _OURS: Final = (
 
 
 def make_private(folder: Path) -> None:
-    """Make the data folder, and restrict its files to their owner.
+    """Create the data folder, and restrict its files to their owner.
 
     Files are checked one by one only when the folder or its database is open to others.
     Files of other owners or on a read-only disk are not changed: `doctor` reports them.
@@ -47,7 +46,7 @@ def make_private(folder: Path) -> None:
 
 
 def is_readable_by_others(path: Path) -> bool:
-    """Return whether others may read a file or enter a folder; not where there is none."""
+    """Return whether others may read a file or enter a folder; False if it is missing."""
     try:
         return bool(path.stat().st_mode & _OTHERS)
     except OSError:
@@ -55,7 +54,7 @@ def is_readable_by_others(path: Path) -> bool:
 
 
 def is_shared_folder(folder: Path) -> bool:
-    """Return whether a folder is others' too, such as `/tmp`: it must not be closed."""
+    """Return whether other users share a folder, such as `/tmp`: never restrict it."""
     path = folder.resolve()
     return bool(path.stat().st_mode & stat.S_ISVTX) or path in {Path("/"), Path.home()}
 
@@ -69,7 +68,7 @@ def _everything(folder: Path) -> Iterator[Path]:
 
 
 def _tighten(path: Path) -> None:
-    with contextlib.suppress(OSError):  # gone meanwhile, another's, or a read-only disk
+    with contextlib.suppress(OSError):  # deleted, another owner's, or on a read-only disk
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & _OTHERS:
             path.chmod(mode & ~_OTHERS)
@@ -80,10 +79,10 @@ _HELD: Final = ".alive"
 
 @contextlib.contextmanager
 def temp_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """Give a new folder that only this user may enter; it is removed at the end.
+    """Yield a new private folder, which is removed at the end.
 
     Raises:
-        OSError: when there can be none.
+        OSError: when it cannot be created.
     """
     remove_abandoned_folders(parent, f"{prefix}*")
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
@@ -95,26 +94,26 @@ def temp_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def lock_folder(folder: Path) -> int:
-    """Say for as long as this process lives that a folder is in use; return the handle.
+    """Lock a folder as in use while this process lives; return the handle.
 
     Raises:
-        OSError: when the disk takes nothing.
+        OSError: when the disk rejects the write.
     """
     draft = folder / f"{_HELD}.draft"
     handle = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    draft.rename(folder / _HELD)  # who finds it finds it locked
+    draft.rename(folder / _HELD)  # atomic: the lock file appears already locked
     return handle
 
 
 def remove_locked_folder(folder: Path, handle: int) -> None:
-    """Remove a folder that is held."""
+    """Remove a locked folder."""
     shutil.rmtree(folder, ignore_errors=True)
     os.close(handle)
 
 
 def remove_abandoned_folders(parent: Path, names: str = "*") -> None:
-    """Remove the folders whose process has ended."""
+    """Remove the folders of processes that have ended."""
     for folder in parent.glob(names):
         try:
             handle = os.open(folder / _HELD, os.O_RDWR)

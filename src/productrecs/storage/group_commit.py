@@ -1,9 +1,9 @@
-"""Group commit: thousands of small writes a second, made durable in batches.
+"""Group commit: makes thousands of small writes per second durable in batches.
 
-One thread per process writes. While it commits one batch, the next one gathers; a caller is
-answered only when its own write is committed and on the disk. Where the database can commit
-now and sync later, a second thread syncs, so that this process and others go on writing. A
-write that cannot be stored fails alone: a failed batch is tried again, one write at a time.
+One thread per process writes. The next batch gathers while one commits; a caller is
+answered once its own write is committed and on the disk. If the database can commit first
+and sync later, a second thread syncs, so that this process and others can write meanwhile.
+A write that cannot be stored fails alone: a failed batch is retried write by write.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ BATCH_LIMIT: Final = 500
 QUEUE_LIMIT: Final = 10_000
 SMALL_BATCH: Final = 8
 GATHER_SECONDS: Final = 0.012
-"""So long a small batch waits for more, if the batch before it had several writes."""
+"""How long a small batch waits for more, if the previous batch had several writes."""
 
 _LOOK_SECONDS: Final = 0.003
 
 
 @dataclass(slots=True)
 class WriteTransaction:
-    """One transaction, and what to do once it is committed."""
+    """One transaction, and the callbacks to run after its commit."""
 
     database: Database
     connection: sa.Connection
@@ -48,20 +48,20 @@ class WriteTransaction:
 
 
 BatchHandler = Callable[[WriteTransaction, Hashable, Sequence[Any]], Sequence[Any]]
-"""Writes several payloads of one key together; returns a result for each, in order."""
+"""Writes several payloads of one key together; returns one result each, in order."""
 
 
 class CommitWaiter(Protocol):
     """The caller that waits for a write; notified in its own event loop."""
 
     def done(self) -> bool:
-        """Return whether the caller has stopped waiting; the write happens all the same."""
+        """Return whether the caller has stopped waiting; the write still happens."""
 
     def set_result(self, result: Any, /) -> None:
-        """Take the result of a write that is durable."""
+        """Receive the result of a durable write."""
 
     def set_exception(self, error: BaseException, /) -> None:
-        """Take the reason why nothing was stored."""
+        """Receive the error that prevented the write."""
 
 
 @dataclass(slots=True)
@@ -92,11 +92,11 @@ class _Flusher:
         self._thread.start()
 
     def tell_once_flushed(self, answers: list[_Answer]) -> None:
-        """Take over the answers of one transaction that was committed, or failed."""
+        """Take the answers of one transaction that was committed, or failed."""
         self._committed.put(answers)
 
     def close(self) -> None:
-        """Answer all that was taken over, then stop."""
+        """Deliver all pending answers, then stop."""
         self._committed.put(None)
         self._thread.join(timeout=30)
 
@@ -104,7 +104,7 @@ class _Flusher:
         goes_on = True
         while goes_on:
             taken = [self._committed.get()]
-            with contextlib.suppress(Empty):  # one sync for all that was committed before
+            with contextlib.suppress(Empty):  # one sync covers all earlier commits
                 while True:
                     taken.append(self._committed.get_nowait())
             goes_on = None not in taken
@@ -122,22 +122,22 @@ class _Flusher:
 
 
 class GroupCommit:
-    """The one writer of a process. `submit` from event loops; `close` writes what waits."""
+    """The one writer of a process. `submit` from event loops; `close` writes the queue."""
 
     def __init__(
         self, database: Database, on_broken: Callable[[], None], limit: int = QUEUE_LIMIT
     ) -> None:
-        """Start the thread; `on_broken` is called when the disk cannot be trusted."""
+        """Start the thread; it calls `on_broken` when the disk cannot be trusted."""
         self._database = database
         self._on_broken = on_broken
         self._limit = limit
-        # Appended and taken without a lock, both being atomic: the thread would hold it
-        # while it waits for the interpreter, and the event loop would wait for the thread.
+        # A deque without a lock: its operations are atomic. With a lock, the event loop
+        # would wait while the thread holds it and waits for the GIL.
         self._waiting: deque[_Pending] = deque()
         self._wake = threading.Condition()
         self._sleeps = False
         self._closing = False
-        self._last_size = 0  # of the batch before
+        self._last_size = 0  # of the previous batch
         self._flusher = (
             _Flusher(database, self._broke) if database.syncs_after_commit else None
         )
@@ -146,7 +146,7 @@ class GroupCommit:
 
     @property
     def depth(self) -> int:
-        """How many writes wait right now."""
+        """The current number of queued writes."""
         return len(self._waiting)
 
     def submit(
@@ -158,15 +158,14 @@ class GroupCommit:
         alone: bool = False,
         claim: Claim | None = None,
     ) -> asyncio.Future[Any]:
-        """Return a future of the result, done once the write is durable.
+        """Return a future that has the result once the write is durable.
 
         Payloads with the same `many` and `key` may be written together, in the order of
-        submission; one that is `alone` gets a transaction of its own. What `claim` holds
-        for the payload is held until the write is answered, even if the caller has stopped
-        waiting.
+        submission; an `alone` payload gets its own transaction. `claim` is held until the
+        write is answered, even if the caller has stopped waiting.
 
         Raises:
-            QueueFullError: when too many writes wait; nothing was taken.
+            QueueFullError: when the write queue is full; nothing is queued.
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.put(many, key, payload, answer, alone=alone, claim=claim)
@@ -182,10 +181,10 @@ class GroupCommit:
         alone: bool = False,
         claim: Claim | None = None,
     ) -> None:
-        """Take a write as `submit` does, and call `answer` in the running loop.
+        """Queue a write as `submit` does, and call `answer` in the running loop.
 
         Raises:
-            QueueFullError: when too many writes wait; nothing was taken.
+            QueueFullError: when the write queue is full; nothing is queued.
         """
         loop = asyncio.get_running_loop()
         if len(self._waiting) >= self._limit or self._closing:
@@ -198,7 +197,7 @@ class GroupCommit:
                 self._wake.notify()
 
     def close(self) -> None:
-        """Write everything that waits, then stop."""
+        """Write the whole queue, then stop."""
         with self._wake:
             self._closing = True
             self._wake.notify()
@@ -212,10 +211,10 @@ class GroupCommit:
             self._write(self._take())
 
     def _gather(self) -> None:
-        """Wait for more writes: a commit costs nearly the same for several.
+        """Wait for more writes: a commit of several costs nearly the same as of one.
 
-        One client that sends one write after another waits for nobody: its batches have
-        one write each.
+        Skip the wait for a single client that sends its writes one by one: its batches
+        have one write each.
         """
         if self._last_size > 1:
             until = time.monotonic() + GATHER_SECONDS
@@ -226,7 +225,7 @@ class GroupCommit:
         self._last_size = len(self._waiting)
 
     def _sleep(self) -> bool:
-        """Return once something waits; false when nothing does and nothing will."""
+        """Wait for a queued write; return False if the queue is empty and closed."""
         if not self._waiting:
             with self._wake:
                 self._sleeps = True
@@ -257,9 +256,9 @@ class GroupCommit:
                 self._flusher.tell_once_flushed(answers)
 
     def _behind(self, keys: set[Hashable], groups: list[list[_Pending]]) -> list[_Pending]:
-        """Return what waits for the same lock as writes of `keys` did, and drop it.
+        """Remove and return queued writes that need the same lock as writes of `keys`.
 
-        They have waited as long as the refused writes, and are refused with them.
+        They have waited as long as the failed writes, and fail with them.
         """
         everything = self._database.has_one_writer
 
@@ -302,7 +301,7 @@ class GroupCommit:
         answers: list[_Answer] = []
         with self._database.transaction(synced=self._flusher is None) as connection:
             work = WriteTransaction(self._database, connection)
-            # One order of stores in every process: no deadlock between their locks.
+            # All processes lock stores in the same order, which prevents deadlocks.
             for (many, key), group in sorted(
                 groups.items(), key=lambda item: repr(item[0][1])
             ):

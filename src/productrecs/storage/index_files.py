@@ -1,9 +1,9 @@
 """Index files: a store's search index on disk, its checksums, and private copies of it.
 
-A store has a folder of generations. Each is one index, written by one process and read by
-many; `current.json`, replaced by a rename, names the one that serves, how far it has
-followed the catalog, and a checksum of each file. An index can always be rebuilt from the
-catalog, so damaged or missing files are not repaired but built anew.
+A store has a folder of generations. Each generation is one index, written by one process
+and read by many. `current.json`, replaced by a rename, names the serving generation, the
+catalog position that it covers, and a checksum of each file. An index can always be rebuilt
+from the catalog, so damaged or missing files are rebuilt, not repaired.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ from productrecs.storage.folders_and_permissions import (
 _CURRENT: Final = "current.json"
 _DAMAGED: Final = "damaged"
 _BLOCK: Final = 1 << 20
-# The library's own notes; everything else below a generation is written once.
+# The library's metadata; all other files of a generation are written once.
 META: Final = "meta.json"
 _CHANGING: Final = frozenset({META, ".managed.json"})
 
-# Files of a segment that go while it stays.
+# Files that the library deletes while their segment remains.
 TEMPORARY_SUFFIXES: Final = frozenset({".del", ".temp"})
 
 
@@ -48,11 +48,11 @@ class IndexManifest:
 
     generation: str
     format: str
-    language: str  # that its words were stemmed in
-    told_language: str  # the store's setting then
-    applied_seq: int  # the catalog's changes up to here are in it
+    language: str  # stemming language of the index
+    told_language: str  # the store's setting at that time
+    applied_seq: int  # the catalog position that the index covers
     commit: int = 0  # grows with every commit
-    looked_at_size: int = 0  # products there were when the language was last looked at
+    looked_at_size: int = 0  # catalog size at the last language detection
     files: Mapping[str, int] | None = None  # checksum by path below the generation
 
 
@@ -60,7 +60,7 @@ class IndexFolder:
     """The index files of one store."""
 
     def __init__(self, folder: Path) -> None:
-        """Look below `folder`, which need not exist."""
+        """Use `folder`, which need not exist."""
         self.folder = folder
         self._looks: dict[str, tuple[int, int, int]] = {}
 
@@ -69,7 +69,7 @@ class IndexFolder:
         return self.folder / generation
 
     def stamp(self) -> tuple[int, int, int] | None:
-        """Return what changes with every commit, at the cost of one look; None without."""
+        """Return a stamp that changes with every commit, cheaply; None without an index."""
         try:
             seen = (self.folder / _CURRENT).stat()
         except OSError:
@@ -77,20 +77,20 @@ class IndexFolder:
         return seen.st_mtime_ns, seen.st_ino, seen.st_size
 
     def current(self) -> IndexManifest | None:
-        """Return the seal of the index that serves; None when none does."""
+        """Return the manifest of the serving index; None without one."""
         try:
             return IndexManifest(**json.loads((self.folder / _CURRENT).read_bytes()))
         except (OSError, ValueError, TypeError):
             return None
 
     def new_generation(self) -> str:
-        """Make the folder of another index and return its name."""
+        """Create the folder of a new index and return its name."""
         name = f"index-{secrets.token_hex(6)}"
         self.path(name).mkdir(parents=True)
         return name
 
     def publish(self, seal: IndexManifest) -> IndexManifest:
-        """Let readers follow `seal` from now on; return it with its checksums."""
+        """Publish `seal` to readers; return it with its checksums."""
         known = dict(seal.files or {})
         whole = replace(seal, files=self._checksums(seal.generation, known))
         draft = self.folder / f".{_CURRENT}"
@@ -101,10 +101,10 @@ class IndexFolder:
     def check(self, seal: IndexManifest) -> None:
         """Compare the files with their checksums.
 
-        Files that are gone may have been merged into others.
+        Missing files may have been merged into others.
 
         Raises:
-            DamagedIndexError: when any file is not what was written, or missing.
+            DamagedIndexError: when a file has changed or is missing.
         """
         root = self.path(seal.generation)
         known = {root / name: one for name, one in (seal.files or {}).items()}
@@ -120,7 +120,7 @@ class IndexFolder:
                 raise DamagedIndexError(message)
 
     def is_touched(self, seal: IndexManifest) -> bool:
-        """Return whether a file was written to, cut or removed since the last look."""
+        """Return whether a file was modified, truncated or removed since the last check."""
         root = self.path(seal.generation)
         before, self._looks = self._looks, {}
         for name in seal.files or {}:
@@ -146,7 +146,7 @@ class IndexFolder:
             return False
 
     def clean(self, keep: str) -> None:
-        """Remove every generation but `keep`; who still reads one goes on reading it."""
+        """Remove every generation except `keep`; open readers can still read theirs."""
         with contextlib.suppress(OSError):
             if (self.folder / _DAMAGED).read_text("utf-8") != keep:
                 (self.folder / _DAMAGED).unlink()
@@ -159,9 +159,9 @@ class IndexFolder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _checksums(self, generation: str, known: Mapping[str, int]) -> dict[str, int]:
-        """Return the checksums of all that the last commits hold.
+        """Return the checksums of all files of committed segments.
 
-        Files of no committed segment belong to a merge that is being written meanwhile.
+        Other files belong to a merge that is in progress.
         """
         root, found = self.path(generation), dict[str, int]()
         committed = {one: _segments(one) for one in root.glob("*") if one.is_dir()}
@@ -179,7 +179,7 @@ class IndexFolder:
                 found[name] = checksum
         for name in known.keys() - found.keys():
             if _is_needed(root / name):
-                found[name] = known[name]  # `check` will miss it
+                found[name] = known[name]  # `check` will report it as missing
         return found
 
 
@@ -187,7 +187,7 @@ class IndexFolder:
 def exclusive_writer(folder: Path) -> Iterator[bool]:
     """Lock `folder` for writing; yields False when another process holds the lock.
 
-    The system takes it back when the process ends, however it ends.
+    The system releases the lock when the process ends for any reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder / ".writer", os.O_RDWR | os.O_CREAT, 0o600)
@@ -206,7 +206,7 @@ def _locked(handle: int) -> bool:
 
 
 def _segments(folder: Path) -> frozenset[str] | None:
-    """Return the names of the segments that were committed; None where there are none."""
+    """Return the names of the committed segments; None without an index."""
     try:
         return segment_names((folder / META).read_bytes())
     except OSError:
@@ -214,9 +214,9 @@ def _segments(folder: Path) -> frozenset[str] | None:
 
 
 def segment_names(note: bytes) -> frozenset[str] | None:
-    """Return the names of the segments in a note; None when it is invalid.
+    """Return the segment names in the library's metadata; None when it is invalid.
 
-    Source: tantivy's `meta.json`, whose ids name a segment's files without their dashes.
+    Source: tantivy's `meta.json`; file names contain the segment's id without dashes.
     """
     try:
         note_fields = json.loads(note)
@@ -228,16 +228,16 @@ def segment_names(note: bytes) -> frozenset[str] | None:
 
 
 def _is_needed(path: Path) -> bool:
-    """Return whether the index still needs a file; called after it was not found.
+    """Return whether the index still needs a file that was not found.
 
-    What was deleted of a segment is noted in another file each time.
+    Each deletion in a segment is written to a new file.
     """
     segments = _segments(path.parent) or ()
     return path.suffix not in TEMPORARY_SUFFIXES and path.name.split(".")[0] in segments
 
 
 def _checksum(path: Path) -> int | None:
-    """Return the checksum of a file; None when it is gone."""
+    """Return the checksum of a file; None when it is missing."""
     value = 0
     try:
         with path.open("rb") as file:
@@ -251,7 +251,7 @@ def _checksum(path: Path) -> int | None:
 
 
 def index_log_fields(seal: IndexManifest) -> dict[str, Any]:
-    """Return what the log says of an index."""
+    """Return the log fields of an index."""
     return {
         "generation": seal.generation,
         "language": seal.language,
@@ -270,17 +270,17 @@ class IndexCopy:
     """One reader's copy of the serving index, removed with the reader."""
 
     def __init__(self, folder: IndexFolder) -> None:
-        """Copy from `folder`, once there is something."""
+        """Copy from `folder` once it has an index."""
         self._folder = folder
         self._own: Path | None = None
         self._links: Path | None = None
 
     def follow(self, seal: IndexManifest) -> Path:
-        """Copy the new files of an index, checked; return the folder to read it from.
+        """Copy and verify the new files of an index; return the folder of the copy.
 
         Raises:
-            DamagedIndexError: when a file is not what was written, or missing.
-            OSError: when no copy can be written.
+            DamagedIndexError: when a file has changed or is missing.
+            OSError: when the copy cannot be written.
         """
         source = self._folder.path(seal.generation)
         target = self._path() / seal.generation
@@ -288,27 +288,27 @@ class IndexCopy:
             try:
                 _bring(source, target, seal)
                 break
-            except FileNotFoundError as error:  # perhaps merged meanwhile
+            except FileNotFoundError as error:  # possibly merged meanwhile
                 if tries == _TRIES:
                     message = f"a file of the index is gone: {error.filename}"
                     raise DamagedIndexError(message) from error
         return target
 
     def in_place(self, seal: IndexManifest) -> Path:
-        """Return a folder of links to the files of an index, checked where they are.
+        """Return a folder of links to the files of an index, verified in place.
 
         Raises:
-            DamagedIndexError: when a file is not what was written, or missing.
+            DamagedIndexError: when a file has changed or is missing.
         """
         self._folder.check(seal)
         source = self._folder.path(seal.generation)
         try:
             return _link(source, self._linking() / f"{seal.generation}-{seal.commit}")
         except OSError:
-            return source  # the library may yet open it
+            return source  # the library may still be able to open it
 
     def keep_only(self, path: Path) -> None:
-        """Remove every copy but the one at `path`."""
+        """Remove every copy except the one at `path`."""
         for parent in (self._own, self._links):
             for one in parent.glob("index-*") if parent is not None else ():
                 if one != path:
@@ -322,7 +322,7 @@ class IndexCopy:
         return self._links
 
     def _hold(self, own: Path) -> None:
-        """Say for as long as this reader lives that `own` is in use; then remove it."""
+        """Lock `own` as in use while this reader lives; then remove it."""
         weakref.finalize(self, remove_locked_folder, own, lock_folder(own))
 
     def _path(self) -> Path:
@@ -337,11 +337,11 @@ class IndexCopy:
 
 
 def _bring(source: Path, target: Path, seal: IndexManifest) -> None:
-    """Copy the files that the notes in `source` name and `target` lacks; the notes last.
+    """Copy files that the metadata names and `target` lacks, then the metadata.
 
     Raises:
-        FileNotFoundError: when what they name is gone.
-        DamagedIndexError: when a file is not what was written.
+        FileNotFoundError: when a named file is missing.
+        DamagedIndexError: when a file has changed.
     """
     known = seal.files or {}
     parts = {name.split("/", 1)[0] for name in known}
@@ -369,7 +369,7 @@ def _bring(source: Path, target: Path, seal: IndexManifest) -> None:
         draft.replace(target / part / META)
         for path in (target / part).iterdir():
             if path.name not in wanted and path.name != META and path.suffix != ".lock":
-                path.unlink(missing_ok=True)  # who reads it goes on reading it
+                path.unlink(missing_ok=True)  # open readers can still read it
 
 
 def _copy(source: Path, target: Path, name: str, checksum: int | None) -> None:

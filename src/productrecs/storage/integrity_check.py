@@ -1,8 +1,8 @@
 """Integrity check: a worker reads the whole database regularly and reports bad pages.
 
-A damaged page does no harm until it is read, and by then backups may be old. The result is
-written to a file beside the database: a damaged database may refuse writes, and the
-processes that answer run apart from the one that checks.
+A damaged page goes unnoticed until it is read, and by then backups may be old. The result
+is written to a file next to the database: a damaged database may reject writes, and API
+processes need the worker's result.
 """
 
 import contextlib
@@ -20,19 +20,19 @@ _log = logging.getLogger(__name__)
 _NAME: Final = "damaged"
 _LEAST_PAUSE_SECONDS: Final = 60.0
 _PAUSE_PER_SECOND: Final = 200.0
-"""A check takes half a percent of a disk's time at most."""
+"""The pause after a check, which limits checks to half a percent of the disk's time."""
 _SAID_AGAIN_SECONDS: Final = 3_600.0
 
 
 class DamageFile:
-    """The file that says that the database of a data folder is damaged."""
+    """The file that reports damage of a data folder's database."""
 
     def __init__(self, folder: Path) -> None:
-        """Remember the folder; no file is opened yet."""
+        """Use `folder`; no file is opened yet."""
         self._path = folder / _NAME
 
     def read(self) -> str | None:
-        """Return the known damage, or None."""
+        """Return the reported damage, or None."""
         try:
             return self._path.read_text("utf-8", "replace")
         except OSError:
@@ -42,7 +42,7 @@ class DamageFile:
         """Store the damage; None removes an earlier report.
 
         Raises:
-            OSError: when the disk takes no writes.
+            OSError: when the disk rejects the write.
         """
         if message is None:
             self._path.unlink(missing_ok=True)
@@ -51,23 +51,23 @@ class DamageFile:
 
 
 class IntegrityChecker:
-    """Checks the whole database again and again."""
+    """Checks the whole database regularly."""
 
     def __init__(self, database: Database, folder: Path) -> None:
-        """Check `database`; keep the damage file in `folder`."""
+        """Check `database`; store the damage file in `folder`."""
         self._database = database
         self._note = DamageFile(folder)
         self._said = ""
         self._said_at = 0.0
 
     def start(self) -> None:
-        """Check at once, then as often as it costs little, until the process ends."""
+        """Check now, then regularly at low cost, until the process ends."""
         threading.Thread(target=self._run, name="damage", daemon=True).start()
 
     def _run(self) -> None:
         while True:
             began = time.monotonic()
-            with contextlib.suppress(StorageError):  # away: others say so
+            with contextlib.suppress(StorageError):  # unavailable: reported elsewhere
                 self.check()
             took = time.monotonic() - began
             time.sleep(max(_LEAST_PAUSE_SECONDS, _PAUSE_PER_SECOND * took))
@@ -76,7 +76,7 @@ class IntegrityChecker:
         """Check once; report damage in the log and in the damage file.
 
         Raises:
-            StorageError: one of its kinds, when the database could not be looked at.
+            StorageError: one of its kinds, when the check could not run.
         """
         try:
             problem = self._database.find_damage()

@@ -1,4 +1,4 @@
-"""Job counts: how many background jobs wait, run or have failed."""
+"""Job counts: numbers of background jobs that are queued, running or dead."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from productrecs.storage.tables import jobs
 
 
 def count_jobs(connection: sa.Connection, store_id: StoreId) -> dict[JobState, int]:
-    """Return how many jobs of the store stand in each state, none being 0."""
+    """Return the store's number of jobs in each state, including 0."""
     query = (
         sa.select(jobs.c.state, sa.func.count())
         .where(jobs.c.store_id == store_id)
@@ -21,7 +21,7 @@ def count_jobs(connection: sa.Connection, store_id: StoreId) -> dict[JobState, i
 
 
 def job_progress(connection: sa.Connection, store_id: StoreId, kind: str) -> float | None:
-    """Return how far the store's running job of a kind is, 0 to 1; None when none runs."""
+    """Return the progress (0 to 1) of the store's running job of a kind, or None."""
     query = sa.select(sa.func.coalesce(jobs.c.progress, 0.0)).where(
         jobs.c.store_id == store_id,
         jobs.c.kind == kind,
@@ -32,7 +32,7 @@ def job_progress(connection: sa.Connection, store_id: StoreId, kind: str) -> flo
 
 
 class Backlog(NamedTuple):
-    """The jobs of one kind over all stores, and since when the first of them is due."""
+    """The jobs of one kind over all stores, and the due time of the first."""
 
     kind: str
     counts: dict[JobState, int]
@@ -40,7 +40,7 @@ class Backlog(NamedTuple):
 
 
 def backlogs(connection: sa.Connection, now_ms: int) -> list[Backlog]:
-    """Return what waits, runs or was given up, by kind; `now_ms` is the machine's time."""
+    """Return queued, running and dead jobs by kind; `now_ms` is the machine's time."""
     query = (
         sa.select(jobs.c.kind, jobs.c.state, sa.func.count(), sa.func.min(jobs.c.run_at))
         .where(

@@ -1,4 +1,4 @@
-"""Job totals: outcomes of all jobs of each kind, kept after their rows are deleted."""
+"""Job totals: outcomes of all jobs by kind; they remain after job rows are deleted."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -8,32 +8,32 @@ import sqlalchemy as sa
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables.account_tables import job_totals
 
-_EVERYBODY: Final = "*"  # the rows are the installation's, no store's
+_EVERYBODY: Final = "*"  # rows of the installation, not of a store
 
 
 class JobOutcome(StrEnum):
     """The outcome of one attempt at a job."""
 
     DONE = "done"
-    RETRIED = "retried"  # it failed, and waits for another attempt
-    DEAD = "dead"  # it failed for the last time
+    RETRIED = "retried"  # it failed, and will be retried
+    DEAD = "dead"  # the last attempt failed
 
 
 class JobTotals(NamedTuple):
-    """The jobs of one kind: how many attempts ended how, and how long all of them took."""
+    """The jobs of one kind: attempts by outcome, and their total duration."""
 
     kind: str
     done: int
     retried: int
     dead: int
     milliseconds: int
-    done_at: int | None  # when the last one was, by the machine's clock
+    done_at: int | None  # time of the last success, by the machine's clock
 
 
 def record_attempt(
     transaction: sa.Connection, kind: str, ending: JobOutcome, took_ms: int, now_ms: int
 ) -> None:
-    """Add one attempt, with the transaction that ends it."""
+    """Add one attempt, in the transaction that ends it."""
     counts = {one.value: int(one is ending) for one in JobOutcome}
     row = upsert(transaction, job_totals).values(
         store_id=_EVERYBODY,
@@ -55,7 +55,7 @@ def record_attempt(
 
 
 def all_totals(connection: sa.Connection) -> list[JobTotals]:
-    """Return the totals of every kind that ever ran."""
+    """Return the totals of every kind that has run."""
     columns = [job_totals.c[name] for name in JobTotals._fields]
     query = (
         sa.select(*columns)

@@ -1,11 +1,11 @@
 """Job queue: durable background jobs with leases, fencing tokens and retries.
 
-A job is a row, written in the transaction that wants the work done. A worker claims it for
-the length of a lease and extends the lease while it works. When the worker dies, the lease
-runs out and another worker takes the job; the first one's token is then invalid.
+A job is a row, written in the transaction that needs the work. A worker claims it for the
+length of a lease and extends the lease while it works. When the worker dies, the lease
+expires and another worker claims the job; the first one's token is then invalid.
 
-One job of a key runs at a time. A second job of that key waits, and further ones are merged
-into the waiting one.
+Only one job of a key runs at a time. A second job of that key is queued, and further ones
+are merged into the queued one.
 """
 
 import json
@@ -28,7 +28,7 @@ from productrecs.storage.job_outcome_totals import JobOutcome, record_attempt
 from productrecs.storage.tables import jobs
 
 INSTALLATION: Final = StoreId("*")
-"""Whose job it is when it belongs to no store but to the whole installation."""
+"""The store id of jobs that belong to the whole installation."""
 
 DONE_RETENTION_MS: Final = DAY_MS
 DEAD_RETENTION_MS: Final = 30 * DAY_MS
@@ -56,8 +56,8 @@ class JobState(StrEnum):
 class NewJob:
     """A job to be enqueued.
 
-    `key` names what must not be done twice at once; without one it is the kind. `run_at`
-    is the earliest moment; without one it is now.
+    Jobs with the same `key` never run at the same time; the default is the kind. `run_at`
+    is the earliest start; the default is now.
     """
 
     store_id: StoreId
@@ -91,13 +91,13 @@ class RetryPolicy:
     longest_delay_ms: int = 15 * MINUTE_MS
 
     def delay_ms(self, attempts: int, rng: random.Random) -> int:
-        """Return the wait after that many attempts: doubling, and half of it chance."""
+        """Return the delay after that many attempts: exponential, with random jitter."""
         full = min(self.longest_delay_ms, self.first_delay_ms << min(attempts - 1, 20))
         return round(full * (0.5 + rng.random() / 2))
 
 
 class JobQueue:
-    """The jobs of all stores, by the machine's clock. Threads can share one."""
+    """The jobs of all stores, by the machine's clock. Threads can share it."""
 
     def __init__(
         self,
@@ -106,17 +106,17 @@ class JobQueue:
         rng: random.Random,
         policy: RetryPolicy | None = None,
     ) -> None:
-        """Work on `database`; `rng` spreads the retries."""
+        """Work on `database`; `rng` supplies the jitter of retries."""
         self._database = database
         self._clock = clock
         self._rng = rng
         self.policy = policy or RetryPolicy()
 
     def enqueue(self, transaction: sa.Connection, wanted: NewJob) -> str:
-        """Store the job with the caller's transaction and return its id.
+        """Store the job in the caller's transaction and return its id.
 
-        Where one of its key is waiting already, that one's id comes back: it takes over the
-        newer payload and the earlier moment, but a retry's wait is never cut short.
+        If a job of the same key is queued, return its id: it gets the newer payload and
+        the earlier start, but a retry's delay is never shortened.
         """
         now = self._clock()
         row = upsert(transaction, jobs).values(
@@ -143,16 +143,17 @@ class JobQueue:
         return str(transaction.execute(query.returning(jobs.c.job_id)).scalar_one())
 
     def claim(self, kinds: Collection[str]) -> Job | None:
-        """Return a due job of one of `kinds`, now the caller's; None when nothing is due.
+        """Claim and return a due job of one of `kinds`; None when no job is due.
 
-        Jobs whose worker died come first, then the longest due. If none is due, only reads.
+        Jobs whose lease expired come first, then the longest due. If none is due, it only
+        reads.
         """
         if not self.is_due(kinds):
             return None
         try:
             with self._database.transaction() as transaction:
                 return self._take(transaction, _due(tuple(sorted(kinds))))
-        except sa.exc.IntegrityError:  # another worker has just begun one of the same key
+        except sa.exc.IntegrityError:  # another worker has just claimed one of the same key
             return None
 
     def is_due(self, kinds: Collection[str]) -> bool:
@@ -162,10 +163,9 @@ class JobQueue:
             return bool(connection.execute(query, self._moments()).scalar())
 
     def extend(self, job: Job, progress: float | None = None) -> bool:
-        """Prolong the lease and note the progress (0 to 1); return False when it was lost.
+        """Extend the lease and store the progress (0 to 1); return False if it was lost.
 
-        A job that gets further than ever before is not one that kills its workers, so its
-        attempts are counted afresh.
+        A job with new progress does not crash its workers, so its attempts are reset.
         """
         values: dict[str, Any] = {"leased_until": self._clock() + self.policy.lease_ms}
         if progress is not None:
@@ -176,7 +176,7 @@ class JobQueue:
             return _update(transaction, job, values)
 
     def done(self, job: Job) -> bool:
-        """Close the job; return False, changing nothing, when the lease was lost."""
+        """Mark the job done; return False, without changes, if the lease was lost."""
         values = {
             "state": JobState.DONE,
             "finished_at": self._clock(),
@@ -193,14 +193,14 @@ class JobQueue:
     ) -> JobState | None:
         """Requeue the job, or mark it dead after its last attempt; return the new state.
 
-        None means that the lease was lost and nothing was changed. `final`: no further
-        attempt can help.
+        None means that the lease was lost and nothing was changed. `final` means that a
+        retry cannot help.
         """
         for _ in range(_TRIES):
             try:
                 with self._database.transaction() as transaction:
                     return self._fail(transaction, job, describe_error(error), final=final)
-            except sa.exc.IntegrityError:  # one of its key was queued in between
+            except sa.exc.IntegrityError:  # one of its key was queued meanwhile
                 continue
         message = (
             f"job {job.job_id} could not be returned to the queue; it will be when its "
@@ -209,7 +209,7 @@ class JobQueue:
         raise StorageBusyError(message)
 
     def release(self, job: Job) -> bool:
-        """Requeue an interrupted job, uncounted; return False when the lease is lost."""
+        """Requeue an interrupted job, uncounted; return False if the lease was lost."""
         values = {"attempts": job.attempts - 1, "run_at": self._clock()}
         for _ in range(_TRIES):
             try:
@@ -217,12 +217,12 @@ class JobQueue:
                     return _held(transaction, job) is not None and _requeue(
                         transaction, job, values
                     )
-            except sa.exc.IntegrityError:  # one of its key was queued in between
+            except sa.exc.IntegrityError:  # one of its key was queued meanwhile
                 continue
-        return True  # still ours until the lease ends; then it is taken over
+        return True  # ours until the lease expires; then another worker claims it
 
     def clean(self) -> int:
-        """Delete jobs done for a day or dead for a month; return how many."""
+        """Delete jobs done for a day or dead for a month; return the number."""
         now = self._clock()
         retention = {JobState.DONE: DONE_RETENTION_MS, JobState.DEAD: DEAD_RETENTION_MS}
         return sum(
@@ -235,7 +235,7 @@ class JobQueue:
 
     def _moments(self) -> dict[str, int]:
         now = self._clock()
-        # A lease further off than this was written before the clock was set back.
+        # A lease that ends later than this was written before the clock was set back.
         return {"now": now, "beyond": now + 10 * self.policy.lease_ms}
 
     def _take(self, transaction: sa.Connection, due: "_DueSql") -> Job | None:
@@ -292,7 +292,7 @@ class JobQueue:
             sa.select(jobs.c.store_id, jobs.c.job_id)
             .where(
                 jobs.c.state == _literal(state),
-                jobs.c.run_at <= before,  # it never finishes before; this has the index
+                jobs.c.run_at <= before,  # before it finished; this column is indexed
                 jobs.c.finished_at <= before,
             )
             .limit(_BATCH)
@@ -318,13 +318,13 @@ _FREE: Final[dict[str, Any]] = {"token": None, "leased_until": None}
 
 
 def _literal(state: JobState) -> sa.BindParameter[str]:
-    # Written into the SQL: a partial index serves only a query that names its condition.
+    # A literal: a partial index is used only if the query repeats its condition.
     return sa.literal(state.value, literal_execute=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _DueSql:
-    """Queries that ask at `:now`; built once, since idle workers ask all the time."""
+    """Queries with `:now` as parameter; built once, since idle workers poll often."""
 
     any: sa.Select[Any]
     abandoned: sa.Select[Any]
@@ -384,13 +384,13 @@ def _update(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) -> 
 
 
 def _held(transaction: sa.Connection, job: Job) -> int | None:
-    """Return the job's attempts, its row now locked, or None when the lease was lost."""
+    """Lock the job's row and return its attempts, or None when the lease was lost."""
     query = sa.select(jobs.c.attempts).where(_fits(job)).with_for_update()
     return transaction.execute(query).scalar()
 
 
 def _requeue(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) -> bool:
-    """Queue a held job again; one of its key that came meanwhile falls together with it."""
+    """Queue a claimed job again, merged with one of its key that was queued meanwhile."""
     newer = sa.and_(
         jobs.c.store_id == job.store_id,
         jobs.c.key == job.key,

@@ -1,8 +1,8 @@
 """Model files: a trained model as an immutable folder of arrays, replaced as a whole.
 
-A folder is written under a temporary name, each file and the folder itself made durable,
-then renamed: it exists whole or not at all. Its manifest names a format version and the
-SHA-256 of every file; a folder that does not match is refused. No pickle anywhere.
+A folder is written under a temporary name, each file and the folder itself are made
+durable, then it is renamed: publishing is atomic. Its manifest names a format version and
+the SHA-256 of every file; a folder that does not match is rejected. No pickle is used.
 """
 
 import hashlib
@@ -27,16 +27,16 @@ Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 
 class BrokenModelError(ProductRecsError):
-    """A model's files are missing, damaged or of another format; it must not serve."""
+    """A model's files are missing, damaged or of another format; do not serve it."""
 
 
 def publish_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> str:
     """Write `arrays` and `facts` as a new model below `folder`; return its id.
 
-    The id begins with a time-like counter, so that ids of one folder sort by age.
+    Ids begin with a time-based counter, so that they sort by age.
 
     Raises:
-        OSError: when the disk is full or fails; nothing is left behind.
+        OSError: when the disk is full or fails; no files remain.
     """
     folder.mkdir(parents=True, exist_ok=True)
     model_id = f"{_next_number(folder):08d}-{secrets.token_hex(4)}"
@@ -90,10 +90,10 @@ def model_metadata(folder: Path) -> dict[str, Any]:
 def remove_other_models(
     folder: Path, keep: set[str], *, min_age_seconds: float = 30.0
 ) -> list[str]:
-    """Delete the models and drafts below `folder` but `keep`; return the deleted names.
+    """Delete all models and drafts below `folder` except `keep`; return their names.
 
-    What is younger than `min_age_seconds` stays: another process may be writing it, or be
-    about to let it serve. A process that has one mapped goes on reading it.
+    Files younger than `min_age_seconds` remain: another process may be writing or about
+    to load them. A process that has mapped a model can still read it.
     """
     if not folder.is_dir():
         return []
@@ -109,9 +109,9 @@ def remove_other_models(
 
 
 def remove_older_models(folder: Path, model_id: str) -> None:
-    """Delete the models below `folder` that are older than one of it, at once.
+    """Delete the models below `folder` that are older than `model_id`, at once.
 
-    For erased data. A process that was about to serve one finds the newer one.
+    Used after an erasure. A process that was about to load one finds the newer one.
     """
     if not folder.is_dir():
         return
@@ -151,11 +151,11 @@ def _sync_folder(path: Path) -> None:
 def _digest(path: Path) -> str:
     """Return a file's SHA-256, read in one piece.
 
-    A thread that reads block by block takes the GIL after each block, and delays the
+    A thread that reads block by block reacquires the GIL after each block, and delays the
     requests in other threads each time.
     """
     with path.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:  # nothing cannot be mapped
+        if not os.fstat(file.fileno()).st_size:  # an empty file cannot be mapped
             return hashlib.sha256().hexdigest()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return hashlib.sha256(content).hexdigest()

@@ -1,6 +1,6 @@
 """PostgreSQL dialect; imported only when `DATABASE_URL` names a PostgreSQL server.
 
-The server keeps its durable defaults; every wait has a limit.
+The server keeps its durable defaults; every wait has a timeout.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 
 @dataclass(frozen=True)
 class PostgresDialect:
-    """A server, many writers, rows locked one by one."""
+    """A PostgreSQL server: many writers, row locks."""
 
     url: str
     name: str = "postgresql"
@@ -44,7 +44,7 @@ class PostgresDialect:
     driver_error: type[Exception] = psycopg.Error
 
     def engine(self) -> sa.Engine:
-        """Return an engine whose waits all have a limit."""
+        """Return an engine with timeouts for all waits."""
         engine = sa.create_engine(
             self.url,
             pool_size=5,
@@ -60,46 +60,46 @@ class PostgresDialect:
         return engine
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
-        """SQLAlchemy begins by itself; rows are locked where they are written."""
+        """Do nothing: SQLAlchemy begins the transaction, and writes lock their rows."""
         if not synced:
             connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
 
     def begin_read(self, connection: sa.Connection) -> None:
-        """See one state of the database for the whole transaction."""
+        """Read one snapshot of the database for the whole transaction."""
         connection.exec_driver_sql(
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
         )
 
     def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
-        """Open a connection that cannot write and reconnects when it was lost."""
+        """Open a read-only connection that reconnects when it was lost."""
         return _PostgresHotReader(self.url.replace("+psycopg", "", 1), failed)
 
     def flush(self) -> None:
-        """Its commits wait for the disk themselves."""
+        """Do nothing: the server's commits wait for the disk."""
 
     def checkpoint_in_background(self) -> None:
-        """It does so by itself."""
+        """Do nothing: the server does so by default."""
 
     def overwrite_deleted(self) -> bool:
-        """Leave it to VACUUM, which the server runs by itself."""
+        """Return False: the server's autovacuum does it."""
         return True
 
     def close(self) -> None:
-        """There is nothing beside the connections."""
+        """Do nothing: there are no other resources."""
 
     def lock_migrations(self, connection: sa.Connection) -> None:
-        """Hold one advisory lock until the transaction ends."""
+        """Hold an advisory lock until the transaction ends."""
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7270001)")
 
     def after_migration(self, connection: sa.Connection) -> None:
-        """It measures its tables by itself."""
+        """Do nothing: the server runs ANALYZE automatically."""
 
     def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:  # noqa: ARG002
-        """It checks its pages as it reads them."""
+        """Return None: the server checks its pages as it reads them."""
         return None
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
-        """It has nothing else that it would not say in its own log."""
+        """Return no problems: the server reports them in its own log."""
         return []
 
     def translate(self, error: BaseException | None) -> StorageError | None:
@@ -139,7 +139,7 @@ class _PostgresHotReader:
         try:
             try:
                 return self._run(sql, parameters)
-            except psycopg.OperationalError:  # the server was restarted: once more, afresh
+            except psycopg.OperationalError:  # the server was restarted: reconnect, retry
                 self.close()
                 return self._run(sql, parameters)
         except psycopg.Error as error:
@@ -172,15 +172,15 @@ def _prepare(
 
 
 class PostgresRawConnection:
-    """The driver under a transaction on PostgreSQL; see `RawConnection`."""
+    """The driver's connection of a transaction on PostgreSQL; see `RawConnection`."""
 
     def __init__(self, driver: psycopg.Connection[Row]) -> None:
-        """Speak to an open connection."""
+        """Use an open connection."""
         self._driver = driver
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
-        """Run one statement and return every row it gives."""
-        # A plan that was kept since a table was empty may take any index of a store's rows.
+        """Run one statement and return all its rows."""
+        # A cached plan from when a table was empty may use the wrong index of a store.
         prepare = False if LOOKUP_PLACEHOLDER in sql else None
         text = _postgres(sql)
         return self._driver.execute(
@@ -188,18 +188,18 @@ class PostgresRawConnection:
         ).fetchall()
 
     def run(self, sql: str, parameters: Sequence[object]) -> None:
-        """Run one statement that gives no rows."""
+        """Run one statement that returns no rows."""
         self._driver.execute(_postgres(sql), encode_parameters(parameters))
 
     def mapped(
         self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
     ) -> dict[str, Any]:
-        """Return one column by another where that is wanted: a table's key and value."""
+        """Map keys of a table to values; `columns` are the table, its key and its value."""
         rows = self._driver.execute(_postgres_map(*columns), (store_id, list(wanted)))
         return dict(rows.fetchall())
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
-        """COPY, which takes three times the rows of INSERT a second."""
+        """Use COPY, which is three times as fast as INSERT."""
         if not rows:
             return
         sql = f'COPY "{table.name}" ({insert_columns(table)}) FROM STDIN'
@@ -211,8 +211,8 @@ class PostgresRawConnection:
 @memoized(Cache.STATEMENTS)
 def _postgres(sql: str) -> bytes:
     given = "json_array_elements(?::json) AS given(value)"
-    # OFFSET keeps the planner from reading all of a store's rows once instead, which it
-    # likes to do while a table that grows was never measured.
+    # OFFSET stops the planner from scanning all of a store's rows, which it prefers while
+    # a growing table has no statistics.
     named = sql.replace(ROWS_PLACEHOLDER, given).replace(
         LOOKUP_PLACEHOLDER, "LATERAL (SELECT * FROM"
     )

@@ -1,7 +1,7 @@
 """Periodic tasks: enqueues a store's recurring job once per interval, over all workers.
 
-The last run of each task is a row in the database: a restart keeps it, and exactly one of
-many workers takes each run.
+The last run of each task is a database row: it survives restarts, and exactly one of many
+workers takes each run.
 """
 
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ class PeriodicTasks:
     """Periodic tasks of all stores. Uses the machine's clock."""
 
     def __init__(self, database: Database, queue: JobQueue, clock: Clock) -> None:
-        """Take turns in `database` and put the work into `queue`."""
+        """Record runs in `database` and enqueue jobs in `queue`."""
         self._database = database
         self._queue = queue
         self._clock = clock
 
     def enqueue_due(self, duty: str, every_ms: int, wanted: Sequence[NewJob]) -> int:
-        """Enqueue the jobs of stores for which `duty` is due; return how many.
+        """Enqueue the jobs of stores for which `duty` is due; return the number.
 
-        A turn is taken at most once every `every_ms` for a store, however many workers ask
-        and however often they start. Turns missed while none was running are not made up.
-        While no turn has come this only reads.
+        A store's task runs at most once every `every_ms`, for any number of workers and
+        restarts. Runs missed while no worker ran are skipped. If no task is due, it only
+        reads.
         """
         now = self._clock()
         with self._database.reading() as connection:
@@ -44,7 +44,7 @@ class PeriodicTasks:
             return 0
         with self._database.transaction() as transaction:
             there = _still_there(transaction, [job.store_id for job in due])
-            # In one order, so that two workers never wait for each other's rows.
+            # One order, so that two workers cannot deadlock on each other's rows.
             taken = [
                 job
                 for job in sorted(due, key=lambda job: job.store_id)
@@ -70,7 +70,7 @@ class PeriodicTasks:
 
 
 def _still_there(transaction: sa.Connection, store_ids: Sequence[StoreId]) -> set[StoreId]:
-    """Return the stores that are not deleted, nor can be before the transaction ends."""
+    """Return the stores that exist and cannot be deleted before the transaction ends."""
     query = (
         sa.select(stores.c.store_id)
         .where(stores.c.store_id.in_(store_ids))
@@ -82,6 +82,6 @@ def _still_there(transaction: sa.Connection, store_ids: Sequence[StoreId]) -> se
 
 
 def _has_come(now: int, every_ms: int) -> sa.ColumnElement[bool]:
-    # A turn further off than this was noted before the clock was set back.
+    # A due time later than this was written before the clock was set back.
     beyond = now + 2 * every_ms + MINUTE_MS
     return sa.or_(duties.c.due_at <= now, duties.c.due_at > beyond)

@@ -1,8 +1,8 @@
 """SQLite: connections, transactions, raw SQL and errors.
 
 It is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power cut
-loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, deleted content
-overwritten.
+loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, and deleted
+content is overwritten.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()) -> None:
-    """Refuse a SQLite that can corrupt a database with two writers, or has no locks.
+    """Reject a SQLite that can corrupt a database with two writers, or has no locks.
 
     Raises:
         UnsafeStorageError: for a version before 3.51.3, or a build without threads.
@@ -72,7 +72,7 @@ def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()
 
 @dataclass(eq=False)
 class SqliteDialect:
-    """One file, one writer at a time, readers never blocked."""
+    """One file, one writer at a time; readers never block."""
 
     path: Path
     name: str = "sqlite"
@@ -83,11 +83,11 @@ class SqliteDialect:
     _checkpointing: WalCheckpointer | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Find the write-ahead log beside the database."""
+        """Set the path of the write-ahead log next to the database."""
         self._log_file = WalFile(self.path.with_name(self.path.name + "-wal"))
 
     def engine(self) -> sa.Engine:
-        """Return an engine whose every connection is opened safely."""
+        """Return an engine whose connections all have the safe settings."""
         check_sqlite(
             apsw_dbapi.sqlite_version_info, frozenset(apsw_dbapi.compile_options())
         )
@@ -110,15 +110,15 @@ class SqliteDialect:
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """Take the write lock at once: upgrading a read lock fails without waiting."""
-        # Said each time: connections are shared, and only outside a transaction it counts.
+        # Set each time: connections are shared, and it works only outside a transaction.
         level = "FULL" if synced else "NORMAL"
         connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def flush(self) -> None:
-        """Sync the write-ahead log, which is what a synced commit does, after the fact.
+        """Sync the write-ahead log after the fact, as a synced commit does.
 
-        What is no longer in the log has been copied to the database, which was synced.
+        Content that has left the log has been copied to the database, which was synced.
 
         Raises:
             StorageBrokenError: when the disk failed.
@@ -126,11 +126,11 @@ class SqliteDialect:
         self._log_file.sync()
 
     def checkpoint_in_background(self) -> None:
-        """From now on copy the write-ahead log in a thread of its own, not in commits."""
+        """From now on checkpoint the write-ahead log in a thread, not in commits."""
         self._checkpointing = WalCheckpointer(self.path.resolve())
 
     def overwrite_deleted(self) -> bool:
-        """Copy the write-ahead log, which has deleted rows yet, and cut it to nothing."""
+        """Checkpoint the write-ahead log, which still has deleted rows, and truncate it."""
         with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as own:
             configure_connection(own)
             own.apsw.set_busy_handler(SqliteBusyHandler(_BRIEFLY_MS))
@@ -149,18 +149,18 @@ class SqliteDialect:
         self._log_file.close()
 
     def begin_read(self, connection: sa.Connection) -> None:
-        """See one state of the database for the whole transaction."""
+        """Read one snapshot of the database for the whole transaction."""
         connection.exec_driver_sql("BEGIN")
 
     def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
-        """Open a connection that cannot write."""
+        """Open a read-only connection."""
         connection = apsw_dbapi.connect(str(self.path.resolve()))
         configure_connection(connection)
         connection.apsw.execute("PRAGMA query_only = ON")
         return SqliteRawConnection(connection, failed)
 
     def lock_migrations(self, connection: sa.Connection) -> None:
-        """The write transaction is the lock."""
+        """Do nothing: the write transaction is the lock."""
 
     def after_migration(self, connection: sa.Connection) -> None:
         """Set the query planner's index statistics."""
@@ -170,7 +170,7 @@ class SqliteDialect:
         """Read every page of the file and of its write-ahead log."""
         try:
             verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        except sa.exc.DBAPIError as error:  # it gives up where too little is left to read
+        except sa.exc.DBAPIError as error:  # the check fails if the file is too damaged
             if not isinstance(self.translate(error.orig), DamagedDatabaseError):
                 raise
             verdict = str(error.orig)
@@ -180,7 +180,7 @@ class SqliteDialect:
         return DatabaseProblem(message, "stop the service and restore a backup")
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
-        """Look whether the write-ahead log is cut back as it should."""
+        """Check whether the write-ahead log is truncated as it should be."""
         found = []
         log = self.path.with_name(self.path.name + "-wal")
         size = log.stat().st_size if log.exists() else 0
@@ -200,20 +200,20 @@ class SqliteDialect:
 
 
 class SqliteRawConnection:
-    """Raw SQL on SQLite: under a transaction, or of a reader; see `RawConnection`."""
+    """Raw SQL on SQLite, for a transaction or a reader; see `RawConnection`."""
 
     def __init__(
         self,
         driver: apsw_dbapi.ApswConnection,
         failed: Callable[[StorageError], None] | None = None,
     ) -> None:
-        """Speak to an open connection; one outside a transaction reports what `failed`."""
+        """Use an open connection; outside a transaction, pass errors to `failed`."""
         self._connection = driver
         self._driver = driver.apsw.cursor()
         self._failed = failed
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
-        """Run one statement and return every row it gives."""
+        """Run one statement and return all its rows."""
         try:
             return self._driver.execute(
                 _sqlite(sql), encode_parameters(parameters)
@@ -222,19 +222,19 @@ class SqliteRawConnection:
             raise self._translated(error) from error
 
     def run(self, sql: str, parameters: Sequence[object]) -> None:
-        """Run one statement that gives no rows."""
+        """Run one statement that returns no rows."""
         self.all(sql, parameters)
 
     def mapped(
         self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
     ) -> dict[str, Any]:
-        """Return one column by another where that is wanted: a table's key and value."""
+        """Map keys of a table to values; `columns` are the table, its key and its value."""
         rows = self.all(_sqlite_map(*columns), (store_id, list(wanted)))
         found: dict[str, Any] = _decode(rows[0][0])
         return found
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
-        """Insert few rows with one statement, many with one that is run for each."""
+        """Insert few rows with one statement, many with a statement that is run per row."""
         try:
             if len(rows) <= _TOGETHER and not _holds_bytes(table):
                 self._driver.execute(_sqlite_insert_together(table), (rows_to_json(rows),))
@@ -248,7 +248,7 @@ class SqliteRawConnection:
         self._connection.close()
 
     def _translated(self, error: apsw.Error) -> Exception:
-        """Return the error of the driver, which `Database` translates, or of a reader."""
+        """Return the driver's error, which `Database` translates, or a reader's own."""
         theirs = apsw_dbapi.to_dbapi_error(error)
         if self._failed is None:
             return theirs
@@ -259,13 +259,13 @@ class SqliteRawConnection:
 
 @memoized(Cache.STATEMENTS)
 def _holds_bytes(table: sa.Table) -> bool:
-    """Return whether a column keeps bytes, which JSON has no form for."""
+    """Return whether a table has a binary column, which JSON cannot hold."""
     return any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
 
 
 @memoized(Cache.STATEMENTS)
 def _sqlite(sql: str) -> str:
-    # Of CROSS JOIN the left table is the outer loop here.
+    # In SQLite, the left table of a CROSS JOIN is the outer loop.
     named = sql.replace(ROWS_PLACEHOLDER, "json_each(?) AS given")
     return named.replace(LOOKUP_PLACEHOLDER, "").replace(FIELD_PLACEHOLDER, "")
 
@@ -293,12 +293,12 @@ def _sqlite_insert_together(table: sa.Table) -> str:
     )
 
 
-# Planner statistics are set in advance to those of a large store. Without them SQLite
-# assumes that `store_id` finds ten rows, and then reads a whole store to find one order or
-# one shopper. ANALYZE learns nothing while tables are empty.
+# Planner statistics are preset to those of a large store. Without them SQLite assumes that
+# `store_id` matches ten rows, and scans a whole store to find one order or one shopper.
+# ANALYZE does not help while tables are empty.
 _ROWS: Final = 1_000_000
 _ROWS_OF_A_STORE: Final = 100_000
-_ROWS_OF_A_KEY: Final = 20  # of one order, one shopper
+_ROWS_OF_A_KEY: Final = 20  # rows of one order or one shopper
 
 _INDEXES_SQL: Final = """
     SELECT t.name, t.wr, i.name, i."unique", i.origin,
@@ -310,8 +310,8 @@ _INDEXES_SQL: Final = """
 
 
 def _set_planner_statistics(connection: sa.Connection) -> None:
-    """Store, for every index that begins with the store, how many rows its columns find."""
-    connection.exec_driver_sql("ANALYZE")  # makes the table of statistics
+    """Store, for every index that begins with `store_id`, the rows that a key matches."""
+    connection.exec_driver_sql("ANALYZE")  # creates the statistics table
     connection.exec_driver_sql("DELETE FROM sqlite_stat1")
     indexes = connection.exec_driver_sql(_INDEXES_SQL).all()
     rows = [
@@ -324,7 +324,7 @@ def _set_planner_statistics(connection: sa.Connection) -> None:
         if first == "store_id"
     ]
     connection.exec_driver_sql("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", rows)
-    connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads it
+    connection.exec_driver_sql("ANALYZE sqlite_schema")  # loads it
 
 
 def _statistics(width: int, unique: int) -> str:

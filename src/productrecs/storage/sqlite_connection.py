@@ -1,4 +1,4 @@
-"""SQLite connections: safe settings, the wait for locks, and errors with remedies."""
+"""SQLite connections: safe settings, lock waits, and errors with remedies."""
 
 import ctypes
 import os
@@ -45,19 +45,19 @@ _SQLITE_CANNOT_OPEN = 14
 
 
 class SqliteBusyHandler:
-    """Waits for another process's write, asking five times a millisecond.
+    """Waits for another process's write by polling five times per millisecond.
 
-    SQLite's own waiting sleeps up to 100 ms at a time and so misses the moments between
-    two transactions of a bulk import: events then waited 2 s instead of 40 ms.
+    SQLite's own handler sleeps up to 100 ms at a time and misses the short gaps between
+    transactions of a bulk import: events then waited 2 s instead of 40 ms.
     """
 
     def __init__(self, milliseconds: int = LOCK_WAIT_MS) -> None:
-        """Wait so long at most."""
+        """Set the maximum wait."""
         self._seconds = milliseconds / 1000
         self._until = 0.0
 
     def __call__(self, tries: int) -> bool:
-        """Return whether to try once more, after a moment."""
+        """Return whether to retry, after a short sleep."""
         if tries == 0:
             self._until = time.monotonic() + self._seconds
         time.sleep(0.0002)
@@ -67,12 +67,12 @@ class SqliteBusyHandler:
 def configure_connection(
     connection: apsw_dbapi.ApswConnection, log_pages: int = WAL_PAGES
 ) -> None:
-    """Set a new connection up as requirements R1 to R4 say.
+    """Configure a new connection as requirements R1 to R4 say.
 
-    A commit that makes the write-ahead log longer than `log_pages` copies it.
+    A commit that makes the write-ahead log longer than `log_pages` checkpoints it.
 
     Raises:
-        UnsafeStorageError: when the file is damaged, or no database.
+        UnsafeStorageError: when the file is damaged or not a database.
     """
     connection.apsw.set_busy_handler(SqliteBusyHandler())
     _keep_files(connection.apsw)
@@ -98,16 +98,15 @@ def configure_connection(
 
 
 def _lacks_log_on_read_only_disk(path: str) -> bool:
-    """Whether SQLite cannot open a database because it cannot create the log's files."""
+    """Return whether SQLite cannot open a database because it cannot create log files."""
     has_log = Path(f"{path}-wal").exists()
     return not has_log and not os.access(Path(path).parent, os.W_OK)
 
 
 def _keep_files(connection: apsw.Connection) -> None:
-    """Let the write-ahead log and its index stay when the last connection is closed.
+    """Preserve the write-ahead log and its index when the last connection closes.
 
-    On a disk that is read-only SQLite opens a database only with them. The log that stays
-    is empty.
+    SQLite needs them to open a database on a read-only disk. The preserved log is empty.
     """
     keep = ctypes.c_int(1)
     connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(keep))

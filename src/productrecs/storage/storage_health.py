@@ -17,14 +17,14 @@ from productrecs.core.errors import (
 _log = logging.getLogger(__name__)
 
 REMEMBERED_SECONDS: Final = 300.0
-"""A page that cannot be read stays so, though reads of other pages go well meanwhile."""
+"""How long a failed read counts: a damaged page stays so while other reads succeed."""
 
 
 class StorageHealth:
-    """Notes failures as they happen; safe to use from any thread."""
+    """Records failures as they happen; safe to use from any thread."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing amiss."""
+        """Start without failures."""
         self._seconds = seconds
         self._lock = threading.Lock()
         self._write: StorageError | None = None
@@ -41,10 +41,10 @@ class StorageHealth:
 
     @property
     def failed_write(self) -> StorageError | None:
-        """Why writes fail; None when the last one that was tried went well.
+        """The reason why writes fail; None if the last attempt succeeded.
 
         An unconfirmed write counts for minutes, or until another is confirmed: a probe of
-        this process does not go through the writer process.
+        this process does not test the writer process.
         """
         if self._write is not None:
             return self._write
@@ -53,13 +53,13 @@ class StorageHealth:
 
     @property
     def failed_read(self) -> StorageError | None:
-        """Why something could not be read within the last minutes; None if all was."""
+        """The reason of a failed read within the last minutes; None without one."""
         if self._seconds() - self._read_at > REMEMBERED_SECONDS:
             return None
         return self._read
 
     def write_failed(self, error: StorageError) -> None:
-        """Note that a write was refused; a full queue is no fault of the storage."""
+        """Record a failed write; a full queue is not a storage failure."""
         if isinstance(error, QueueFullError):
             return
         if isinstance(error, UnconfirmedWriteError):
@@ -74,14 +74,14 @@ class StorageHealth:
         self._note_damage(error)
 
     def confirmed(self) -> None:
-        """Note that a request's write was confirmed: those before it do not matter."""
+        """Record a confirmed write of a request, which clears earlier unconfirmed ones."""
         if self._unconfirmed is None:
             return
         self._unconfirmed = None
         _log.info("writes confirmed again")
 
     def wrote(self, failures_before: int) -> None:
-        """Note a successful write; it does not clear failures after `failures_before`."""
+        """Record a successful write; it does not clear failures after `failures_before`."""
         with self._lock:
             is_over = self._write is not None and self._failures == failures_before
             if is_over:
@@ -90,7 +90,7 @@ class StorageHealth:
             _log.info("writes recovered")
 
     def read_failed(self, error: StorageError) -> None:
-        """Note that something could not be read.
+        """Record a failed read.
 
         Only damage counts here: other readers detect an unavailable or busy database.
         """

@@ -1,8 +1,8 @@
-"""Store log: a store's sequence numbers and product numbers, given under one lock.
+"""Store log: assigns a store's sequence numbers and product numbers under one lock.
 
-`seq` is given out under the lock of the store's head row, so it grows in the order of
-commits on both databases: whoever has read up to n misses nothing by reading on with
-`seq > n`. Product numbers are dense, never change and are never given twice.
+`seq` is assigned under the lock of the store's head row, so it grows in commit order on
+both databases: a reader at position n misses nothing by continuing with `seq > n`. Product
+numbers are dense, never change and are never reused.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ _NUMBERS: Final = ("items", "item_id", "number")
 
 
 class StoreDeletedError(ProductRecsError):
-    """The store was deleted while it was being written to."""
+    """The store was deleted during a write."""
 
 
 def next_counter_value(
@@ -48,23 +48,23 @@ def next_counter_value(
 
 
 class ItemNumbers:
-    """The product numbers this process already knows: item id -> number, per store.
+    """Cache of product numbers in this process: item id -> number, per store.
 
-    Numbers never change, so what is known stays true; only what was committed is kept.
+    Numbers never change, so entries stay valid; only committed numbers are cached.
     """
 
     def __init__(self, limit: int = 2_000_000) -> None:
-        """Keep up to `limit` ids over all stores, then begin afresh."""
+        """Cache up to `limit` ids over all stores, then clear the cache."""
         self._limit = limit
         self._known: dict[StoreId, dict[str, int]] = {}
         self._size = 0
 
     def of(self, store_id: StoreId) -> dict[str, int]:
-        """Return what is known of one store; do not write to it."""
+        """Return the cached numbers of one store; do not modify them."""
         return self._known.get(store_id, {})
 
     def learn(self, store_id: StoreId, numbers: dict[str, int]) -> None:
-        """Remember committed numbers."""
+        """Cache committed numbers."""
         if self._size + len(numbers) > self._limit:
             self._known, self._size = {}, 0
         self._known.setdefault(store_id, {}).update(numbers)
@@ -81,14 +81,14 @@ class StoreLog:
         store_id: StoreId,
         known: ItemNumbers | None = None,
     ) -> None:
-        """Prepare; the first call locks."""
+        """Prepare; the first call locks the head."""
         self.database = database
         self.transaction = transaction
         self.store_id = store_id
         self._known = known or ItemNumbers()
         self._fresh: dict[str, int] = {}
         self.erasures = 0
-        """How often a shopper of the store was erased; known once the head is locked."""
+        """How many shoppers of the store were erased; set once the head is locked."""
 
     def take(self, count: int) -> int:
         """Lock the head and return the first of `count` new sequence numbers.
@@ -104,9 +104,9 @@ class StoreLog:
         return int(taken[0][0]) - count + 1
 
     def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
-        """Return the number of each id, giving unknown ids theirs, outside the catalog.
+        """Return the number of each id; unknown ids get new ones, outside the catalog.
 
-        The head must be locked before.
+        Lock the head first.
         """
         known = self._known.of(self.store_id)
         wanted = dict.fromkeys(item_ids)
@@ -120,7 +120,7 @@ class StoreLog:
         return found
 
     def take_numbers(self, count: int) -> int:
-        """Return the first of `count` new product numbers; lock the head before."""
+        """Return the first of `count` new product numbers; lock the head first."""
         query = (
             store_heads.update()
             .where(store_heads.c.store_id == self.store_id)
@@ -130,11 +130,11 @@ class StoreLog:
         return int(self.transaction.execute(query).scalar_one()) - count
 
     def learned(self, numbers: dict[str, int]) -> None:
-        """Note numbers that this transaction gave out itself."""
+        """Record numbers that this transaction assigned itself."""
         self._fresh |= numbers
 
     def committed(self) -> None:
-        """Remember what this transaction learned; call it after the commit."""
+        """Cache the numbers of this transaction; call it after the commit."""
         if self._fresh:
             self._known.learn(self.store_id, self._fresh)
 

@@ -1,9 +1,9 @@
-"""WAL checkpointer: a thread copies SQLite's write-ahead log into the database.
+"""WAL checkpointer: a thread that copies SQLite's write-ahead log into the database.
 
 By default the commit that finds the log too long copies all of it and syncs twice, while
-every write of that commit waits: a tenth of a second, every few thousand events. Here a
-thread copies it in the background, and the log starts again from its beginning when it has
-no reader. If the thread cannot keep up, a commit copies it after all (`INLINE_PAGES`).
+every write waits: a tenth of a second, every few thousand events. Here a thread copies it
+in the background, and the log restarts from its beginning when it has no reader. If the
+thread cannot keep up, a commit copies the log after all (`INLINE_PAGES`).
 """
 
 import contextlib
@@ -38,10 +38,10 @@ _SAID_AGAIN_SECONDS: Final = 60.0
 
 
 class WalCheckpointer:
-    """The thread, from here until `close`."""
+    """The checkpoint thread, which runs until `close`."""
 
     def __init__(self, path: Path) -> None:
-        """Watch the log of the database at `path`."""
+        """Checkpoint the log of the database at `path`."""
         self._path = path
         self._said_at = -_SAID_AGAIN_SECONDS
         self._stopping = threading.Event()
@@ -66,7 +66,7 @@ class WalCheckpointer:
                     self._say(error)
 
     def _say(self, error: apsw.Error) -> None:
-        """Warn, once a minute: a full disk stays full for a while."""
+        """Log a warning at most once a minute: a full disk stays full for a while."""
         now = time.monotonic()
         if now - self._said_at >= _SAID_AGAIN_SECONDS:
             self._said_at = now
@@ -77,28 +77,28 @@ def _look(connection: apsw.Connection) -> None:
     pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_NOOP)
     if pages - copied < _WORTH_IT:
         return
-    # Writers write on meanwhile; each pass finds less, the last one next to nothing.
+    # Writers continue meanwhile; each pass has less to copy.
     for _ in range(_PASSES):
         pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_PASSIVE)
         if pages - copied < _FEW:
             break
     if pages >= _LONG and pages - copied < _FEW:
         # The log restarts by itself in a short pause of writes. Without a pause, writers
-        # have to wait here, for these few pages.
+        # have to wait here while these few pages are copied.
         connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_RESTART)
 
 
 class WalFile:
-    """The log beside a database, which comes and goes with its connections."""
+    """The log next to a database, which SQLite creates and removes with its connections."""
 
     def __init__(self, path: Path) -> None:
-        """Touch nothing yet."""
+        """Open nothing yet."""
         self._path = path
         self._lock = threading.Lock()
         self._number: int | None = None
 
     def sync(self) -> None:
-        """Return once all that was written to the log is on the disk.
+        """Return once everything written to the log is on the disk.
 
         A missing log needs no sync: before it is removed, its content is copied to the
         database and synced there.

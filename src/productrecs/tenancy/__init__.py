@@ -1,4 +1,4 @@
 """Tenancy: stores and their keys, settings, plans and usage.
 
-Never knows what an item, an event or a recommendation is.
+It has no knowledge of items, events and recommendations.
 """

@@ -1,8 +1,8 @@
 """Backup archive: a manifest and a tar file with a SHA-256 checksum of every member.
 
-The manifest comes first, so that a backup is refused before gigabytes of it are unpacked;
-`SHA256SUMS` comes last, in the form of `sha256sum -c`, so that one pass writes everything
-and a file that was cut off has none. Nothing is unpacked under a name of the archive's own.
+The manifest comes first, so that a backup is rejected before gigabytes are unpacked.
+`SHA256SUMS` comes last, in the format of `sha256sum -c`, so that one pass writes everything
+and a truncated file has none. Members are unpacked only under names that we choose.
 """
 
 import contextlib
@@ -30,21 +30,21 @@ from productrecs.core.errors import ProductRecsError
 FORMAT: Final = 1
 PRODUCT: Final = "productrecs backup"
 DATABASE: Final = "productrecs.db"
-"""The name of the database's file, in a backup as in a data folder."""
+"""The database's file name, in a backup and in a data folder."""
 
-_OTHER: Final = re.compile(r"[a-z]+/[A-Za-z0-9_-]+")  # never a way out of the folder
+_OTHER: Final = re.compile(r"[a-z]+/[A-Za-z0-9_-]+")  # no path outside the folder
 
 
 class BackupError(ProductRecsError):
-    """A backup could not be made or restored; whatever was there before still is."""
+    """A backup could not be made or restored; existing data are unchanged."""
 
 
 class NotABackupError(BackupError):
-    """The file is none of our backups."""
+    """The file is not a backup of this program."""
 
 
 class DamagedBackupError(BackupError):
-    """The backup is not as it was made: part of it is missing or different."""
+    """The backup is damaged: part of it is missing or different."""
 
 
 class NewerBackupError(BackupError):
@@ -65,19 +65,19 @@ class InsufficientSpaceError(BackupError):
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What was saved, when, by which program; `sizes` are bytes by name in the file."""
+    """What was saved, when, and by which program; `sizes` are bytes by member name."""
 
     format: int
     product: str
     program: str  # its version
     made_at: str  # ISO, UTC
     made_from: str  # sqlite or postgresql
-    schema: str  # the last migration of the saved database
+    schema: str  # the database's last migration
     rows: Mapping[str, int]  # by table
     sizes: Mapping[str, int]
 
     def to_json(self) -> bytes:
-        """Return it as a text that a person can read too."""
+        """Return it as readable JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
@@ -85,8 +85,8 @@ def read_manifest(content: bytes) -> BackupManifest:
     """Return what `to_json` wrote.
 
     Raises:
-        NotABackupError: when it is something else.
-        NewerBackupError: when a newer program wrote it in a way of its own.
+        NotABackupError: when it is not a manifest.
+        NewerBackupError: when a newer program wrote it in an unknown format.
     """
     try:
         fields = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
@@ -111,19 +111,19 @@ def read_manifest(content: bytes) -> BackupManifest:
 
 
 def not_a_backup() -> NotABackupError:
-    """Return the refusal of a file that is something else."""
+    """Return the error for a file that is not a backup."""
     message = "this is not a backup of ProductRecs; make one with `productrecs backup FILE`"
     return NotABackupError(message)
 
 
 def damaged_backup(how: str) -> DamagedBackupError:
-    """Return the refusal of a backup that is not whole."""
+    """Return the error for a damaged backup."""
     message = f"this backup is damaged ({how}); use another one. Nothing was changed"
     return DamagedBackupError(message)
 
 
 _SPARE: Final = 64 << 20
-"""What a service beside us goes on writing must fit too."""
+"""Free space that must remain for a service that writes meanwhile."""
 
 
 _LONGEST_REST: Final = 0.25
@@ -132,7 +132,7 @@ _THIS_PROCESS, _IDLE = 1, 3 << 13
 
 
 def pause_after_io(seconds: float) -> None:
-    """Pause for as long as the disk was just used, so that commits can proceed."""
+    """Pause for as long as the last I/O took, so that the service can commit."""
     time.sleep(min(_LONGEST_REST, seconds))
 
 
@@ -152,7 +152,7 @@ def check_free_space(folder: Path, size: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make the file names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -163,7 +163,7 @@ def sync_folder(folder: Path) -> None:
 def use_idle_io_priority() -> None:
     """Give this process idle I/O priority, where the system supports it.
 
-    Only some of Linux's schedulers ask for it; that of a virtual disk often does not.
+    Only some Linux I/O schedulers honour it; those of virtual disks often do not.
     """
     number = _IOPRIO_SET.get(platform.machine())
     if number is not None:
@@ -171,14 +171,14 @@ def use_idle_io_priority() -> None:
 
 
 Advance = Callable[[int], None]
-"""Called with how many further bytes are done."""
+"""Called with the number of further bytes that are done."""
 
 _MANIFEST: Final = "manifest.json"
 _SUMS: Final = "SHA256SUMS"
 _BLOCK: Final = 1 << 20
-_SYNC_EVERY: Final = 8 << 20  # never so much unwritten that another's commit waits for it
+_SYNC_EVERY: Final = 8 << 20  # limits unwritten data, for which other commits would wait
 _STEP: Final = 2 << 20  # between pauses for the running service
-_SMALL: Final = 16 << 20  # more than any manifest or list of sums
+_SMALL: Final = 16 << 20  # larger than any manifest or checksum list
 _LEVEL: Final = 3
 _GZIP: Final = b"\x1f\x8b"
 _BROKEN: Final = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
@@ -225,13 +225,13 @@ def read_archive(
 ) -> BackupManifest:
     """Unpack a backup into the folder `unpacked`, if any; return its manifest.
 
-    `accept` sees that before anything is unpacked, and may refuse. What was unpacked
-    counts only when this returns: then every byte was as it was written.
+    `accept` receives the manifest before anything is unpacked, and may raise. Unpacked
+    files are valid only once this returns: then every checksum has matched.
 
     Raises:
-        NotABackupError: when the file is something else.
+        NotABackupError: when the file is not a backup.
         NewerBackupError: when this program does not know its format.
-        DamagedBackupError: when it is not as it was made.
+        DamagedBackupError: when a member is damaged or missing.
         OSError: when the file cannot be read, or the disk is full.
     """
     with path.open("rb") as file, _unpacking(file) as plain:
@@ -249,7 +249,7 @@ def read_archive(
                 _unpack(content, None if unpacked is None else unpacked / name, advance)
             if _small(tar, _SUMS) != sums.listed():
                 raise damaged_backup("a checksum differs")
-            while plain.read(_BLOCK):  # what was compressed ends with a checksum of its own
+            while plain.read(_BLOCK):  # verifies the compressed stream's own checksum
                 pass
         except _BROKEN as error:
             raise damaged_backup(str(error) or "it ends too early") from error
@@ -257,7 +257,7 @@ def read_archive(
 
 
 class _Reading(io.RawIOBase):
-    """A file of which every block that is read is also shown to `on_block`."""
+    """A file that also passes every block that is read to `on_block`."""
 
     def __init__(self, file: BinaryIO, on_block: Callable[[bytes], object]) -> None:
         self._file = file
@@ -279,7 +279,7 @@ class _Sums:
         self._found[name] = hashlib.sha256(content)
 
     def noting(self, name: str, file: BinaryIO | _Reading) -> BinaryIO:
-        """Return `file`, whose digest is known once it has been read."""
+        """Return `file`; its digest is known once it has been read."""
         found = self._found[name] = hashlib.sha256()
         return cast("BinaryIO", _Reading(cast("BinaryIO", file), found.update))
 
@@ -330,7 +330,7 @@ def _unpack(content: BinaryIO, path: Path | None, advance: Advance) -> None:
 
 
 def _syncing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
-    """Return what to call with each block: it has `file` written out now and then."""
+    """Return a callback for each block that syncs `file` from time to time."""
     unsynced = 0
 
     def watch(block: bytes) -> None:
@@ -345,9 +345,9 @@ def _syncing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
 
 
 def _resting(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
-    """Return what to call with each block: it has `file` written out in small steps.
+    """Return a callback for each block that syncs `file` in small steps.
 
-    After each the disk is the running service's for as long again.
+    After each step it pauses equally long, so that the running service can use the disk.
     """
     unsynced, began = 0, time.monotonic()
 

@@ -43,7 +43,7 @@ _AT_ONCE: Final = 5_000
 
 
 def read_tables(source: sa.Connection) -> Iterator[tuple[sa.Table, Iterator[list[Row]]]]:
-    """Yield each table of the schema with its rows, some thousand at a time, by key."""
+    """Yield each table of the schema with its rows in batches, ordered by key."""
     for table in metadata.sorted_tables:
         yield table, _read(source, table)
 
@@ -72,11 +72,11 @@ def _read(source: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
 
 
 _PAGES: Final = 256  # at a time; 1 MiB
-_BYTES_A_ROW: Final = 100  # about; for the progress bar only
+_BYTES_A_ROW: Final = 100  # an estimate, for the progress bar only
 
 
 def estimate_copy_size(database: Database, snapshot: sa.Connection) -> int:
-    """Return about how many bytes a copy takes."""
+    """Return the approximate size of a copy in bytes."""
     if isinstance(database.dialect, SqliteDialect):
         return _pragma(snapshot, "page_count") * _pragma(snapshot, "page_size")
     query = "SELECT pg_database_size(current_database())"
@@ -86,10 +86,10 @@ def estimate_copy_size(database: Database, snapshot: sa.Connection) -> int:
 def copy_database(
     database: Database, snapshot: sa.Connection, target: Path, advance: Advance
 ) -> None:
-    """Copy what `snapshot`, a reading transaction, sees into a new SQLite file.
+    """Copy the state that `snapshot`, a read transaction, sees to a new SQLite file.
 
     Raises:
-        BackupError: when a server's schema is not this program's.
+        BackupError: when a server's schema differs from this program's.
         DamagedBackupError: when the copy lacks a row.
         StorageError: one of its kinds, when the database or the disk fails.
     """
@@ -101,7 +101,7 @@ def copy_database(
 
 
 def make_standalone(path: Path) -> None:
-    """Make an unused database one durable file, complete without its write-ahead log."""
+    """Make an unused database one durable file that needs no write-ahead log."""
     try:
         connection = apsw.Connection(str(path))
         try:
@@ -208,7 +208,7 @@ def verify_database(path: Path) -> DatabaseSummary:
     """Read every page and index of a database that no other process has open.
 
     Raises:
-        DamagedBackupError: when anything in it is wrong, or it is none of ours.
+        DamagedBackupError: when it is damaged, or not a database of this program.
     """
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -256,10 +256,10 @@ class BackupRequest:
 def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
     """Write a backup of one moment to the target, atomically.
 
-    The service may run and write meanwhile; it is not kept waiting.
+    The service may run and write meanwhile; the backup does not block it.
 
     Raises:
-        TargetExistsError: when the target is there, unless it may be replaced.
+        TargetExistsError: when the target exists, unless it may be replaced.
         InsufficientSpaceError: when it would not fit on the target's disk.
         DamagedBackupError: when the database itself is damaged.
         StorageError: one of its kinds, when the database fails.
@@ -296,9 +296,9 @@ def _copied(
 ) -> dict[str, BinaryIO]:
     """Copy the database; return it and the other files of the same moment, open.
 
-    A file is deleted once what it held is stored; one that is open stays readable. Where
-    one went before it could be opened, a later moment is taken, which needs it no more;
-    what is missing then too was lost long ago.
+    The service deletes a file once its content is stored, but an open file stays readable.
+    If a file disappears before it is opened, a later snapshot is taken, which no longer
+    needs it. A file that is missing again was lost long ago.
     """
     files: dict[str, BinaryIO] = {}
     missing: set[str] = set()

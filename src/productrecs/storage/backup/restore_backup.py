@@ -45,7 +45,7 @@ _FOLDERS: Final = ("uploads", "models", "trails")
 
 
 def check_replaceable(folder: Path, *, replace: bool) -> None:
-    """Refuse to put a database where another is in use, or holds something.
+    """Raise if a database in `folder` is in use, or has data that may not be replaced.
 
     Raises:
         InUseError: when a process has the one in `folder` open.
@@ -57,9 +57,9 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
 
 
 def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | None:
-    """Move the staged data into `folder`; return where the former data are now.
+    """Move the staged data into `folder`; return the folder of the replaced data.
 
-    None when there were none. Nothing of them is changed or deleted.
+    None when there were none. The replaced data are not changed or deleted.
 
     Raises:
         InUseError, TargetExistsError, StorageError: as `check_replaceable` does.
@@ -70,21 +70,21 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
         aside = None if is_empty else _new_folder(folder)
         for name in (*_FOLDERS, *_FILES):
             _move(folder / name, aside)
-        for name in ("uploads", DATABASE):  # what the database needs comes before it
+        for name in ("uploads", DATABASE):  # the database refers to uploads: move it last
             _adopt(staged / name, folder)
         sync_folder(folder)
     return aside
 
 
 class _Database:
-    """The database to be replaced, locked while this is open."""
+    """The database to replace, locked while this is open."""
 
     def __init__(self, path: Path) -> None:
         self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         self._connection.set_busy_timeout(_WAIT_MS)
 
     def lock(self) -> None:
-        # Every open connection to such a database holds a lock on it, idle or not.
+        # Every open connection to such a database holds a lock on it, even when idle.
         for statement in (
             "PRAGMA locking_mode = EXCLUSIVE",
             "PRAGMA journal_mode = DELETE",
@@ -94,7 +94,7 @@ class _Database:
             self._connection.execute(statement).fetchall()
 
     def is_empty(self) -> bool:
-        """Return whether nothing would be lost: there is no table, or no store."""
+        """Return whether it has no data to lose: no table, or no store."""
         query = "SELECT count(*) FROM sqlite_schema"
         if self._connection.execute(query).fetchall() == [(0,)]:
             return True
@@ -107,7 +107,7 @@ class _Database:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[_Database | None]:
-    """Give the database at `path`, locked; None when there is none that can be read."""
+    """Yield the locked database at `path`; None if none is readable."""
     if not path.exists():
         yield None
         return
@@ -125,7 +125,7 @@ def _locked(database: _Database) -> bool:
     try:
         database.lock()
     except (apsw.NotADBError, apsw.CorruptError):
-        return False  # unusable, but it may be wanted for inspection
+        return False  # unusable, but the operator may want to inspect it
     except apsw.BusyError as error:
         message = (
             "the service, or another command, uses this data folder: stop it first. "
@@ -136,11 +136,11 @@ def _locked(database: _Database) -> bool:
 
 
 def _check(database: _Database | None, folder: Path, *, replace: bool) -> bool:
-    """Return whether nothing is there, or refuse."""
+    """Return whether no database exists; raise if it may not be replaced."""
     path = folder / DATABASE
     try:
         is_empty = not path.exists() if database is None else database.is_empty()
-    except apsw.Error:  # it has other tables than ours
+    except apsw.Error:  # its tables are not ours
         is_empty = False
     if not is_empty and not replace:
         message = (
@@ -170,7 +170,7 @@ def _move(path: Path, aside: Path | None) -> None:
 
 
 def _adopt(path: Path, folder: Path) -> None:
-    """Move `path` into the folder, and give it to the folder's owner if root does this."""
+    """Move `path` into the folder; as root, change its owner to the folder's owner."""
     if not path.exists():
         return
     owner = folder.stat()
@@ -212,7 +212,7 @@ class RestoreResult:
 
 
 def verify_backup(path: Path, folder: Path, begin: Begin) -> BackupManifest:
-    """Do all that a restore does but its last step; `folder` has room for it meanwhile.
+    """Do every step of a restore except the last; `folder` needs room for it meanwhile.
 
     Raises:
         BackupError: one of its kinds, when the backup could not be restored.
@@ -223,14 +223,14 @@ def verify_backup(path: Path, folder: Path, begin: Begin) -> BackupManifest:
 
 
 def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreResult:
-    """Put what a backup holds into an empty place, or one that may be replaced.
+    """Restore a backup to an empty target, or to one that may be replaced.
 
-    The service must not run there. It is all there afterwards, or nothing has changed.
-    Models are not part of a backup: the service trains them when it starts.
+    The service must not run there. The restore is atomic: all or nothing. Models are not
+    part of a backup: the service trains them when it starts.
 
     Raises:
-        BackupError: one of its kinds; it says what to do.
-        StorageError: one of its kinds, when the place's database cannot be opened.
+        BackupError: one of its kinds; the message says what to do.
+        StorageError: one of its kinds, when the target's database cannot be opened.
         OSError: when the file cannot be read, or the disk fails.
     """
     _check_place(place)
@@ -239,13 +239,13 @@ def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreRes
         if place.url is None:
             aside = replace_data_folder(staged, place.folder, replace=place.replace)
             return RestoreResult(manifest, aside)
-        _bring_uploads(staged, place.folder)  # rows that name files come after them
+        _bring_uploads(staged, place.folder)  # before the rows that name these files
         _fill_server(staged, place, begin("restoring", sum(manifest.rows.values())))
         return RestoreResult(manifest, None)
 
 
 def _stage(path: Path, staged: Path, begin: Begin) -> BackupManifest:
-    """Unpack below `staged`, check everything, bring it to this program's schema."""
+    """Unpack below `staged`, check everything, and migrate to this program's schema."""
     size = path.stat().st_size
     advance = begin("unpacking", size)
     share = 1.0

@@ -1,4 +1,4 @@
-"""Tables: the schema; migrations create it, and a test compares the two.
+"""Tables: the database schema; migrations create it, and a test compares the two.
 
 Every primary key begins with `store_id`, so that the schema shards by store.
 """

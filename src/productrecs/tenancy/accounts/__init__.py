@@ -1,4 +1,4 @@
 """Accounts: a store's domain, keys, allowed origins and settings.
 
-Registers, finds and changes stores. Knows nothing of what a store sells.
+It registers, finds and changes stores. It has no knowledge of a store's products.
 """

@@ -1,4 +1,4 @@
-"""Account directory: finds a store by key, from a view in memory of all stores."""
+"""Account directory: finds a store by key, in an in-memory view of all stores."""
 
 import threading
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ class _Accounts:
 
 
 class AccountDirectory:
-    """All stores by key. Reads take no lock: the view is replaced whole."""
+    """All stores by key. Reads take no lock: the view is replaced atomically."""
 
     def __init__(self, database: Database, clock: Clock = system_ms) -> None:
-        """Read every store once; `refresh` keeps it true. Keys expire by `clock`."""
+        """Read every store; call `refresh` for updates. Keys expire by `clock`."""
         self._database = database
         self._clock = clock
         self._loading = threading.Lock()
@@ -34,15 +34,15 @@ class AccountDirectory:
 
     @property
     def version(self) -> int:
-        """The version of the accounts that this view shows."""
+        """The version of the accounts in this view."""
         return self._accounts.version
 
     def by_publishable_key(self, key: str) -> Store | None:
-        """Return the store whose publishable key this is."""
+        """Return the store with this publishable key."""
         return self._accounts.by_publishable.get(key)
 
     def by_secret_key(self, key: str) -> Store | None:
-        """Return the store that accepts this secret key now."""
+        """Return the store that currently accepts this secret key."""
         secret_hash = hash_secret(key)
         store = self._accounts.by_secret_hash.get(secret_hash)
         if store is None or store.secrets.secret_hash == secret_hash:
@@ -50,11 +50,11 @@ class AccountDirectory:
         return store if store.secrets.accepts(secret_hash, self._clock()) else None
 
     def by_id(self, store_id: StoreId) -> Store | None:
-        """Return the store of this id, or None when it was deleted."""
+        """Return the store with this id, or None when it was deleted."""
         return self._accounts.by_id.get(store_id)
 
     def by_domain(self, domain: str) -> Store | None:
-        """Return the store of this domain, written as `normalise_domain` writes it."""
+        """Return the store with this domain in the form of `normalise_domain`."""
         return self._accounts.by_domain.get(domain)
 
     def all(self) -> list[Store]:
@@ -62,9 +62,9 @@ class AccountDirectory:
         return list(self._accounts.by_id.values())
 
     def refresh(self, reader: RawReader | None = None) -> bool:
-        """Read the stores again if their version moved; return whether it did.
+        """Read the stores again if their version changed; return whether it did.
 
-        With a `reader` of the caller's own it takes no connection while nothing moved.
+        With the caller's `reader` an unchanged version takes no connection.
         """
         if self._stored_version(reader) == self._accounts.version:
             return False

@@ -13,25 +13,25 @@ SecretKey = NewType("SecretKey", str)
 PUBLISHABLE_PREFIX: Final = "pk_"
 SECRET_PREFIX: Final = "sk_"  # noqa: S105 - the prefix that all secrets share
 TEST_KEY_PREFIX: Final = "test_"  # after the prefix of a test store's keys
-_LENGTH: Final = 43  # of 62 letters and digits: 256 bits
-_END: Final = 4  # of its letters are stored, so that a person recognises it
+_LENGTH: Final = 43  # 62 letters and digits: 256 bits
+_END: Final = 4  # last letters that are stored, so that merchants can recognise a key
 _KEY_ID: Final = 16
 _USE_MS: Final = 10 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveKey:
-    """A secret key that is accepted, as people may see it."""
+    """An accepted secret key, as shown to users."""
 
     key_id: str
     end: str  # its last four letters; "" if unknown
     made_at: int | None
-    expires_at: int | None  # of the key before
+    expires_at: int | None  # set for the replaced key
 
 
 @dataclass(frozen=True, slots=True)
 class SecretKeys:
-    """What is stored of a store's secret key, and of the one before while both work."""
+    """The stored form of a store's secret key, and of the replaced one during overlap."""
 
     secret_hash: str | None = None
     end: str | None = None  # its last four letters; None: made before they were stored
@@ -42,7 +42,7 @@ class SecretKeys:
     old_expires_at: int | None = None
 
     def replaced_by(self, secret: SecretKey, now_ms: int, overlap_ms: int) -> "SecretKeys":
-        """Return the keys with a new one; the one in use works for `overlap_ms` more."""
+        """Return the keys with a new one; the current one works for `overlap_ms` more."""
         new = SecretKeys(hash_secret(secret), secret[-_END:], now_ms)
         if overlap_ms <= 0 or self.secret_hash is None:
             return new
@@ -57,11 +57,11 @@ class SecretKeys:
         )
 
     def is_old_active(self, now_ms: int) -> bool:
-        """Return whether the key before is still accepted."""
+        """Return whether the replaced key is still accepted."""
         return self.old_expires_at is not None and now_ms < self.old_expires_at
 
     def active(self, now_ms: int) -> "list[ActiveKey]":
-        """Return the keys that are accepted now, the newest first."""
+        """Return the currently accepted keys, newest first."""
         found = []
         if self.secret_hash is not None:
             key_id = key_id_of(self.secret_hash)
@@ -73,7 +73,7 @@ class SecretKeys:
         return found
 
     def accepts(self, secret_hash: str, now_ms: int) -> bool:
-        """Return whether a key of this hash is accepted."""
+        """Return whether a key with this hash is accepted."""
         if secret_hash == self.secret_hash:
             return True
         return secret_hash == self.old_hash and self.is_old_active(now_ms)
@@ -86,21 +86,21 @@ def first_secret(secret: SecretKey, now_ms: int) -> SecretKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """A secret key was used; noted once in ten minutes."""
+    """A use of a secret key; recorded once per ten minutes."""
 
     store_id: StoreId
     key_id: str
     used_at: int
-    address: str = ""  # of who used it
+    address: str = ""  # the client's
 
     @property
     def key(self) -> tuple[StoreId, str, int]:
-        """What is noted once."""
+        """The deduplication key."""
         return self.store_id, self.key_id, self.used_at // _USE_MS
 
 
 def key_id_of(secret_hash: str) -> str:
-    """Return the id under which the uses of a secret key are stored."""
+    """Return the id for recording the uses of a secret key."""
     return secret_hash[:_KEY_ID]
 
 
@@ -111,7 +111,7 @@ def new_publishable_key(*, for_tests: bool = False) -> PublishableKey:
 
 
 def new_secret_key(*, for_tests: bool = False) -> SecretKey:
-    """Return a fresh secret key (256 bits); show it once, keep only its hash."""
+    """Return a fresh secret key (256 bits); show it once, store only its hash."""
     kind = TEST_KEY_PREFIX if for_tests else ""
     return SecretKey(SECRET_PREFIX + kind + random_text(_LENGTH))
 
@@ -119,7 +119,7 @@ def new_secret_key(*, for_tests: bool = False) -> SecretKey:
 def hash_secret(secret: str) -> str:
     """Return the stored digest of a secret: SHA-256 in hex.
 
-    A random key of 256 bits needs no slow hash; looking it up by its hash also takes
-    the same time whatever the guess.
+    A random 256-bit key needs no slow hash, and a look-up by hash takes the same time for
+    every guess.
     """
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

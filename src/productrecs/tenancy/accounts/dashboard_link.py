@@ -1,7 +1,7 @@
-"""Single sign-on: a link into the dashboard that a store's plugin asks for.
+"""Single sign-on: a link into the dashboard that a store's plugin requests.
 
-The plugin proves the store with its secret key. The link works once, within a minute, and
-a login that has a second factor is still asked for its code.
+The plugin authenticates with the store's secret key. The link works once, within a minute.
+A login with a second factor still requires its code.
 """
 
 from typing import Final
@@ -20,9 +20,9 @@ LINK_MS: Final = MINUTE_MS
 
 
 def find_login(users: UserRepository, email: str | None) -> DashboardUser | None:
-    """Return the store's login with an address, or without one its first owner.
+    """Return the store's login with an address, or its first owner without an address.
 
-    An address is compared without regard to case. None when the store has no such login.
+    Addresses are compared case-insensitively. None when the store has no such login.
     """
     if email is not None:
         wanted = email.strip().lower()
@@ -31,7 +31,7 @@ def find_login(users: UserRepository, email: str | None) -> DashboardUser | None
 
 
 def new_link_token(factors: FactorRepository, user: DashboardUser, now_ms: int) -> str:
-    """Return a token that begins one session of a user."""
+    """Return a token that starts one session of a user."""
     token = new_token(user.store_id)
     factors.purge_challenges(now_ms)
     factors.add_challenge(_hash(token), user.user_id, now_ms + LINK_MS)
@@ -50,5 +50,5 @@ def use_link_token(database: Database, token: str, now_ms: int) -> DashboardUser
 
 
 def _hash(token: str) -> str:
-    """Return what is stored: another hash than of a login that waits for its code."""
+    """Return the stored hash; it differs from that of a login that waits for its code."""
     return hash_token(f"link {token}")

@@ -1,4 +1,4 @@
-"""Domains and origins: normalised, so that equal ones are equal texts."""
+"""Domains and origins: normalised, so that equal ones have equal text."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class DomainError(ProductRecsError):
-    """The text is not a domain that a store may have."""
+    """The text is not a valid domain for a store."""
 
 
 class OriginError(ProductRecsError):
@@ -40,12 +40,12 @@ def normalise_domain(text: str) -> str:
 
 
 def validate_new_domain(text: str) -> str:
-    """Return the domain of a store to be, as `normalise_domain` does.
+    """Return the domain of a new store, as `normalise_domain` does.
 
-    Of stores that there are, any domain is found.
+    Existing stores are found by any domain.
 
     Raises:
-        DomainError: when no browser could reach it: by its labels, or its length.
+        DomainError: when browsers cannot reach it because of its labels or length.
     """
     host = normalise_domain(text)
     labels = [] if host.startswith("[") else host.split(".")
@@ -61,7 +61,7 @@ def validate_new_domain(text: str) -> str:
 
 
 def normalise_origin(text: str) -> str:
-    """Return an origin as browsers send it: scheme, host, and a port that is not default.
+    """Return an origin as browsers send it: scheme, host, and a non-default port.
 
     Raises:
         OriginError: for `null`, a wildcard, a path, or a scheme other than http and https.
@@ -92,7 +92,7 @@ def _host(text: str) -> str | None:
 
 
 def _plain_host(text: str) -> str | None:
-    # Names such as `my_shop.local` are no IDNA but real hosts of real intranets.
+    # Names such as `my_shop.local` are not valid IDNA but exist on intranets.
     try:
         host = (urlsplit(text.strip()).hostname or "").rstrip(".").lower()
     except ValueError:

@@ -38,41 +38,41 @@ class HasStoreId(Protocol):
 
     @property
     def store_id(self) -> StoreId:
-        """Whose it is."""
+        """The store's id."""
 
 
 Row = TypeVar("Row", bound=HasStoreId)
 
 
 class DomainTakenError(ProductRecsError):
-    """Another store of this installation already has the domain."""
+    """Another store of this installation has the domain."""
 
 
 class AccountRepository:
-    """Stores and their keys, inside one transaction. Every change moves the version on."""
+    """Stores and their keys, in one transaction. Every change increments the version."""
 
     def __init__(self, connection: sa.Connection) -> None:
         """Work inside `connection`'s transaction."""
         self._connection = connection
 
     def version(self) -> int:
-        """Return a number that grows with every change of any store; 0 before the first."""
+        """Return a number that grows with every change of a store; 0 before the first."""
         query = sa.select(counters.c.value).where(counters.c.name == _ACCOUNTS)
         return int(self._connection.execute(query).scalar() or 0)
 
     def all(self) -> list[Store]:
-        """Return every store, by domain."""
+        """Return every store, ordered by domain."""
         rows = self._connection.execute(sa.select(stores).order_by(stores.c.domain))
         return [_store(row) for row in rows.mappings()]
 
     def find(self, domain: str) -> Store | None:
-        """Return the store of a (normal) domain."""
+        """Return the store with a normalised domain."""
         query = sa.select(stores).where(stores.c.domain == domain)
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _store(row)
 
     def hold(self, store_id: StoreId) -> Store:
-        """Return the store; no other transaction changes it before this one ends.
+        """Return the store, locked until this transaction ends.
 
         Raises:
             StoreDeletedError: when it was deleted.
@@ -84,10 +84,10 @@ class AccountRepository:
         return _store(row)
 
     def lock_each(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
-        """Give what each store has of a batch, in its order, while its store is held.
+        """Yield each store's rows of a batch, in their order, while its store is locked.
 
-        Stores come in one order in every process, so that their locks are no deadlock. What
-        is of deleted stores is left out.
+        All processes lock stores in the same order, which prevents deadlocks. Rows of
+        deleted stores are skipped.
         """
         ordered = sorted(batch, key=lambda row: row.store_id)
         for store_id, rows in groupby(ordered, key=lambda row: row.store_id):
@@ -137,7 +137,7 @@ class AccountRepository:
         self._move_version()
 
     def set_secrets(self, store_id: StoreId, secrets: SecretKeys) -> None:
-        """Replace the secret keys; others are refused once processes see the version."""
+        """Replace the secret keys; processes reject others once they see the version."""
         self._update(store_id, **_secret_columns(secrets))
 
     def set_origins(self, store_id: StoreId, origins: frozenset[str]) -> None:
@@ -165,7 +165,7 @@ class AccountRepository:
         return replace(store, settings=resolve_settings(chosen), chosen=tuple(chosen))
 
     def remove(self, store_id: StoreId) -> None:
-        """Delete the store and every row of it, in every table."""
+        """Delete the store and all its rows in every table."""
         # Every change of the store locks its row first: this prevents deadlocks.
         held = sa.select(stores.c.store_id).where(stores.c.store_id == store_id)
         self._connection.execute(held.with_for_update()).all()
@@ -187,7 +187,7 @@ class AccountRepository:
 
 
 class KeyUseRepository:
-    """When one store's secret keys were last used; never commits."""
+    """The last uses of one store's secret keys; never commits."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
@@ -195,21 +195,21 @@ class KeyUseRepository:
         self._store_id = store_id
 
     def last_uses(self) -> dict[str, int]:
-        """Return the last use of each key by its id; of one never used there is none."""
+        """Return the last use of each key by its id; unused keys are missing."""
         query = sa.select(key_uses.c.key_id, key_uses.c.used_at).where(
             key_uses.c.store_id == self._store_id
         )
         return {row.key_id: row.used_at for row in self._connection.execute(query)}
 
     def last_addresses(self) -> dict[str, str]:
-        """Return the address of the last use of each key by its id, where it is known."""
+        """Return the address of each key's last use by its id, if known."""
         query = sa.select(key_uses.c.key_id, key_uses.c.address).where(
             key_uses.c.store_id == self._store_id, key_uses.c.address.is_not(None)
         )
         return {row.key_id: row.address for row in self._connection.execute(query)}
 
     def note(self, uses: Iterable[KeyUse]) -> None:
-        """Store uses; of each key the last one counts."""
+        """Store uses; the last use of each key counts."""
         for use in sorted(uses, key=lambda use: use.used_at):
             values = {"used_at": use.used_at, "address": use.address[:64] or None}
             row = upsert(self._connection, key_uses).values(
@@ -223,13 +223,13 @@ class KeyUseRepository:
 
 
 def store_key_uses(transaction: sa.Connection, batch: Sequence[KeyUse]) -> None:
-    """Store uses of any stores' keys."""
+    """Store uses of keys of any stores."""
     for store_id, uses in AccountRepository(transaction).lock_each(batch):
         KeyUseRepository(transaction, store_id).note(uses)
 
 
 class ConnectionRepository:
-    """How one store's own system is connected, inside one transaction; never commits."""
+    """One store's connection to its shop system, in one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s row only."""
@@ -254,7 +254,7 @@ class ConnectionRepository:
         )
 
     def put(self, connection: ShopConnection) -> None:
-        """Store the connection; hold the store before."""
+        """Store the connection; lock the store first."""
         values = asdict(connection)
         query = upsert(self._transaction, store_connections).values(
             store_id=self._store_id, **values
@@ -324,13 +324,13 @@ _ORIGIN: Final = re.compile(r"https?://[^\s/?#@\x00-\x20]{1,240}", re.ASCII)
 class MisuseKind(StrEnum):
     """The kinds of key misuse."""
 
-    FOREIGN_ORIGIN = "foreign_origin"  # a page that the allowlist does not name
-    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - no key: it stood in an address or a page
+    FOREIGN_ORIGIN = "foreign_origin"  # a page whose origin is not in the allowlist
+    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a secret key in a URL or a page
 
 
 @dataclass(frozen=True, slots=True)
 class KeyMisuse:
-    """One observed misuse, with the origin or page where it was seen if known."""
+    """One observed misuse, with the origin or page if known."""
 
     store_id: StoreId
     sign: MisuseKind
@@ -341,30 +341,30 @@ class KeyMisuse:
     def of(
         cls, store_id: StoreId, sign: MisuseKind, origin: bytes | None, now_ms: int
     ) -> Self:
-        """Return a misuse with the origin of its page, which is left out if invalid."""
+        """Return a misuse with the origin of its page, or without it if invalid."""
         text = "" if origin is None else origin.decode("latin-1")
         return cls(store_id, sign, text if _ORIGIN.fullmatch(text) else "", now_ms)
 
     @property
     def key(self) -> tuple[StoreId, str, str, int]:
-        """What is noted once."""
+        """The deduplication key."""
         return self.store_id, self.sign.value, self.value, self.seen_at // HOUR_MS
 
 
 MAX_STORED: Final = 50
-"""The most misuses stored per store: strangers choose the origins they send."""
+"""The most misuses stored per store: third parties choose the origins they send."""
 
 
 def store_key_misuse(transaction: sa.Connection, batch: Sequence[KeyMisuse]) -> None:
-    """Store sightings of any stores; the first and the last time of each are kept."""
-    # One order of rows in every process: no deadlock between their locks.
+    """Store misuses of any stores, with the first and the last time of each."""
+    # All processes write rows in the same order, which prevents deadlocks.
     ordered = sorted(batch, key=lambda one: one.key)
     for store_id, rows in AccountRepository(transaction).lock_each(ordered):
         KeyMisuseRepository(transaction, store_id).add(rows)
 
 
 class KeyMisuseRepository:
-    """What was seen of one store, inside one transaction; never commits."""
+    """The recorded misuses of one store, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
@@ -372,7 +372,7 @@ class KeyMisuseRepository:
         self._store_id = store_id
 
     def all(self, since_ms: int = 0) -> list[KeyMisuse]:
-        """Return the misuses since, each with its last time, the newest first."""
+        """Return the misuses since then, each with its last time, newest first."""
         query = (
             sa.select(sightings)
             .where(sightings.c.store_id == self._store_id, sightings.c.last_at >= since_ms)
@@ -384,7 +384,7 @@ class KeyMisuseRepository:
         ]
 
     def add(self, batch: Sequence[KeyMisuse]) -> None:
-        """Store sightings; of new ones no more than fit."""
+        """Store misuses; new ones only up to the limit."""
         known = {(one.sign, one.value) for one in self.all()}
         for one in batch:
             if (one.sign, one.value) not in known and len(known) >= MAX_STORED:
@@ -408,7 +408,7 @@ class KeyMisuseRepository:
             self._transaction.execute(query)
 
     def forget(self, sign: MisuseKind) -> None:
-        """Delete all records of one kind: the owner has solved it."""
+        """Delete all records of one kind, which the owner has resolved."""
         query = sightings.delete().where(
             sightings.c.store_id == self._store_id, sightings.c.kind == sign.value
         )

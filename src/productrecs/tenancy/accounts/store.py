@@ -17,7 +17,7 @@ from productrecs.tenancy.billing.subscription import Subscription
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One merchant's shop, its settings resolved; holds no secret, only its hash."""
+    """One merchant's shop with resolved settings; has only the hash of its secret."""
 
     store_id: StoreId
     domain: str
@@ -27,21 +27,21 @@ class Store:
     secrets: SecretKeys
     origins: frozenset[str]
     settings: StoreSettings
-    chosen: tuple[str, ...]  # names of the settings that were set, not defaults
+    chosen: tuple[str, ...]  # names of the settings that were set explicitly
     created_at: int
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether it is a test store beside a real one."""
+        """Whether it is the test store of a real one."""
         return self.publishable_key.startswith(PUBLISHABLE_PREFIX + TEST_KEY_PREFIX)
 
 
 NIGHT_HOUR: Final = 2
-"""In the store's zone: yesterday is whole, and few people buy."""
+"""In the store's time zone: the previous day is complete, and few shoppers buy."""
 
 
 def is_nightly_run_due(zone: tzinfo, since_ms: int, now_ms: int) -> bool:
-    """Return whether the night of a later day than `since_ms` has begun by `now_ms`."""
+    """Return whether a nightly window of a day after `since_ms` began by `now_ms`."""
     then = datetime.fromtimestamp(since_ms / 1000, tz=zone)
     now = datetime.fromtimestamp(now_ms / 1000, tz=zone)
     return now.date() > then.date() and now.hour >= NIGHT_HOUR
@@ -71,16 +71,16 @@ class ShopConnection:
     """A store's connected shop system; empty before its first call."""
 
     platform: ShopPlatform | None = None
-    platform_chosen: bool = False  # named by the merchant's system, not the default
+    platform_chosen: bool = False  # set by the merchant's system, not the default
     plugin_version: str | None = None
     store_url: str | None = None
     first_connected_at: int | None = None  # UTC ms
 
     def with_plugin_details(self, details: PluginDetails, now_ms: int) -> Self:
-        """Return the connection after `details`: the same again when it is said twice.
+        """Return the connection updated with `details`; idempotent.
 
-        The first platform that was named stays, whatever is named later; what is left
-        unsaid stays too.
+        The first platform is never replaced; details that are not reported stay
+        unchanged.
         """
         platform, chosen = self.platform or ShopPlatform.WOOCOMMERCE, self.platform_chosen
         if details.platform is not None and not chosen:
@@ -95,5 +95,5 @@ class ShopConnection:
         )
 
     def with_store_url(self, store_url: str | None) -> Self:
-        """Return the connection with the store's address, unless that is left unsaid."""
+        """Return the connection with the store's address; None leaves it unchanged."""
         return replace(self, store_url=store_url or self.store_url)

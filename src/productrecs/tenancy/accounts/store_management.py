@@ -54,11 +54,11 @@ OWNER_ID: Final = "owner"
 
 
 MAX_OVERLAP_MS: Final = DAY_MS
-"""How long a replaced secret key can be accepted beside the new one."""
+"""The maximum time for which a replaced secret key is accepted next to the new one."""
 
 
 class OverlapError(ProductRecsError):
-    """A replaced key cannot work for so long."""
+    """The overlap of a replaced key is too long."""
 
 
 class UnknownStoreError(ProductRecsError):
@@ -67,7 +67,7 @@ class UnknownStoreError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a merchant says of a new store; settings as texts, by name."""
+    """A merchant's input for a new store; settings as text, by name."""
 
     domain: str
     email: str | None = None
@@ -84,15 +84,15 @@ def register_store(
 ) -> tuple[Store, SecretKey]:
     """Create a store; return it with its secret key, which is never shown again.
 
-    An `invitation`'s token is used up with it.
+    An `invitation`'s token is used up.
 
     Raises:
-        DomainError: the domain cannot be one.
-        DomainTakenError: it has a store already.
+        DomainError: the domain is invalid.
+        DomainTakenError: a store has the domain.
         SettingError: a setting cannot have that value.
         WeakPasswordError: a password under eight characters.
-        EmailError: with a password, an e-mail address that is none.
-        InvitationError: the invitation does not work any more.
+        EmailError: the e-mail address, given with a password, is invalid.
+        InvitationError: the invitation is no longer valid.
     """
     secret = new_secret_key()
     store = _drafted(wanted, secret, clock)
@@ -127,7 +127,7 @@ def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
 
 
 def _owner(store_id: StoreId, wanted: Registration) -> DashboardUser | None:
-    """Return the login of who registers with a password; it needs no address."""
+    """Return the login of a user who registers with a password; needs no address."""
     if wanted.password is None:
         return None
     email = None if wanted.email is None else normalise_email(wanted.email)
@@ -136,11 +136,11 @@ def _owner(store_id: StoreId, wanted: Registration) -> DashboardUser | None:
 
 
 def owner_of(database: Database, store: Store, email: str | None = None) -> DashboardUser:
-    """Return the owner's login, made now where there is none: with no password yet.
+    """Return the owner's login; create it, without a password, if it is missing.
 
     Raises:
-        EmailError: when `email`, which a new login or one without an address takes, is
-            not an address.
+        EmailError: when `email`, which a new login or one without an address gets, is
+            invalid.
     """
     wanted = None if email is None else normalise_email(email)
     with database.transaction() as transaction:
@@ -161,7 +161,7 @@ def find_store(database: Database, domain: str) -> Store:
     """Return the store of `domain`.
 
     Raises:
-        UnknownStoreError: when there is none.
+        UnknownStoreError: when there is no such store.
     """
     with database.reading() as connection:
         store = AccountRepository(connection).find(normalise_domain(domain))
@@ -172,7 +172,7 @@ def find_store(database: Database, domain: str) -> Store:
 
 
 def all_stores(database: Database) -> list[Store]:
-    """Return every store, by domain."""
+    """Return every store, ordered by domain."""
     with database.reading() as connection:
         return AccountRepository(connection).all()
 
@@ -182,8 +182,8 @@ def rotate_secret(
 ) -> SecretKey:
     """Return a new secret key.
 
-    The one in use works for `overlap_ms` more; without, it is refused everywhere within
-    seconds. One from an earlier overlap is refused at once.
+    The current key works for `overlap_ms` more; without an overlap it is rejected
+    everywhere within seconds. A key from an earlier overlap is rejected at once.
 
     Raises:
         OverlapError: when the overlap is not within 24 hours.
@@ -204,7 +204,7 @@ def rotate_secret(
 
 
 def revoke_secret(database: Database, store: Store, *, old_only: bool = False) -> None:
-    """Refuse the secret keys everywhere within seconds; or only the one before.
+    """Reject the secret keys everywhere within seconds; or only the replaced one.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -222,7 +222,7 @@ def change_origins(
     """Return the origin allowlist after the change; an empty one accepts any origin.
 
     Raises:
-        OriginError: when a text is no full origin.
+        OriginError: when a text is not a full origin.
         StoreDeletedError: when the store was deleted.
     """
     added = {normalise_origin(text) for text in add}
@@ -249,7 +249,7 @@ def change_settings(database: Database, store: Store, changes: Mapping[str, str]
 def change_subscription(
     database: Database, store: Store, change: Callable[[Subscription], Subscription]
 ) -> Subscription:
-    """Return what `change` makes of the store's plan, end and suspension, stored.
+    """Apply `change` to the store's plan, end and suspension; store and return them.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -277,11 +277,11 @@ class NoSandboxError(ProductRecsError):
 
 
 def sandbox_of(database: Database, store: Store) -> Store | None:
-    """Return the test store beside a store, None before there is one.
+    """Return the test store of a store, or None.
 
     Raises:
         NoSandboxError: the store is a test store itself.
-        DomainTakenError: the address of its test store is that of a real one.
+        DomainTakenError: a real store has the test store's domain.
     """
     with database.reading() as connection:
         found = AccountRepository(connection).find(_domain_of(store))
@@ -312,8 +312,8 @@ def make_sandbox(
 
     Raises:
         NoSandboxError: the store is a test store itself.
-        DomainError: the store's domain is too long for another one before it.
-        DomainTakenError: there is a store at its address already.
+        DomainError: the store's domain is too long for the test store's prefix.
+        DomainTakenError: a store has the test store's domain.
     """
     secret = new_secret_key(for_tests=True)
     now_ms = clock()
@@ -333,7 +333,7 @@ def make_sandbox(
 
 
 def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
-    """Return the test store, emptied: another store, but by its keys and its settings.
+    """Replace the test store by an empty one with the same keys and settings; return it.
 
     Raises:
         NoSandboxError: the store is a real one.
@@ -360,7 +360,7 @@ def _domain_of(store: Store) -> str:
 class PlanUsage:
     """A store's plan and its stored usage of this month."""
 
-    plan: Plan | None  # None: the configuration has no plan of its name, nothing is limited
+    plan: Plan | None  # None: the configuration has no such plan, nothing is limited
     month: str  # of UTC, such as 2026-11
     calls: int
     notice: QuotaNotice | None
@@ -369,9 +369,9 @@ class PlanUsage:
 def catalog_limit(
     accounts: AccountRepository, store_id: StoreId, plans: Plans
 ) -> int | None:
-    """Return how many items the store's catalog may hold, as its plan is stored now.
+    """Return the item limit of the store's catalog by its stored plan.
 
-    None is without a limit.
+    None means no limit.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -383,7 +383,7 @@ def catalog_limit(
 def read_plan_usage(
     database: Database, store: Store, plans: Plans, now_ms: int
 ) -> PlanUsage:
-    """Return the store's allowance at a moment."""
+    """Return the store's plan usage at a time."""
     month = month_at(now_ms).name
     with database.reading() as connection:
         calls = UsageRepository(connection, store.store_id).calls(month)

@@ -15,7 +15,7 @@ MAX_CURRENCY_LENGTH: Final = 8
 
 
 class SettingError(ProductRecsError):
-    """A setting has no such name, or no such value."""
+    """The setting does not exist or cannot have this value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _language(text: str) -> str:
 
 
 def _currency(text: str) -> str:
-    # Interface 4 bounds a currency by its length alone; shops also count in points.
+    # Interface 4 limits only the length of a currency; some shops count in points.
     name = text.strip().upper()
     if not 1 <= len(name) <= MAX_CURRENCY_LENGTH or not name.isprintable():
         message = f"1 to {MAX_CURRENCY_LENGTH} characters, preferably a code such as EUR"
@@ -252,16 +252,16 @@ _BY_NAME: Final[Mapping[str, StoreSetting]] = {
 
 
 def resolve_settings(stored: Mapping[str, SettingValue]) -> StoreSettings:
-    """Return every setting, the default where `stored` has none."""
+    """Return every setting; those not in `stored` have their default."""
     names = {field.name for field in fields(StoreSettings)}
     return StoreSettings(**{name: value for name, value in stored.items() if name in names})  # type: ignore[arg-type]  # values were parsed by their Setting when stored
 
 
 def parse_setting(name: str, text: str) -> SettingValue:
-    """Return the value that `text` means for the setting `name`.
+    """Return the parsed value of the setting `name`.
 
     Raises:
-        SettingError: for an unknown name or a value it cannot have, naming what it can.
+        SettingError: for an unknown name or an invalid value; names the valid ones.
     """
     setting = _BY_NAME.get(name)
     if setting is None:

@@ -1,4 +1,4 @@
-"""Billing: plans, metering of calls, and notices when a quota is nearly used.
+"""Billing: plans, metered calls, and notices when a quota is nearly used.
 
-Knows stores by their id only; `accounts` knows who they are.
+It knows stores only by id; `accounts` has their data.
 """

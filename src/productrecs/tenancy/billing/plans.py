@@ -1,4 +1,4 @@
-"""Plans: their limits; an operator's file can change them."""
+"""Plans: built-in plans with their limits; an operator's file can change them."""
 
 import re
 import tomllib
@@ -15,22 +15,22 @@ _MOST: Final = 2**53
 
 
 class PlansError(ProductRecsError):
-    """The text is no description of plans; the message says where, and what would be."""
+    """The text does not describe plans; the message names the place and the remedy."""
 
 
 class UnknownPlanError(ProductRecsError):
-    """There is no plan of that name."""
+    """There is no plan with that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a store may use; None is without a limit."""
+    """A store's limits; None means unlimited."""
 
     name: str
     monthly_calls: int | None
     catalog_items: int | None
-    days: int | None = None  # how long it lasts once given; None: until it is changed
-    forecast: bool = True  # whether a store's owner may turn the demand forecast on
+    days: int | None = None  # duration; None: until it is changed
+    forecast: bool = True  # whether the store's owner may enable the demand forecast
 
 
 Plans = Mapping[str, Plan]
@@ -52,10 +52,10 @@ _LIMITS: Final = ("monthly_calls", "catalog_items")
 
 
 def find_plan(plans: Plans, name: str) -> Plan:
-    """Return the plan of this name.
+    """Return the plan with this name.
 
     Raises:
-        UnknownPlanError: there is none; the message names those that there are.
+        UnknownPlanError: there is no such plan; the message lists the valid names.
     """
     if name not in plans:
         message = f"there is no plan {name!r}; there are {', '.join(plans)}"
@@ -64,13 +64,13 @@ def find_plan(plans: Plans, name: str) -> Plan:
 
 
 def read_plans(text: str) -> Plans:
-    """Return our plans with those of a TOML text over them.
+    """Return the built-in plans, overridden by those of a TOML text.
 
-    A table is a plan. One of ours keeps what its table leaves out; a new one must say both
-    limits. A limit is a whole number or the word `unlimited`.
+    Each table is a plan. A built-in plan keeps values that its table omits; a new plan must
+    set both limits. A limit is an integer or the word `unlimited`.
 
     Raises:
-        PlansError: when the text is no TOML, or says what a plan cannot be.
+        PlansError: when the text is not valid TOML or not a valid plan.
     """
     try:
         tables = tomllib.loads(text)

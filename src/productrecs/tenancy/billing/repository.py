@@ -11,7 +11,7 @@ from productrecs.storage.tables import metered_calls
 from productrecs.tenancy.billing.call_meter import CallsByStoreMonth
 
 _CHUNK: Final = 500
-# In one order, so that no two processes wait for each other. Deleted stores are left out.
+# One row order prevents deadlocks between processes. Deleted stores are skipped.
 _ADD_SQL: Final = (
     "INSERT INTO metered_calls (store_id, month, calls) "  # noqa: S608 - a fixed text
     "SELECT stores.store_id, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT) "
@@ -35,7 +35,7 @@ class UsageRepository:
         self._store_id = store_id
 
     def calls(self, month: str) -> int:
-        """Return how many calls of a month are counted; 0 when there are none."""
+        """Return the counted calls of a month; 0 without any."""
         query = sa.select(metered_calls.c.calls).where(
             metered_calls.c.store_id == self._store_id, metered_calls.c.month == month
         )
@@ -45,7 +45,7 @@ class UsageRepository:
 def add_calls(
     transaction: sa.Connection, counted: Mapping[CallsByStoreMonth, int]
 ) -> dict[CallsByStoreMonth, int]:
-    """Add calls of several stores; return what each has then. Deleted stores have none."""
+    """Add calls of several stores; return their totals. Deleted stores are missing."""
     rows = [[store_id, month, calls] for (store_id, month), calls in counted.items()]
     added = raw_connection(transaction).all(_ADD_SQL, [rows])
     return {(StoreId(row[0]), row[1]): int(row[2]) for row in added}
@@ -54,7 +54,7 @@ def add_calls(
 def read_calls(
     reader: RawReader, month: str, store_ids: Sequence[StoreId]
 ) -> dict[StoreId, int]:
-    """Return the counted calls of several stores in a month; 0 where there are none."""
+    """Return the counted calls of several stores in a month; 0 without any."""
     calls = dict.fromkeys(store_ids, 0)
     for start in range(0, len(store_ids), _CHUNK):
         some = store_ids[start : start + _CHUNK]

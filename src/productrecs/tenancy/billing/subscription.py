@@ -1,4 +1,4 @@
-"""Subscription: a store's plan and its end, and the notice that its quota is used up."""
+"""Subscription: a store's plan, its end, and the notice that its quota is used up."""
 
 import calendar
 from dataclasses import dataclass, replace
@@ -11,19 +11,19 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.tenancy.billing.plans import Plan
 
 NEAR_END_MS: Final = 3 * DAY_MS
-"""How long before and after the end of a plan the operator is notified."""
+"""The period before and after a plan's end in which the operator is notified."""
 
 
 class BillingInactiveError(ProductRecsError):
-    """The store has no plan that holds; events, orders and deletions go on all the same."""
+    """The store has no active plan; events, orders and deletions still work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A store's plan by name, when it ends, and whether an operator stopped the store."""
+    """A store's plan by name, its end, and whether an operator suspended the store."""
 
     plan: str
-    ends_at: int | None = None  # UTC ms, the first moment after it; None: it does not end
+    ends_at: int | None = None  # UTC ms, exclusive; None: it does not end
     suspended_at: int | None = None  # UTC ms
 
     def is_active(self, now_ms: int) -> bool:
@@ -36,10 +36,10 @@ class Subscription:
         return self.ends_at is not None and abs(self.ends_at - now_ms) <= NEAR_END_MS
 
     def check_active(self, now_ms: int) -> None:
-        """Pass, if the plan holds.
+        """Return if the plan is active.
 
         Raises:
-            BillingInactiveError: it does not; the message says why.
+            BillingInactiveError: when it is not; the message says why.
         """
         if not self.is_active(now_ms):
             message = f"{self._why()}; events, orders and deletions are still accepted"
@@ -48,19 +48,18 @@ class Subscription:
     def changed(self, plan: Plan, now_ms: int, ends_at: int | None = None) -> Self:
         """Return the subscription with another plan from now on.
 
-        It ends at `ends_at`, else when the plan's days are over, else never. A suspension
-        stays.
+        It ends at `ends_at`, else after the plan's days, else never. A suspension remains.
         """
         if ends_at is None and plan.days is not None:
             ends_at = now_ms + plan.days * DAY_MS
         return replace(self, plan=plan.name, ends_at=ends_at)
 
     def suspended(self, now_ms: int) -> Self:
-        """Return the subscription suspended; the first time stays."""
+        """Return the subscription suspended; an earlier suspension keeps its time."""
         return self if self.suspended_at is not None else replace(self, suspended_at=now_ms)
 
     def resumed(self) -> Self:
-        """Return the subscription without a suspension; a plan that ended stays ended."""
+        """Return the subscription without a suspension; an ended plan stays ended."""
         return replace(self, suspended_at=None)
 
     def _why(self) -> str:
@@ -71,7 +70,7 @@ class Subscription:
 
 
 def first_subscription(plan: Plan, now_ms: int) -> Subscription:
-    """Return a new store's subscription: the plan, from now on."""
+    """Return a new store's subscription to the plan, from now on."""
     return Subscription(plan.name).changed(plan, now_ms)
 
 
@@ -87,10 +86,10 @@ class BillingStatus(StrEnum):
 
 
 class Month(NamedTuple):
-    """A month of UTC."""
+    """A month in UTC."""
 
     name: str  # such as 2026-11
-    ends_at: int  # UTC ms, the first moment after it
+    ends_at: int  # UTC ms, exclusive
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +102,17 @@ class QuotaNotice:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether metered calls are answered with nothing."""
+        """Whether metered calls get empty replies."""
         return self.status is not BillingStatus.WARN
 
 
 def quota_notice(
     used: int, limit: int | None, *, is_active: bool, requested: int = 0
 ) -> QuotaNotice | None:
-    """Return the notice of a store that used so much; None below 80 % of its quota.
+    """Return the notice of a store with this usage; None below 80 % of its quota.
 
-    With `requested` calls it wants that many more: they count for the warning, and are
-    answered as long as `used` is below the limit. So the last call of a quota is answered.
+    `requested` calls are about to be made: they count for the warning, and are answered
+    while `used` is below the limit. So the last call of a quota is answered.
     """
     is_over = limit is not None and used >= limit
     if not is_active:
@@ -129,12 +128,12 @@ def quota_notice(
 
 
 def warning_threshold(limit: int) -> int:
-    """Return the first count of calls that is 80 % of the limit or more."""
+    """Return the smallest count of calls that is at least 80 % of the limit."""
     return -(-limit * WARN_PERCENT // 100)
 
 
 def month_at(now_ms: int) -> Month:
-    """Return the UTC month of a moment."""
+    """Return the UTC month of a time."""
     moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
     days = calendar.monthrange(moment.year, moment.month)[1]
     first = datetime(moment.year, moment.month, 1, tzinfo=UTC)

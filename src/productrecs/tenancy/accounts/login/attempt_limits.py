@@ -1,7 +1,7 @@
 """Login attempt limits: token buckets of failures, by account and by address.
 
-They are rows of the database, so every API process counts together and a restart keeps
-them. Argon2id makes each guess cost tens of milliseconds as well.
+Buckets are database rows, so all API processes share them and they survive a restart.
+Argon2id also makes each guess cost tens of milliseconds.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.repository import AttemptRepository
 
-_SITE: Final = 64  # bits of an IPv6 address that one customer of a provider has
+_SITE: Final = 64  # IPv6 prefix length that one customer of a provider has
 
 
 class TooManyAttemptsError(ProductRecsError):
-    """Too many logins failed; `seconds` is how long to wait."""
+    """Too many logins failed; `seconds` is the time to wait."""
 
     def __init__(self, seconds: int) -> None:
-        """Say how long to wait."""
+        """Set the time to wait."""
         minutes = max(1, round(seconds / 60))
         super().__init__(
             f"too many logins failed; try again in {minutes} "
@@ -31,26 +31,26 @@ class TooManyAttemptsError(ProductRecsError):
 
 
 class AttemptLimits:
-    """Failures that are allowed: at once `burst` for each name, then one in `seconds`.
+    """Token bucket of failures per name: `burst` at once, then one per `seconds`.
 
-    A bucket is one number: when it will be full again. Each failure moves that on by
-    `seconds`, in one statement, so that failures of two processes both count.
+    A bucket is stored as the time at which it will be full again. Each failure adds
+    `seconds` in one statement, so that concurrent failures both count.
     """
 
     def __init__(
         self, database: Database, clock: Clock, burst: int, seconds: float
     ) -> None:
-        """Count in `database`, by the machine's clock."""
+        """Use buckets in `database`, by the machine's clock."""
         self._database = database
         self._clock = clock
         self._each_ms = round(seconds * 1000)
         self._burst = burst
 
     def check(self, *names: str) -> None:
-        """Pass while every name has attempts left.
+        """Return if every name has attempts left.
 
         Raises:
-            TooManyAttemptsError: when one has none.
+            TooManyAttemptsError: when a name has none left.
         """
         with self._database.reading() as connection:
             full_at = AttemptRepository(connection).full_at(_hashes(names))
@@ -59,7 +59,7 @@ class AttemptLimits:
             raise TooManyAttemptsError(round(wait_ms / 1000) + 1)
 
     def failed(self, *names: str) -> None:
-        """Count a failure against every name; delete the buckets that are full again."""
+        """Count a failure for every name; delete the buckets that are full again."""
         now_ms = self._clock()
         with self._database.transaction() as transaction:
             attempts = AttemptRepository(transaction)
@@ -74,7 +74,7 @@ class AttemptLimits:
 
 
 def network_of(address: str) -> str:
-    """Return what is counted of an address: of IPv6 the /64, which is one customer's."""
+    """Return the network of an address that is counted: for IPv6 its /64."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -85,5 +85,5 @@ def network_of(address: str) -> str:
 
 
 def _hashes(names: Iterable[str]) -> list[str]:
-    """Return the keys of names, in an order in which no two processes can deadlock."""
+    """Return the hashed names, sorted so that processes cannot deadlock."""
     return sorted(hashlib.sha256(name.encode()).hexdigest() for name in names)

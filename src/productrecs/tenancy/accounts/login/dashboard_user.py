@@ -16,7 +16,7 @@ class EmailError(ProductRecsError):
 
 
 class Role(IntEnum):
-    """What a user may do; a higher role may do all that a lower one may."""
+    """A user's role; each role includes the permissions of the lower ones."""
 
     VIEWER = 1
     EDITOR = 2
@@ -24,7 +24,7 @@ class Role(IntEnum):
 
     @property
     def label(self) -> str:
-        """Its name, as stored and shown."""
+        """The role's name, as stored and shown."""
         return self.name.lower()
 
 
@@ -43,7 +43,7 @@ def normalise_email(text: str) -> str:
     """Return an address as it is stored and compared.
 
     Raises:
-        EmailError: when it has not the form of one.
+        EmailError: when it is not a valid address.
     """
     email = text.strip().lower()
     if not _EMAIL.fullmatch(email):

@@ -19,7 +19,7 @@ class WeakPasswordError(ProductRecsError):
 
 
 def hash_password(password: str) -> str:
-    """Return the hash of a password. Takes some 20 ms and 19 MiB.
+    """Return the hash of a password. Takes about 20 ms and 19 MiB.
 
     Raises:
         WeakPasswordError: under eight characters, or over two hundred.
@@ -34,7 +34,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(password_hash: str | None, password: str) -> bool:
-    """Return whether it is the password; without a hash it takes as long to say no."""
+    """Return whether the password is right; takes equally long without a hash."""
     try:
         _HASHER.verify(
             password_hash or _hash_of_nobody(), password[: MAX_PASSWORD_LENGTH + 1]
@@ -45,7 +45,7 @@ def is_password(password_hash: str | None, password: str) -> bool:
 
 
 def rehashed(password_hash: str, password: str) -> str | None:
-    """Return a new hash of a right password, if the stored one has other parameters."""
+    """Return a new hash of a correct password if the stored one has old parameters."""
     return _HASHER.hash(password) if _HASHER.check_needs_rehash(password_hash) else None
 
 
@@ -63,11 +63,11 @@ def new_token(store_id: StoreId) -> str:
 
 
 def hash_token(token: str) -> str:
-    """Return what is stored of a token: SHA-256 in hex."""
+    """Return the stored form of a token: SHA-256 in hex."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def store_of(token: str) -> StoreId | None:
-    """Return the store that a token names; None when it names none."""
+    """Return the store that a token names, or None."""
     store_id, dot, _ = token.partition(".")
     return StoreId(store_id) if dot and store_id else None

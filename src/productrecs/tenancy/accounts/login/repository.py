@@ -21,7 +21,7 @@ from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Rol
 
 @dataclass(frozen=True, slots=True)
 class BrowserFacts:
-    """Where a session was begun: what the browser calls itself, and its address."""
+    """The browser's user agent and address at the start of a session."""
 
     agent: str = ""
     address: str = ""
@@ -38,7 +38,7 @@ class OpenSession:
 
 
 def find_users_by_email(connection: sa.Connection, email: str) -> list[DashboardUser]:
-    """Return the logins with a (normal) address, of any store, the oldest first."""
+    """Return all stores' logins with a normalised address, oldest first."""
     query = (
         sa.select(dashboard_users)
         .where(dashboard_users.c.email == email)
@@ -56,7 +56,7 @@ class UserRepository:
         self._store_id = store_id
 
     def all(self) -> list[DashboardUser]:
-        """Return every login, the oldest first."""
+        """Return every login, oldest first."""
         query = (
             sa.select(dashboard_users)
             .where(dashboard_users.c.store_id == self._store_id)
@@ -101,7 +101,7 @@ class UserRepository:
         self._connection.execute(query.values(role=role.label))
 
     def set_stock_mails(self, user_id: str, *, is_on: bool) -> None:
-        """Store whether e-mails tell a user what to order."""
+        """Store whether a user receives stock e-mails."""
         query = dashboard_users.update().where(
             dashboard_users.c.store_id == self._store_id,
             dashboard_users.c.user_id == user_id,
@@ -109,7 +109,7 @@ class UserRepository:
         self._connection.execute(query.values(stock_mails=is_on))
 
     def stock_mail_readers(self) -> list[DashboardUser]:
-        """Return whom e-mails tell what to order."""
+        """Return the users who receive stock e-mails."""
         query = sa.select(dashboard_users).where(
             dashboard_users.c.store_id == self._store_id,
             dashboard_users.c.stock_mails.is_(True),
@@ -118,7 +118,7 @@ class UserRepository:
         return [_user(row) for row in self._connection.execute(query).mappings()]
 
     def remove(self, user_id: str) -> None:
-        """Delete a login; end its sessions before."""
+        """Delete a login; end its sessions first."""
         query = dashboard_users.delete().where(
             dashboard_users.c.store_id == self._store_id,
             dashboard_users.c.user_id == user_id,
@@ -126,7 +126,7 @@ class UserRepository:
         self._connection.execute(query)
 
     def sessions_of(self, user_id: str) -> list[OpenSession]:
-        """Return every session of a user, the last used first."""
+        """Return every session of a user, last used first."""
         query = (
             sa.select(dashboard_sessions)
             .where(
@@ -148,7 +148,7 @@ class UserRepository:
     def add_session(
         self, token_hash: str, user_id: str, now_ms: int, browser: BrowserFacts
     ) -> None:
-        """Store a session that begins now."""
+        """Store a session that starts now."""
         row = {
             "store_id": self._store_id,
             "token_hash": token_hash,
@@ -161,7 +161,7 @@ class UserRepository:
         self._connection.execute(dashboard_sessions.insert().values(row))
 
     def find_session(self, token_hash: str) -> tuple[DashboardUser, int, int] | None:
-        """Return whose session it is, when it began and when it was last used."""
+        """Return a session's user, its start and its last use."""
         query = (
             sa.select(
                 dashboard_users,
@@ -182,7 +182,7 @@ class UserRepository:
         return None if row is None else (_user(row), row["began"], row["seen_at"])
 
     def touch_session(self, token_hash: str, now_ms: int) -> None:
-        """Note that a session is in use."""
+        """Record that a session is in use."""
         query = dashboard_sessions.update().where(
             dashboard_sessions.c.store_id == self._store_id,
             dashboard_sessions.c.token_hash == token_hash,
@@ -198,7 +198,7 @@ class UserRepository:
         self._connection.execute(query)
 
     def end_sessions(self, user_id: str, keep: str = "") -> None:
-        """Delete every session of a user but `keep`, and every reset link."""
+        """Delete every session of a user except `keep`, and every reset link."""
         for table in (dashboard_sessions, dashboard_resets):
             query = table.delete().where(
                 table.c.store_id == self._store_id,
@@ -208,7 +208,7 @@ class UserRepository:
             self._connection.execute(query)
 
     def end_old_sessions(self, begun_before_ms: int, seen_before_ms: int) -> None:
-        """Delete the store's sessions that are over."""
+        """Delete the store's expired sessions."""
         query = dashboard_sessions.delete().where(
             dashboard_sessions.c.store_id == self._store_id,
             (dashboard_sessions.c.created_at < begun_before_ms)
@@ -217,7 +217,7 @@ class UserRepository:
         self._connection.execute(query)
 
     def add_reset(self, token_hash: str, user_id: str, expires_at: int) -> None:
-        """Store a reset link in place of the user's earlier ones."""
+        """Store a reset link, replacing the user's earlier ones."""
         query = dashboard_resets.delete().where(
             dashboard_resets.c.store_id == self._store_id,
             dashboard_resets.c.user_id == user_id,
@@ -232,7 +232,7 @@ class UserRepository:
         self._connection.execute(dashboard_resets.insert().values(row))
 
     def find_reset(self, token_hash: str, now_ms: int) -> DashboardUser | None:
-        """Return whose reset link it is; None when it is unknown, used or expired."""
+        """Return a reset link's user; None when it is unknown, used or expired."""
         query = (
             sa.select(dashboard_users)
             .join(
@@ -251,14 +251,14 @@ class UserRepository:
 
 
 class AttemptRepository:
-    """Buckets of failures, of names that may belong to no store; never commits."""
+    """Token buckets of failures; names may belong to no store; never commits."""
 
     def __init__(self, connection: sa.Connection) -> None:
         """Work on every bucket."""
         self._connection = connection
 
     def full_at(self, hashes: Sequence[str]) -> int:
-        """Return when the last of these buckets is full again; 0 where all are."""
+        """Return when the last of these buckets is full again; 0 if all are full."""
         query = sa.select(sa.func.max(login_attempts.c.full_at)).where(
             login_attempts.c.name_hash.in_(hashes)
         )
@@ -298,20 +298,20 @@ def _user(row: sa.RowMapping) -> DashboardUser:
 
 @dataclass(frozen=True, slots=True)
 class SecondFactor:
-    """What is stored of a user's second factor."""
+    """The stored form of a user's second factor."""
 
     user_id: str
     secret: str
     enabled_at: int | None  # None: no code has confirmed it yet
-    last_step: int  # of the last code that was used: none is used twice
-    recovery: tuple[str, ...]  # hashes of the codes that were not used yet
+    last_step: int  # time step of the last used code, which prevents replay
+    recovery: tuple[str, ...]  # hashes of the unused recovery codes
 
     def used_at(self, step: int) -> "SecondFactor":
-        """Return it after the code of a step was used."""
+        """Return the factor after the code of a time step was used."""
         return replace(self, last_step=step)
 
     def without(self, recovery_hash: str) -> "SecondFactor":
-        """Return it after a recovery code was used."""
+        """Return the factor after a recovery code was used."""
         left = tuple(one for one in self.recovery if one != recovery_hash)
         return replace(self, recovery=left)
 
@@ -329,11 +329,11 @@ class FactorRepository:
         return self._read(self._select(user_id))
 
     def hold(self, user_id: str) -> SecondFactor | None:
-        """Return it; no other transaction changes it before this one ends."""
+        """Return a user's second factor, locked until this transaction ends."""
         return self._read(self._select(user_id).with_for_update())
 
     def put(self, factor: SecondFactor) -> None:
-        """Store it in place of the one before."""
+        """Store a factor, replacing the user's earlier one."""
         values = {
             "secret": factor.secret,
             "enabled_at": factor.enabled_at,
@@ -348,7 +348,7 @@ class FactorRepository:
         )
 
     def remove(self, user_id: str) -> None:
-        """Delete it, and the logins that wait for a code."""
+        """Delete the factor, and the logins that wait for a code."""
         for table in (dashboard_second_factors, dashboard_challenges):
             query = table.delete().where(
                 table.c.store_id == self._store_id, table.c.user_id == user_id
@@ -366,7 +366,7 @@ class FactorRepository:
         self._connection.execute(dashboard_challenges.insert().values(row))
 
     def find_challenge(self, token_hash: str, now_ms: int) -> DashboardUser | None:
-        """Return whose login waits."""
+        """Return the user of a login that waits for a code."""
         query = sa.select(dashboard_challenges.c.user_id).where(
             dashboard_challenges.c.store_id == self._store_id,
             dashboard_challenges.c.token_hash == token_hash,
@@ -377,7 +377,7 @@ class FactorRepository:
         return next((one for one in users if one.user_id == user_id), None)
 
     def remove_challenge(self, token_hash: str) -> bool:
-        """Delete a login that waited; return whether it was there."""
+        """Delete a login that waits for a code; return whether it existed."""
         query = dashboard_challenges.delete().where(
             dashboard_challenges.c.store_id == self._store_id,
             dashboard_challenges.c.token_hash == token_hash,
@@ -385,7 +385,7 @@ class FactorRepository:
         return self._connection.execute(query).rowcount > 0
 
     def purge_challenges(self, now_ms: int) -> None:
-        """Delete those that waited too long."""
+        """Delete expired challenges."""
         query = dashboard_challenges.delete().where(
             dashboard_challenges.c.store_id == self._store_id,
             dashboard_challenges.c.expires_at <= now_ms,

@@ -1,7 +1,7 @@
 """Sessions: a random token in the browser, its hash and its times in the database.
 
-A session ends when it is idle, when it is old, and when its user or another session of
-that user ends it.
+A session ends when it is idle for too long, too old, or ended by its user or by another
+session of that user.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ from productrecs.tenancy.accounts.login.repository import (
 IDLE_MS: Final = 12 * HOUR_MS
 ABSOLUTE_MS: Final = 14 * DAY_MS
 RESET_MS: Final = 30 * MINUTE_MS
-_TOUCH_MS: Final = 5 * MINUTE_MS  # a page writes that it was seen this often at most
-_MAX_VERIFIED: Final = 8  # logins of one address whose passwords are tried
+_TOUCH_MS: Final = 5 * MINUTE_MS  # minimum time between updates of the last use
+_MAX_VERIFIED: Final = 8  # logins per address whose passwords are checked
 
 
 class ResetLinkError(ProductRecsError):
@@ -39,12 +39,12 @@ class ResetLinkError(ProductRecsError):
 
 
 class WrongPasswordError(ProductRecsError):
-    """The password that was given is not the user's."""
+    """The given password is not the user's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A user who is logged in."""
+    """A logged-in user."""
 
     user: DashboardUser
     token: str
@@ -53,7 +53,7 @@ class Session:
 def find_logins(
     database: Database, email: str | None, store_id: StoreId | None, password: str
 ) -> list[DashboardUser]:
-    """Return the logins that the password opens: of an address, or the owners of a store.
+    """Return the logins that the password opens: by address, or the owners of a store.
 
     An unknown name takes as long as a wrong password.
     """
@@ -77,7 +77,7 @@ def begin_session(
     password: str | None = None,
     browser: BrowserFacts | None = None,
 ) -> Session:
-    """Return a new session; a right `password` is hashed anew when parameters moved on."""
+    """Return a new session; rehash a correct `password` if its parameters are outdated."""
     token = new_token(user.store_id)
     fresh = None
     if password is not None and user.password_hash is not None:
@@ -112,14 +112,14 @@ def resume_session(database: Database, token: str, now_ms: int) -> Session | Non
 
 
 def end_session(database: Database, session: Session) -> None:
-    """End one session: its token is worth nothing any more."""
+    """End one session: its token becomes invalid."""
     with database.transaction() as transaction:
         users = UserRepository(transaction, session.user.store_id)
         users.end_session(hash_token(session.token))
 
 
 def open_sessions(database: Database, session: Session, now_ms: int) -> list[OpenSession]:
-    """Return the sessions of the same user that are not over, the last used first."""
+    """Return the user's active sessions, last used first."""
     user = session.user
     with database.reading() as connection:
         found = UserRepository(connection, user.store_id).sessions_of(user.user_id)
@@ -133,7 +133,7 @@ def open_sessions(database: Database, session: Session, now_ms: int) -> list[Ope
 def end_other_sessions(
     database: Database, session: Session, token_hash: str | None = None
 ) -> bool:
-    """End one other session of the same user, or all others; return whether one ended."""
+    """End one other session of the user, or all others; return whether one ended."""
     own, user = hash_token(session.token), session.user
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
@@ -145,7 +145,7 @@ def end_other_sessions(
 
 
 def change_password(database: Database, session: Session, old: str, new: str) -> None:
-    """Choose a new password; the user's other sessions and reset links end.
+    """Set a new password; end the user's other sessions and reset links.
 
     Raises:
         WrongPasswordError: `old` is not the password.
@@ -163,7 +163,7 @@ def change_password(database: Database, session: Session, old: str, new: str) ->
 
 
 def new_reset_token(database: Database, user: DashboardUser, now_ms: int) -> str:
-    """Return a token with which a new password can be chosen once, within 30 minutes."""
+    """Return a token for setting a new password once, within 30 minutes."""
     token = new_token(user.store_id)
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
@@ -172,7 +172,7 @@ def new_reset_token(database: Database, user: DashboardUser, now_ms: int) -> str
 
 
 def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
-    """Return whether a password can be chosen with a token now."""
+    """Return whether a reset token is currently valid."""
     store_id = store_of(token)
     if store_id is None:
         return False
@@ -184,11 +184,11 @@ def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
 def reset_password(
     database: Database, token: str, password: str, now_ms: int
 ) -> DashboardUser:
-    """Choose a new password; every session and link of the user ends. Return the user.
+    """Set a new password; end all the user's sessions and links. Return the user.
 
     Raises:
         ResetLinkError: when the token is unknown, used or expired.
-        WeakPasswordError: the password is too short; the token stays good.
+        WeakPasswordError: the password is too short; the token stays valid.
     """
     store_id = store_of(token)
     password_hash = hash_password(password)

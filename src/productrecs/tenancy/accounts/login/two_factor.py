@@ -1,4 +1,4 @@
-"""Second factor: a TOTP code, or a recovery code that works once, after the password."""
+"""Second factor: a TOTP code or a single-use recovery code, after the password."""
 
 import base64
 import hashlib
@@ -21,16 +21,16 @@ from productrecs.tenancy.accounts.login.repository import FactorRepository, Seco
 STEP_MS: Final = 30_000
 _DIGITS: Final = 6
 _SECRET_BYTES: Final = 20
-_DRIFT: Final = 1  # steps that a phone's clock may be off
+_DRIFT: Final = 1  # time steps of clock drift that are accepted
 
 
 def new_totp_secret() -> str:
-    """Return a fresh secret (160 bits) in base32, as apps take it."""
+    """Return a fresh secret (160 bits) in base32, the format of authenticator apps."""
     return base64.b32encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def totp_code(secret: str, step: int, digits: int = _DIGITS) -> str:
-    """Return the code of a step: the number of 30 seconds since 1970."""
+    """Return the code of a time step: the count of 30-second periods since 1970."""
     key = base64.b32decode(secret)
     digest = hmac.new(key, step.to_bytes(8, "big"), hashlib.sha1).digest()
     start = digest[-1] & 0x0F
@@ -39,9 +39,9 @@ def totp_code(secret: str, step: int, digits: int = _DIGITS) -> str:
 
 
 def find_step(secret: str, code: str, now_ms: int, after: int) -> int | None:
-    """Return the step that a code is of: now or one beside it, and later than `after`.
+    """Return the time step of a code: the current or an adjacent one, after `after`.
 
-    None for a wrong code, and for one of a step that was used before: a replay.
+    None for a wrong code, and for a replay: a step that was already used.
     """
     now = now_ms // STEP_MS
     found = None
@@ -53,14 +53,14 @@ def find_step(secret: str, code: str, now_ms: int, after: int) -> int | None:
 
 
 def provisioning_uri(secret: str, account: str, issuer: str) -> str:
-    """Return the address that a QR code gives to an app."""
+    """Return the URI for an app's QR code."""
     label = quote(f"{issuer}:{account}")
     return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': issuer})}"
 
 
 CHALLENGE_MS: Final = 5 * MINUTE_MS
 RECOVERY_CODES: Final = 10
-_ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
+_ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz23456789"  # without similar-looking letters
 
 
 class WrongCodeError(ProductRecsError):
@@ -68,21 +68,21 @@ class WrongCodeError(ProductRecsError):
 
 
 class FactorError(ProductRecsError):
-    """The second factor cannot be changed like this."""
+    """This change of the second factor is not possible."""
 
 
 _WRONG: Final = "this code is wrong, too old, or was used before; wait for the next one"
 
 
 def has_second_factor(database: Database, user: DashboardUser) -> bool:
-    """Return whether a user logs in with a second factor."""
+    """Return whether a user has an enabled second factor."""
     with database.reading() as connection:
         factor = FactorRepository(connection, user.store_id).find(user.user_id)
     return factor is not None and factor.enabled_at is not None
 
 
 def begin_factor(database: Database, user: DashboardUser) -> str:
-    """Return a new secret; it counts once a code confirms it.
+    """Return a new secret, which a code must confirm.
 
     Raises:
         FactorError: there is a second factor already.
@@ -108,10 +108,10 @@ def pending_secret(database: Database, user: DashboardUser) -> str | None:
 def confirm_factor(
     database: Database, user: DashboardUser, code: str, now_ms: int
 ) -> list[str]:
-    """Turn the second factor on; return its recovery codes, never shown again.
+    """Enable the second factor; return its recovery codes, which are shown only once.
 
     Raises:
-        WrongCodeError: the code is not of the secret that waits.
+        WrongCodeError: the code does not match the pending secret.
     """
     codes = [_recovery_code() for _ in range(RECOVERY_CODES)]
     with database.transaction() as transaction:
@@ -128,10 +128,10 @@ def confirm_factor(
 
 
 def use_code(database: Database, user: DashboardUser, code: str, now_ms: int) -> None:
-    """Use up a code of the app, or a recovery code.
+    """Use up a TOTP or recovery code.
 
     Raises:
-        WrongCodeError: it is wrong, or was used before.
+        WrongCodeError: it is wrong or already used.
     """
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
@@ -149,13 +149,13 @@ def use_code(database: Database, user: DashboardUser, code: str, now_ms: int) ->
 
 
 def remove_factor(database: Database, user: DashboardUser) -> None:
-    """Turn the second factor off: the password alone is enough."""
+    """Disable the second factor: the password is sufficient."""
     with database.transaction() as transaction:
         FactorRepository(transaction, user.store_id).remove(user.user_id)
 
 
 def new_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:
-    """Return a token of a login whose password was right; a code completes it."""
+    """Return a token for a login with a correct password; a code completes it."""
     token = new_token(user.store_id)
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
@@ -165,7 +165,7 @@ def new_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:
 
 
 def challenged_user(database: Database, token: str, now_ms: int) -> DashboardUser | None:
-    """Return whose login a token is; None when it is unknown, completed or expired."""
+    """Return the user of a challenge token; None if unknown, completed or expired."""
     store_id = store_of(token)
     if store_id is None:
         return None
@@ -175,7 +175,7 @@ def challenged_user(database: Database, token: str, now_ms: int) -> DashboardUse
 
 
 def complete_challenge(database: Database, user: DashboardUser, token: str) -> bool:
-    """Use up a challenge; return whether it was there."""
+    """Use up a challenge; return whether it existed."""
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
         return factors.remove_challenge(hash_token(token))

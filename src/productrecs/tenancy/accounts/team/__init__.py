@@ -1,1 +1,1 @@
-"""Team: the people of a store's dashboard, and invitations for more."""
+"""Team: the users of a store's dashboard, and invitations for new ones."""

@@ -33,7 +33,7 @@ _ID_LENGTH: Final = 12
 
 
 class MemberError(ProductRecsError):
-    """The team cannot be changed like this."""
+    """This change of the team is not possible."""
 
 
 class UnknownMemberError(ProductRecsError):
@@ -46,7 +46,7 @@ def invite(
     """Return the token of an invitation, which works once within seven days.
 
     Raises:
-        EmailError: it is not an address.
+        EmailError: the address is invalid.
         MemberError: the address is in the team, or the team is full.
         StoreDeletedError: the store was deleted.
     """
@@ -71,10 +71,10 @@ def invite(
 
 
 def invite_to_register(database: Database, email: str | None, now_ms: int) -> str:
-    """Return the token of an invitation to register a store: the operator's.
+    """Return the token of an operator's invitation to register a store.
 
     Raises:
-        EmailError: it is not an address.
+        EmailError: the address is invalid.
     """
     address = None if email is None else normalise_email(email)
     token = new_token(NEW_STORE)
@@ -86,7 +86,7 @@ def invite_to_register(database: Database, email: str | None, now_ms: int) -> st
 
 
 def find_invitation(database: Database, token: str, now_ms: int) -> Invitation | None:
-    """Return the invitation of a token, if it still works."""
+    """Return the invitation of a token, if it is valid."""
     store_id = store_of(token)
     if store_id is None:
         return None
@@ -95,11 +95,11 @@ def find_invitation(database: Database, token: str, now_ms: int) -> Invitation |
 
 
 def accept(database: Database, token: str, password: str, now_ms: int) -> DashboardUser:
-    """Return the new user of an invitation, which is used up.
+    """Use up an invitation and return its new user.
 
     Raises:
-        InvitationError: it does not work any more.
-        WeakPasswordError: the password is too short; the invitation stays good.
+        InvitationError: it is no longer valid.
+        WeakPasswordError: the password is too short; the invitation stays valid.
     """
     store_id = store_of(token)
     if store_id is None or store_id == NEW_STORE:
@@ -119,7 +119,7 @@ def withdraw(database: Database, store_id: StoreId, token_hash: str) -> None:
     """Delete an invitation.
 
     Raises:
-        UnknownMemberError: the store has none like it.
+        UnknownMemberError: the store has no such invitation.
     """
     with database.transaction() as transaction:
         if not InvitationRepository(transaction, store_id).remove(token_hash):
@@ -129,7 +129,7 @@ def withdraw(database: Database, store_id: StoreId, token_hash: str) -> None:
 def change_role(
     database: Database, store_id: StoreId, user_id: str, role: Role
 ) -> DashboardUser:
-    """Give a user another role; return who it was before.
+    """Change a user's role; return the user before the change.
 
     Raises:
         UnknownMemberError: the store has no such user.
@@ -145,7 +145,7 @@ def change_role(
 
 
 def remove_member(database: Database, store_id: StoreId, user_id: str) -> DashboardUser:
-    """Delete a user with every session and link; return who it was.
+    """Delete a user with all sessions and links; return the deleted user.
 
     Raises:
         UnknownMemberError: the store has no such user.

@@ -1,4 +1,4 @@
-"""Team repository: SQL of invitations, and of the audit log of what people changed."""
+"""Team repository: SQL of invitations, and of the audit log of users' changes."""
 
 import itertools
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from productrecs.storage.tables import audit_log, dashboard_invitations
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 
 NEW_STORE: Final = StoreId("new")
-"""Stands for the store that an invited person will register."""
+"""Placeholder id of the store that an invited person will register."""
 OVER: Final = "this invitation was used or withdrawn, or is over seven days old"
 
 
@@ -24,7 +24,7 @@ class InvitationError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A link that works once: for a role in a store."""
+    """A single-use link that grants a role in a store."""
 
     store_id: StoreId
     token_hash: str
@@ -43,7 +43,7 @@ class InvitationRepository:
         self._store_id = store_id
 
     def all(self, now_ms: int) -> list[Invitation]:
-        """Return those that still work, the newest first."""
+        """Return the valid invitations, newest first."""
         query = (
             sa.select(dashboard_invitations)
             .where(
@@ -55,7 +55,7 @@ class InvitationRepository:
         return [_invitation(row) for row in self._connection.execute(query).mappings()]
 
     def add(self, invitation: Invitation) -> None:
-        """Store one."""
+        """Store an invitation."""
         row = {
             "store_id": self._store_id,
             "token_hash": invitation.token_hash,
@@ -67,7 +67,7 @@ class InvitationRepository:
         self._connection.execute(dashboard_invitations.insert().values(row))
 
     def find(self, token_hash: str, now_ms: int) -> Invitation | None:
-        """Return one that still works."""
+        """Return an invitation, if it is valid."""
         query = sa.select(dashboard_invitations).where(
             dashboard_invitations.c.store_id == self._store_id,
             dashboard_invitations.c.token_hash == token_hash,
@@ -77,10 +77,10 @@ class InvitationRepository:
         return None if row is None else _invitation(row)
 
     def use(self, token_hash: str, now_ms: int) -> Invitation:
-        """Return one and delete it: it works once.
+        """Delete and return an invitation: it works once.
 
         Raises:
-            InvitationError: it does not work any more.
+            InvitationError: it is no longer valid.
         """
         found = self.find(token_hash, now_ms)
         if found is None or not self.remove(token_hash):
@@ -88,7 +88,7 @@ class InvitationRepository:
         return found
 
     def remove(self, token_hash: str) -> bool:
-        """Delete one; return whether it was there: of two that use it, one may."""
+        """Delete an invitation; return True for only one of concurrent calls."""
         query = dashboard_invitations.delete().where(
             dashboard_invitations.c.store_id == self._store_id,
             dashboard_invitations.c.token_hash == token_hash,
@@ -96,7 +96,7 @@ class InvitationRepository:
         return self._connection.execute(query).rowcount > 0
 
     def purge(self, now_ms: int) -> None:
-        """Delete the expired ones."""
+        """Delete expired invitations."""
         query = dashboard_invitations.delete().where(
             dashboard_invitations.c.store_id == self._store_id,
             dashboard_invitations.c.expires_at <= now_ms,
@@ -118,12 +118,12 @@ def _invitation(row: sa.RowMapping) -> Invitation:
 RETENTION_MS: Final = 400 * DAY_MS
 _MAX_DETAIL: Final = 1_000
 _RANDOM: Final = 4
-_NUMBERS: Final = itertools.count()  # lines of one millisecond stay in order
+_NUMBERS: Final = itertools.count()  # orders the entries of one millisecond
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line of the log; `actor` is an e-mail or what else names who did it."""
+    """One entry of the audit log; `actor` is an e-mail or another name of the author."""
 
     at: int
     actor: str
@@ -133,7 +133,7 @@ class AuditEntry:
 
 
 class AuditRepository:
-    """One store's log, inside one transaction; never commits."""
+    """One store's audit log, inside one transaction; never commits."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
@@ -141,7 +141,7 @@ class AuditRepository:
         self._store_id = store_id
 
     def add(self, entry: AuditEntry) -> None:
-        """Store a line."""
+        """Store an entry."""
         row = {
             "store_id": self._store_id,
             "entry_id": f"{entry.at:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}",
@@ -153,7 +153,7 @@ class AuditRepository:
         self._connection.execute(audit_log.insert().values(row))
 
     def page(self, size: int, before: str = "") -> list[AuditEntry]:
-        """Return up to `size` lines, the newest first; older than the line `before`."""
+        """Return up to `size` entries, newest first; only those older than `before`."""
         query = sa.select(audit_log).where(audit_log.c.store_id == self._store_id)
         if before:
             query = query.where(audit_log.c.entry_id < before)
@@ -164,7 +164,7 @@ class AuditRepository:
         ]
 
     def purge(self, now_ms: int) -> None:
-        """Delete the lines that are older than 400 days."""
+        """Delete entries older than 400 days."""
         query = audit_log.delete().where(
             audit_log.c.store_id == self._store_id,
             audit_log.c.at < now_ms - RETENTION_MS,
@@ -173,7 +173,7 @@ class AuditRepository:
 
 
 def recording(database: Database, store_id: StoreId, entry: AuditEntry) -> Database:
-    """Return the database, whose next transaction also stores a line of the log."""
+    """Return a database whose next transaction also stores an audit log entry."""
 
     def write(transaction: sa.Connection) -> None:
         AuditRepository(transaction, store_id).add(entry)
