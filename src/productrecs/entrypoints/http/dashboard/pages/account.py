@@ -66,13 +66,13 @@ OVERLAPS: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class SecretKeyRow:
-    """What a page can show of a secret key."""
+    """The facts of a secret key that a page can show."""
 
-    name: str  # its prefix and its last four letters
+    name: str  # its prefix and its last four characters
     made_at: int | None
     used_at: int | None  # None: never
-    address: str  # from which it was used last; "" where that is not known
-    expires_at: int | None  # of the key before
+    address: str  # the last client address; "" if unknown
+    expires_at: int | None  # of the previous key
 
 
 def show_account(visit: Visit) -> Reply:
@@ -81,7 +81,7 @@ def show_account(visit: Visit) -> Reply:
 
 
 def replace_secret(visit: Visit) -> Reply:
-    """Make a new secret key and show it, this once."""
+    """Create a new secret key and show it once."""
     hours = visit.form["overlap"]
     overlap_ms = (int(hours) if hours in OVERLAPS else 0) * HOUR_MS
     secret = rotate_secret(
@@ -92,7 +92,7 @@ def replace_secret(visit: Visit) -> Reply:
 
 
 def revoke(visit: Visit) -> Reply:
-    """Refuse the secret key, or the one before, from now on."""
+    """Revoke the secret key, or the previous one."""
     is_old = visit.form["key"] == "old"
     revoke_secret(visit.database, visit.store, old_only=is_old)
     visit.refresh_accounts()
@@ -101,7 +101,7 @@ def revoke(visit: Visit) -> Reply:
 
 
 def add_origin(visit: Visit) -> Reply:
-    """Add an origin to the allowlist; name its twin, which is another origin."""
+    """Add an origin to the allowlist; the reply names its `www.` or scheme variants."""
     text = visit.form["origin"]
     try:
         before = find_store(visit.database, visit.store.domain).origins
@@ -120,7 +120,7 @@ def add_origin(visit: Visit) -> Reply:
 
 
 def remove_origin(visit: Visit) -> Reply:
-    """Take an origin off the allowlist."""
+    """Remove an origin from the allowlist."""
     change_origins(visit.database, visit.store, remove=[visit.form["origin"]])
     visit.refresh_accounts()
     return visit.redirect(f"{ACCOUNT_PATH}#origins", "Origin removed.")
@@ -136,7 +136,7 @@ def _twins(origin: str) -> list[str]:
 def _keys(
     store: Store, uses: Mapping[str, int], addresses: Mapping[str, str], now_ms: int
 ) -> list[SecretKeyRow]:
-    """Return the secret keys that are accepted now, the newest first."""
+    """Return the valid secret keys, the newest first."""
     prefix = SECRET_PREFIX + (TEST_KEY_PREFIX if store.is_sandbox else "")
     return [
         SecretKeyRow(

@@ -55,7 +55,7 @@ _LONGEST_ID: Final = 256
 
 
 def show_customers(visit: Visit) -> Reply:
-    """Show the segments, and the customers with most revenue or whose order is due."""
+    """Show the segments, and the customers with most revenue or with an order due."""
     zone, services, store = visit.store.settings.zone, visit.services, visit.store
     by = "next" if visit.query["by"] == "next" else "value"
     segment = visit.query["segment"] if visit.query["segment"] in SEGMENTS else ""
@@ -86,13 +86,13 @@ def _link(**fields: str) -> str:
 
 
 def _meanings(notes: tuple[str, ...]) -> dict[str, str]:
-    """Return what each segment means: the report says it in its notes."""
+    """Return the meaning of each segment, from the report's notes."""
     pairs = (note.split(": ", 1) for note in notes if ": " in note)
     return {name: text for name, text in pairs if name in SEGMENTS}
 
 
 def show_customer(visit: Visit) -> Reply:
-    """Show what is stored of one shopper, named by any of their ids."""
+    """Show the stored data of one shopper, found by any of their ids."""
     return _customer(visit, visit.query["customer"][:_LONGEST_ID])
 
 
@@ -123,7 +123,7 @@ def _customer(visit: Visit, name: str, error: str = "", typed: str = "") -> Repl
 
 
 def _records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]:
-    """Return a shopper's ids and records; a stranger is not found."""
+    """Return a shopper's ids and records; an unknown id is not found."""
     database, store_id = visit.database, visit.store.store_id
     names = shopper_names(database, store_id, name) if name else ()
     rows = exported_shopper(database, store_id, names) if names else iter(())
@@ -135,7 +135,7 @@ def _records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]
 
 
 def erase_customer(visit: Visit) -> Reply:
-    """Have a shopper erased, once the owner has typed the id again."""
+    """Erase a shopper after the owner has typed the id again."""
     name, typed = visit.form["customer"][:_LONGEST_ID], visit.form["confirm"]
     if typed != name:
         error = "This is not the id above. Type it exactly to erase this customer."

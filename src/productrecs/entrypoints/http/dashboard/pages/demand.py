@@ -136,7 +136,7 @@ def _demand(
 
 
 def _column(by: str) -> str:
-    """Return the column that a report is sorted by; by itself it is money."""
+    """Return the column that a report is sorted by; the default is money."""
     return "" if by == "money" else by
 
 
@@ -156,7 +156,7 @@ def _store_chart(summary: dict[str, Any]) -> object:
 
 
 def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
-    """Return the back-test of the store's total in words; none where it is not known."""
+    """Return the backtest of the store's total as text; nothing if it is unknown."""
     if accuracy is None:
         return []
     fmt, bias = visit.formats, accuracy["bias"]
@@ -186,10 +186,10 @@ def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
 
 
 def turn_on(visit: Visit) -> Reply:
-    """Turn the forecast on; a running service makes the first one at once.
+    """Turn the forecast on; a running worker makes the first one at once.
 
     Raises:
-        ForecastNotInPlanError: when the store's plan has none.
+        ForecastNotInPlanError: when the store's plan has no forecast.
     """
     if not _is_offered(visit):
         raise ForecastNotInPlanError(_NOT_IN_PLAN)
@@ -207,7 +207,7 @@ def turn_off(visit: Visit) -> Reply:
 
 
 def choose_mails(visit: Visit) -> Reply:
-    """Turn the user's own e-mails about what to order on or off."""
+    """Turn the user's e-mails about products to order on or off."""
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:
         users = UserRepository(transaction, visit.store.store_id)
@@ -225,7 +225,7 @@ def _has_mails(visit: Visit) -> bool:
 
 
 def save_ordering(visit: Visit) -> Reply:
-    """Store how the shop orders from its suppliers; what to order follows at once."""
+    """Store the shop's ordering settings, which the products to order depend on."""
     sent = {name: visit.form[name] for name, _, _ in ORDERING}
     errors = setting_errors(sent, {name: label for name, label, _ in ORDERING})
     if errors:
@@ -282,7 +282,7 @@ def show_product(visit: Visit) -> Reply:
 
 
 def _paces(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
-    """Return what was sold a day in each of the last three months, oldest first."""
+    """Return the daily sales of each of the last three months, oldest first."""
     sold = [as_number(action[f"sold_{days}_days"]) for days in (30, 60, 90)]
     if None in sold:
         return []
@@ -295,7 +295,7 @@ def _paces(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
 
 
 def _sold(daily: Mapping[int, float] | None, first_day: str) -> list[tuple[str, float]]:
-    """Return the sales of each past day; those of the run's own day are not all in."""
+    """Return the sales of each past day without the run's day, which is incomplete."""
     if daily is None:
         return []
     ran = date.fromisoformat(first_day) - timedelta(days=1)

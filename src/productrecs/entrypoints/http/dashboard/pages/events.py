@@ -1,4 +1,4 @@
-"""Events page: the last events and orders as they come, with verdicts and remedies."""
+"""Events page: the last events and orders, live, with verdicts and remedies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _KINDS: Final = (*EVENT_KINDS, ORDER)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How a verdict is shown: its badge, what to do, and where."""
+    """The display of a verdict: its badge, the remedy, and a link."""
 
     label: str
     tone: str = ""
@@ -122,7 +122,7 @@ _VERDICTS: Final = [
 
 @dataclass(frozen=True, slots=True)
 class StreamRow:
-    """One event as the page shows it."""
+    """One event in the page's table."""
 
     event: LiveEvent
     time: str
@@ -130,7 +130,7 @@ class StreamRow:
 
 
 def show_events(visit: Visit) -> Reply:
-    """Show the last events; htmx asks for those that came since."""
+    """Show the last events; htmx polls for newer ones."""
     store_id = visit.store.store_id
     visit.context.event_watch.open(store_id)
     agent = visit.request.headers.get("user-agent", "")
@@ -158,7 +158,7 @@ def show_events(visit: Visit) -> Reply:
 
 
 def _asked(visit: Visit) -> dict[str, str]:
-    """Return the filters of the query; unknown choices are left out."""
+    """Return the filters of the query; unknown values are ignored."""
     query = visit.query
     verdict = query["verdict"]
     return {

@@ -24,7 +24,7 @@ class Tile:
     value: str
     note: str
     meaning: str
-    change: float | None = None  # against the period before, as a share
+    change: float | None = None  # relative to the previous period
 
 
 def show_home(visit: Visit) -> Reply:

@@ -39,7 +39,7 @@ _GROUPINGS: Final = MappingProxyType(
 _ROWS: Final = 50
 _MOST_BARS: Final = 100
 _WEEK: Final = 7
-_HALF: Final = 150  # of the interval's drawing, in its own units
+_HALF: Final = 150  # half the width of the interval's drawing, in SVG units
 _VERDICTS: Final = MappingProxyType(
     {
         "collecting data": ("Not enough data yet", "warn"),
@@ -53,7 +53,7 @@ _VERDICTS: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One metric of the holdout test: the verdict, the interval, and where to draw it."""
+    """One metric of the holdout test: the verdict, the interval, and its drawing."""
 
     name: str
     verdict: str
@@ -69,7 +69,7 @@ class Comparison:
 
 
 def show_impact(visit: Visit) -> Reply:
-    """Show what recommendations of a period are credited with."""
+    """Show the sales attributed to recommendations in a period."""
     period, services, store = chosen_period(visit), visit.services, visit.store
     by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
     names = tuple(by.split(","))
@@ -106,7 +106,7 @@ def show_impact(visit: Visit) -> Reply:
 
 
 def show_orders(visit: Visit) -> Reply:
-    """Show the orders behind a number: the newest credited sales."""
+    """Show the orders behind a number: the newest attributed sales."""
     period, where = chosen_period(visit), sale_filters(visit)
     asked = replace(period.by(limit=_ROWS * 4), where=where)
     made = make_report(visit.services, visit.store, "credited-sales", asked)
@@ -124,7 +124,7 @@ def show_orders(visit: Visit) -> Reply:
 def _linked(
     period: Period, row: dict[str, ReportValue], names: tuple[str, ...]
 ) -> dict[str, object]:
-    """Return a row with the address of its orders."""
+    """Return a row with a link to its orders."""
     if names == ("day",):
         day = str(row["day"])
         link = f"{ORDERS_PATH}?{urlencode({'from': day, 'until': day})}"

@@ -67,7 +67,7 @@ _COUNTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One file in the history; `path` is empty for files that came over the API."""
+    """One file in the history; `path` is empty for files sent over the API."""
 
     name: str
     kind: str
@@ -84,7 +84,7 @@ def show_imports(visit: Visit) -> Reply:
 
 
 def send_file(visit: Visit) -> Reply:
-    """Take a file, and let the worker check it."""
+    """Store an uploaded file, and enqueue its check."""
     file, kind = visit.file, visit.form["kind"]
     if file is None or not file.size:
         message = (
@@ -108,7 +108,7 @@ def send_file(visit: Visit) -> Reply:
 
 
 def show_file(visit: Visit) -> Reply:
-    """Show how one import stands; htmx asks for that part alone."""
+    """Show the status of one import; htmx requests only that part."""
     one = _find(visit, visit.query["file"])
     template = "import_state.html" if visit.is_partial else "import.html"
     return visit.render(
@@ -126,14 +126,14 @@ def show_file(visit: Visit) -> Reply:
 
 
 def check_again(visit: Visit) -> Reply:
-    """Check a file with other choices."""
+    """Check a file again with other options."""
     one = _find(visit, visit.form["file"])
     _move(visit, one, ImportStatus.CHECKING, choices=_choices(visit, one), progress=0.0)
     return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
 
 
 def start_import(visit: Visit) -> Reply:
-    """Let the worker import a checked file."""
+    """Enqueue the import of a checked file."""
     one = _find(visit, visit.form["file"])
     path = f"{FILE_PATH}?file={one.import_id}"
     if one.preview.get("problem"):
@@ -208,10 +208,10 @@ def _upload_row(one: Upload) -> HistoryRow:
 
 
 def _store(visit: Visit, file: SentFile, new: NewFileImport) -> None:
-    """Keep the file with its import and the job that checks it.
+    """Store the file with its import and the job that checks it.
 
     Raises:
-        TooManyImportsError: when as many are open as may be.
+        TooManyImportsError: when too many imports are open.
     """
     kept = file.path.rename(visit.services.uploads / new.import_id)
     with kept.open("rb") as stored:
@@ -236,7 +236,7 @@ def _find(visit: Visit, import_id: str) -> FileImport:
 
 
 def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) -> None:
-    """Move a checked import on, with the job for it; do nothing if it moved already."""
+    """Change a checked import's status and enqueue its job, unless already changed."""
     store_id = visit.store.store_id
     job = CHECK_JOB if after is ImportStatus.CHECKING else IMPORT_JOB
     with visit.database.transaction() as transaction:
@@ -246,7 +246,7 @@ def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) 
 
 
 def _choices(visit: Visit, one: FileImport) -> ImportChoices:
-    """Return what the form says of a file; only what its dry run offered."""
+    """Return the form's options for a file, limited to those that its dry run offered."""
     form, preview = visit.form, one.preview
     kind = form["kind"] if form["kind"] in {"orders", "items"} else ""
     if kind != preview.get("kind"):

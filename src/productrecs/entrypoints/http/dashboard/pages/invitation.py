@@ -1,4 +1,4 @@
-"""Invitation page: a link that works once, with which a person joins a store's team."""
+"""Invitation page: a one-time link with which a person joins a store's team."""
 
 from typing import Final
 
@@ -16,12 +16,12 @@ from productrecs.tenancy.accounts.team.repository import (
 
 
 def show_invitation(visit: Visit) -> Reply:
-    """Show who invites, and the form for a password."""
+    """Show the invitation, and the form for a password."""
     return _page(visit, visit.query["token"])
 
 
 def join(visit: Visit) -> Reply:
-    """Make the user and begin the first session."""
+    """Create the user and start the first session."""
     token, password = visit.form["token"], visit.form.as_typed("password")
     found = find_invitation(visit.database, token, visit.system_ms)
     if found is None:

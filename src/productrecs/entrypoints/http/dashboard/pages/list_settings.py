@@ -1,4 +1,4 @@
-"""List settings page: what lists, trending and search show, in force at once."""
+"""List settings page: the settings of lists, trending and search, applied at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _TRENDING: Final = frozenset({"trending_metric", "trending_days"})
 
 @dataclass(frozen=True, slots=True)
 class SettingField:
-    """One setting as the form shows it."""
+    """One setting in the form."""
 
     name: str
     label: str
@@ -117,12 +117,12 @@ GROUPS: Final = (
 
 
 def show_settings(visit: Visit) -> Reply:
-    """Show the settings as they are in force."""
+    """Show the effective settings."""
     return _settings(visit, _stored(visit), {})
 
 
 def save_settings(visit: Visit) -> Reply:
-    """Store all settings, or none; each mistake stands beside its field."""
+    """Store all settings, or none; each error is shown next to its field."""
     before = _stored(visit)
     sent = {field.name: _sent(visit, field) for field in _fields()}
     errors = setting_errors(sent, {field.name: field.label for field in _fields()})
@@ -149,7 +149,7 @@ def _sent(visit: Visit, field: SettingField) -> str:
 
 
 def setting_errors(sent: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with settings as they were typed, by their names."""
+    """Return the errors of typed settings by name."""
     errors = {}
     for name, text in sent.items():
         try:

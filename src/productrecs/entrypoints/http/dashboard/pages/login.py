@@ -37,14 +37,14 @@ _WRONG: Final = "The e-mail (or domain) and the password do not belong together.
 
 
 def show_login(visit: Visit) -> Reply:
-    """Show the form; who is logged in already goes on."""
+    """Show the form; redirect a user who is already logged in."""
     if visit.session is not None:
         return visit.redirect(safe_path(visit.query["next"]))
     return _form(visit, next_path=visit.query["next"])
 
 
 def log_in(visit: Visit) -> Reply:
-    """Begin a session, if the password is right."""
+    """Start a session if the password is correct."""
     name, password = visit.form["name"].lower()[:320], visit.form.as_typed("password")
     counted = (f"account {name}", f"address {visit.network}")
     limits = visit.context.login_limits
@@ -65,7 +65,7 @@ def log_in(visit: Visit) -> Reply:
 
 
 def sign_in(visit: Visit) -> Reply:
-    """Begin the session of a link that a store's plugin asked for."""
+    """Start a session from a login link that a store's plugin requested."""
     user = use_link_token(visit.database, visit.query["token"], visit.system_ms)
     return visit.redirect(LOGIN_PATH, _EXPIRED) if user is None else enter(visit, user)
 
@@ -89,7 +89,7 @@ def enter(
     message: str = "",
     password: str | None = None,
 ) -> Reply:
-    """Begin a session, or ask for the code of who has a second factor."""
+    """Start a session, or ask for the code of the second factor."""
     if has_second_factor(visit.database, user):
         token = new_challenge(visit.database, user, visit.system_ms)
         return visit.render("login_code.html", token=token, next_path=path, error="")
@@ -114,7 +114,7 @@ def start_session(
 
 
 def _choose(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
-    """Name the stores that the address and the password both open."""
+    """List the stores that match both the address and the password."""
     stores = [visit.context.accounts.by_id(one.store_id) for one in found]
     domains = sorted(store.domain for store in stores if store is not None)
     message = (
@@ -154,7 +154,7 @@ def _is_local(visit: Visit) -> bool:
 
 
 def safe_path(path: str) -> str:
-    """Return where to go on: a page of the dashboard, never another site."""
+    """Return the redirect target: a page of the dashboard, never another site."""
     is_ours = re.match(rf"{HOME_PATH}(?:[/?]|$)", path) is not None
     is_ours = is_ours and "\\" not in path and path.isprintable()
     return quote(path, safe="/?=&%+") if is_ours else HOME_PATH

@@ -65,7 +65,7 @@ def show_look(visit: Visit) -> Reply:
 
 
 def save_look(visit: Visit) -> Reply:
-    """Store what the form says, and publish it if that is asked for."""
+    """Store the submitted look, and publish it if requested."""
     look = _found(visit, visit.form["look"])
     draft = LookDraft.of_form(visit.form)
     editor, publishes = editor_of(visit), visit.form["then"] == "publish"
@@ -88,7 +88,7 @@ def save_look(visit: Visit) -> Reply:
 
 
 def replace_photo(visit: Visit) -> Reply:
-    """Show another photo in a look; its hotspots stay where they are."""
+    """Replace a look's photo; its hotspots keep their positions."""
     look, editor = _found(visit, visit.form["look"]), editor_of(visit)
     try:
         editor.show_picture(look.look_id, stored_photo(visit, editor))
@@ -101,7 +101,7 @@ def replace_photo(visit: Visit) -> Reply:
 
 
 def restore_version(visit: Visit) -> Reply:
-    """Return a look to an earlier version; what it is now becomes one of them."""
+    """Restore an earlier version of a look; the present one becomes a version."""
     look = _found(visit, visit.form["look"])
     version = look_id_of(visit.form["version"])
     try:
@@ -114,7 +114,7 @@ def restore_version(visit: Visit) -> Reply:
 
 
 def show_preview(visit: Visit) -> Reply:
-    """Show a look as shoppers see it: as it is saved, or as an earlier version was.
+    """Show the saved look, or an earlier version, as shoppers see it.
 
     Raises:
         NotFoundError: when there is none.
@@ -130,7 +130,7 @@ def show_preview(visit: Visit) -> Reply:
 
 
 def preview_draft(visit: Visit) -> Reply:
-    """Show a look as the form says; nothing is saved, and unfinished rows are left out."""
+    """Show the look of an unsaved form, without unfinished rows."""
     look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
     spots = []
     for row, spot in enumerate(draft.spots):
@@ -141,13 +141,13 @@ def preview_draft(visit: Visit) -> Reply:
 
 
 def add_hotspot(visit: Visit) -> Reply:
-    """Show the form with one more hotspot: without a script it is sent for that."""
+    """Show the form with one more hotspot, for browsers without JavaScript."""
     look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
     return _form(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
 
 
 def change_state(visit: Visit) -> Reply:
-    """Unpublish, archive or remove a look, or make a draft of an archived one."""
+    """Unpublish, archive or remove a look, or turn an archived one into a draft."""
     look, editor = _found(visit, visit.form["look"]), editor_of(visit)
     to = visit.form["to"]
     if to == "remove":
@@ -173,10 +173,10 @@ def _found(visit: Visit, text: str) -> Look:
 
 
 def _proposals(visit: Visit, look: Look) -> tuple[SpotDraft, ...]:
-    """Return hotspots for what is recognised in the photo, beside those there are.
+    """Return proposed hotspots for products in the photo that have none yet.
 
     Raises:
-        ProductRecsError: when the photo cannot be had or read, or too many photos wait.
+        ProductRecsError: when the photo cannot be read, or too many photos wait.
     """
     opened, settings = visit.opened, visit.services.settings
     shop, known = opened.shop, look.content.hotspots

@@ -1,4 +1,4 @@
-"""Looks page: every look with its state and sales; a new one begins with a photo."""
+"""Looks page: every look with its state and sales, and the form for a new one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ _MOST_ITEMS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LookSales:
-    """What products did in looks, and their carts and sales after that."""
+    """The views and clicks of products in looks, and the carts and sales after them."""
 
     clicks: int = 0
     shown: int = 0
@@ -62,7 +62,7 @@ class LookSales:
 
 @dataclass(frozen=True, slots=True)
 class LookRow:
-    """One look as the table shows it."""
+    """One look in the table."""
 
     look: Look
     title: str
@@ -94,7 +94,7 @@ def titles_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, str]:
 
 
 def sales_by_item(visit: Visit) -> dict[str, LookSales]:
-    """Return what each product did in looks in the last 30 days, as reports count it."""
+    """Return each product's look sales of the last 30 days, as reports count them."""
     asked = report_query(visit.now_ms, visit.store.settings.zone, limit=_MOST_ITEMS)
     asked = replace(asked, where=(("widget", "look"),))
     made = make_report(visit.services, visit.store, "credited-items", asked)
@@ -122,7 +122,7 @@ def show_looks(visit: Visit) -> Reply:
 
 
 def add_look(visit: Visit) -> Reply:
-    """Store a photo and make a draft of it; its hotspots are proposed next."""
+    """Store a photo and create a draft of it; then propose hotspots."""
     item_id, title = visit.form["on"], visit.form["title"]
     errors = {}
     if item_id not in titles_of(visit, [item_id]):

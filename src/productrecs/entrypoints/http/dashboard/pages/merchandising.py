@@ -1,4 +1,4 @@
-"""Merchandising page: a store's rules, whether they are in force, and who changed them."""
+"""Merchandising page: a store's rules, their status, and the history of changes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ _CHANGES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One rule as the table shows it."""
+    """One rule in the table."""
 
     rule: Rule
     action: str
@@ -45,7 +45,7 @@ class RuleRow:
     schedule: str
     state: str
     tone: str
-    selected: int | None  # how many products it is about; None while not in force
+    selected: int | None  # how many products it selects; None while inactive
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ChangeRow:
 
 
 def editor_of(visit: Visit) -> RuleEditor:
-    """Return the editor of the store's rules, which notes who changes them."""
+    """Return the editor of the store's rules, which records who changes them."""
     who = visit.user.email or visit.user.role.label
     return RuleEditor(visit.database, visit.store, visit.context.clock, who)
 
@@ -116,7 +116,7 @@ def undo_change(visit: Visit) -> Reply:
 
 @contextmanager
 def _known_rule() -> Iterator[None]:
-    """Turn an unknown rule into a page that is not there."""
+    """Convert the error of an unknown rule into `NotFoundError`."""
     try:
         yield
     except UnknownRuleError as error:

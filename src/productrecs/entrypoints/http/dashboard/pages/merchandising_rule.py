@@ -1,4 +1,4 @@
-"""Rule page: one rule's form, with its lists before and after, made before it is saved."""
+"""Rule page: one rule's form, with a preview of a list before and after."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Final
@@ -39,13 +39,13 @@ from productrecs.records.merchandising.rule_validation import RuleError, validat
 RULE_PATH: Final = f"{MERCHANDISING_PATH}/rule"
 _CHOICES: Final = 8
 _UNSAVED: Final = 2**50  # the id of a rule that is not stored: the youngest of its priority
-# Fields of `RuleError` that stand elsewhere in the form.
+# Fields of `RuleError` that have another name in the form.
 _ELSEWHERE: Final = {"target": "items", "rules": "name"}
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A product that can be chosen, or is."""
+    """A selectable or selected product."""
 
     item_id: str
     title: str
@@ -55,14 +55,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class RulePreview:
-    """A list before and after a rule; `problem` says why one of them is missing."""
+    """A list before and after a rule; `problem` says why a list is missing."""
 
     on: str  # the product on whose page the list is shown
     source: str
     problem: str = ""
     before: ExplainedList | None = None
     after: ExplainedList | None = None
-    selected: int = 0  # how many products the rule is about
+    selected: int = 0  # how many products the rule selects
 
     @property
     def gone(self) -> frozenset[str]:
@@ -73,7 +73,7 @@ class RulePreview:
 
 
 def show_rule(visit: Visit) -> Reply:
-    """Show the form of a stored rule, or of a new one, filled with what the link names.
+    """Show the form of a stored rule, or of a new one prefilled from the query string.
 
     Raises:
         NotFoundError: when the store has no such rule.
@@ -94,7 +94,7 @@ def show_rule(visit: Visit) -> Reply:
 
 
 def save_rule(visit: Visit) -> Reply:
-    """Store the rule; what is wrong is said beside its field, and nothing is lost."""
+    """Store the rule; if it is invalid, show the form with the errors."""
     draft = RuleDraft.of_form(visit.form)
     editor = editor_of(visit)
     try:
@@ -113,7 +113,7 @@ def save_rule(visit: Visit) -> Reply:
 
 
 def find_products(visit: Visit) -> Reply:
-    """Show the form with the products found: without a script it is sent for that."""
+    """Show the form with the found products, for browsers without JavaScript."""
     return _form(visit, RuleDraft.of_form(visit.form), visit.form)
 
 
@@ -124,7 +124,7 @@ def preview_rule(visit: Visit) -> Reply:
 
 
 def pick_products(visit: Visit) -> Reply:
-    """Show the chosen products, and those that match what is typed."""
+    """Show the chosen products, and those that match the typed text."""
     chosen = visit.form.all("item")
     return visit.render(
         "product_picker.html", choices=_choices(visit, chosen, visit.form["pick"])
@@ -198,7 +198,7 @@ def _choices(visit: Visit, chosen: tuple[str, ...], text: str) -> list[Choice]:
 
 
 def _matches(visit: Visit, text: str) -> list[tuple[str, str]]:
-    """Return ids and titles of the products that match what is typed, best first."""
+    """Return ids and titles of the products that match the typed text, best first."""
     opened = visit.opened
     catalog = opened.shop.catalog
     page = slice(0, _CHOICES)
@@ -210,7 +210,7 @@ def _matches(visit: Visit, text: str) -> list[tuple[str, str]]:
 
 
 def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
-    """Return what the preview shows: both lists, or why there are none."""
+    """Return the preview: both lists, or the problem."""
     shop = visit.opened.shop
     known = {name for name, _, _ in SOURCES} | {TRENDING}
     source = sent["source"] if sent["source"] in known else SOURCES[0][0]
@@ -234,7 +234,7 @@ def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
 
 
 def _typical_page(visit: Visit, draft: RuleDraft) -> str:
-    """Return a product on whose page the rule can be seen: what it is bought with."""
+    """Return a product for the preview, such as one bought with the rule's product."""
     shop = visit.opened.shop
     ids = shop.catalog.ids
     visible = shop.visible(visit.now_ms)

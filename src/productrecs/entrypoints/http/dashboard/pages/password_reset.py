@@ -1,6 +1,6 @@
-"""Password reset page: a link that works once, for 30 minutes, and the new password.
+"""Password reset page: a one-time link, valid for 30 minutes, and the new password.
 
-With an SMTP server the link comes by e-mail; in any case the operator makes one with
+With an SMTP server the link is sent by e-mail. The operator can always create one with
 `productrecs account reset-link`.
 """
 
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 def show_reset(visit: Visit) -> Reply:
-    """Show how to get a link; with a good one, the form for a new password."""
+    """Show how to get a link; with a valid link, the form for a new password."""
     token = visit.query["token"]
     if token and not is_reset_token(visit.database, token, visit.system_ms):
         return _page(visit, status=404, is_expired=True)
@@ -47,14 +47,14 @@ def show_reset(visit: Visit) -> Reply:
 
 
 def send_or_choose(visit: Visit) -> Reply:
-    """Send a link to an address; or store the new password that a link allows."""
+    """Send a link to an address; or, with a valid link, store the new password."""
     if visit.form["email"] and not visit.form["token"]:
         return _send_link(visit)
     return _choose_password(visit)
 
 
 def _send_link(visit: Visit) -> Reply:
-    """Send a link to whoever has the address; the reply is the same for any address."""
+    """Send a link to an address; the reply is the same for unknown addresses."""
     server, limits = visit.services.settings.smtp, visit.context.login_limits
     if server is None:
         return _page(visit)
@@ -65,7 +65,7 @@ def _send_link(visit: Visit) -> Reply:
     except TooManyAttemptsError as error:
         return _page(visit, status=429, error=sentence(error))
     limits.failed(*counted)
-    # In a thread of its own: how long it takes would tell who has a login here.
+    # In a thread: the reply's time must not reveal whether the address has a login.
     arguments = (visit.services, server, email, visit.system_ms)
     threading.Thread(target=_mail_links, args=arguments, daemon=True).start()
     return _page(visit, sent_to=email)

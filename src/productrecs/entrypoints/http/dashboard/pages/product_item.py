@@ -1,4 +1,4 @@
-"""Product page: one product's facts, and what each source recommends beside it, and why."""
+"""Product page: one product's data, and each source's recommendations with reasons."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,7 +30,7 @@ ITEM_PATH: Final = f"{PRODUCTS_PATH}/item"
 
 @dataclass(frozen=True, slots=True)
 class SourceList:
-    """One source's list on this product's page; `before` is what shoppers get now."""
+    """One source's list on this product's page; `before` is the present list."""
 
     name: str
     title: str
@@ -40,7 +40,7 @@ class SourceList:
 
     @property
     def gone(self) -> list[str]:
-        """The titles that shoppers see now, and would not see."""
+        """The titles of products that would leave the list."""
         kept = set(self.made.ids)
         return [one.title for one in self.before.products if one.item_id not in kept]
 
@@ -51,7 +51,7 @@ def item_address(item_id: str) -> str:
 
 
 def show_item(visit: Visit) -> Reply:
-    """Show one product and its lists: as they are, or as they would be.
+    """Show one product and its lists, now or with a what-if change.
 
     Raises:
         NotFoundError: when the store has no such product.
@@ -101,7 +101,7 @@ def _choices(shop: StoreState) -> list[tuple[str, str]]:
 
 
 def _imagined(visit: Visit, what_if: str, without: str) -> StoreState | None:
-    """Return the store as the page's question supposes it; None for no question."""
+    """Return the store with the page's what-if change; None without one."""
     shop = visit.opened.shop
     if without and shop.catalog.number(without) is not None:
         editor = RuleEditor(visit.database, visit.store, visit.context.clock, "")

@@ -22,7 +22,7 @@ FILTERS: Final = MappingProxyType(
 
 
 def show_products(visit: Visit) -> Reply:
-    """Show one page of the products that match; htmx takes the table alone."""
+    """Show one page of the matching products; htmx requests only the table."""
     shop, query = visit.opened.shop, visit.query["q"]
     chosen = visit.query["show"] if visit.query["show"] in FILTERS else ""
     number = page_number(visit.query["page"])
@@ -51,12 +51,12 @@ def show_products(visit: Visit) -> Reply:
 
 
 def page_number(text: str) -> int:
-    """Return the page that a query asks for, from 1."""
+    """Return the requested page number, from 1."""
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1  # noqa: PLR2004 - digits of a page
 
 
 def _among(visit: Visit, chosen: str) -> Mask:
-    """Return, per item number, whether a filter shows it."""
+    """Return the mask of a filter, by item number."""
     shop, now_ms = visit.opened.shop, visit.now_ms
     if chosen == "shown":
         return shop.visible(now_ms)
@@ -70,7 +70,7 @@ def _among(visit: Visit, chosen: str) -> Mask:
 
 
 def _fitted(mask: Mask, other: Mask) -> Mask:
-    """Return a mask as long as another: masks are made as the catalog grows."""
+    """Return a mask padded to the length of another: the catalog may have grown."""
     fitted = other.copy()
     fitted[:] = False
     size = min(len(mask), len(other))

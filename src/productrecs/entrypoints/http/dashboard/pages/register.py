@@ -1,4 +1,4 @@
-"""Registration page: a domain, an e-mail and a password make a store on the trial."""
+"""Registration page: creates a trial store from a domain, an e-mail and a password."""
 
 import re
 from collections.abc import Mapping
@@ -37,11 +37,11 @@ _LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 class RegistrationClosedError(ProductRecsError):
-    """This installation takes no registrations from the web."""
+    """This installation accepts no registrations from the web."""
 
 
 def registration_mode(visit: Visit) -> str:
-    """Return open, invitation or closed; unset it is open on this machine alone."""
+    """Return open, invitation or closed; the default is open for local requests only."""
     settings = visit.services.settings
     if settings.registration is not None:
         return settings.registration
@@ -55,12 +55,12 @@ def registration_mode(visit: Visit) -> str:
 
 
 def show_form(visit: Visit) -> Reply:
-    """Show the form, or how to get a store where registration is closed."""
+    """Show the form, or how to get a store if registration is closed."""
     return _form(visit, visit.query["token"])
 
 
 def register(visit: Visit) -> Reply:
-    """Make the store and log its owner in."""
+    """Create the store and log its owner in."""
     mode, token = registration_mode(visit), visit.form["token"]
     if mode not in {OPEN, INVITATION}:
         message = "registration is closed here; ask who runs this service for a store"
@@ -98,7 +98,7 @@ def register(visit: Visit) -> Reply:
         if isinstance(error, DomainTakenError):
             said = "this domain has a store already; log in, or reset its password"
         return _form(visit, token, {name: _sentence(said)}, status=422)
-    limits.failed(counted)  # each store counts: nobody makes hundreds
+    limits.failed(counted)  # each store counts, which limits mass registration
     visit.refresh_accounts()
     owner = owner_of(visit.database, store)
     return enter(visit, owner, START_PATH, "Welcome. Your trial runs for 14 days.")
@@ -107,7 +107,7 @@ def register(visit: Visit) -> Reply:
 def _form(
     visit: Visit, token: str, errors: Mapping[str, str] | None = None, status: int = 200
 ) -> Reply:
-    """Return the form; by invitation only with one that works."""
+    """Return the form; in invitation mode only with a valid invitation."""
     mode, email = registration_mode(visit), visit.form["email"]
     if mode == INVITATION:
         found = find_invitation(visit.database, token, visit.system_ms)

@@ -1,4 +1,4 @@
-"""Report file: the table of any report as CSV, over the report registry."""
+"""Report file: the table of any report in the registry, as CSV."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,7 +16,7 @@ _TOUCHES: Final = ("click", "impression")
 
 
 def send_report(visit: Visit) -> Reply:
-    """Send a report's whole table; its days and grouping stand in the query."""
+    """Send a report's whole table; the query string has its days and grouping."""
     name, query = visit.query["report"], visit.query
     if name not in REPORT_TYPES:
         message = "There is no such report."
@@ -34,7 +34,7 @@ def send_report(visit: Visit) -> Reply:
 
 
 def sale_filters(visit: Visit) -> tuple[tuple[str, str], ...]:
-    """Return which sales the query of a page asks for; what is not possible is ignored."""
+    """Return the sale filters of a query string; invalid ones are ignored."""
     found = []
     for name in FILTERS:
         value = visit.query[name]

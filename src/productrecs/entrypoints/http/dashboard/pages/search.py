@@ -46,7 +46,7 @@ _MOST_OFFERED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """What is typed of a change to one query, and what it would be."""
+    """A typed change of one query: a synonym or a search rule."""
 
     query: str
     action: str
@@ -102,7 +102,7 @@ def _improve_address(query: str, action: str) -> str:
 
 
 def _wanted(form: Form) -> Improvement:
-    """Return the change that a form's fields describe."""
+    """Return the change of a form's fields."""
     return Improvement(
         query=truncate_query(form["q"]).strip(),
         action=form["action"] if form["action"] in ACTIONS else "synonym",
@@ -119,7 +119,7 @@ def show_improvement(visit: Visit) -> Reply:
 
 
 def save_improvement(visit: Visit) -> Reply:
-    """Store a synonym or a rule; beside the field where it is not possible."""
+    """Store a synonym or a rule; an error is shown next to its field."""
     form = visit.form
     wanted = _wanted(form)
     if "preview" in form:

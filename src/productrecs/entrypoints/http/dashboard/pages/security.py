@@ -1,4 +1,4 @@
-"""Login and security page: the user's own sessions and password."""
+"""Login and security page: the user's sessions and password."""
 
 from typing import Final
 
@@ -72,7 +72,7 @@ def session_of(visit: Visit) -> Session:
 
 
 def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
-    """Return the page, with what is wrong beside its fields."""
+    """Return the page, with errors next to its fields."""
     session = session_of(visit)
     shown = {"old_error": "", "new_error": "", **errors}
     return visit.render(

@@ -18,14 +18,14 @@ class Step:
     name: str
     title: str
     is_done: bool
-    told: str  # what was seen so far
+    told: str  # the status text
     help: str
     snippet: str
     language: str
 
 
 def show_start(visit: Visit) -> Reply:
-    """Show every step; htmx asks for the list alone, to check again."""
+    """Show every step; htmx polls only the list."""
     steps = _steps(visit)
     done = sum(step.is_done for step in steps)
     first = next((step.name for step in steps if not step.is_done), "")

@@ -1,4 +1,4 @@
-"""Team page: who uses the dashboard, with which role, and invitations for more."""
+"""Team page: the users of the dashboard, their roles, and invitations."""
 
 from typing import Final
 
@@ -39,12 +39,12 @@ ROLES: Final = (
 
 
 def show_team(visit: Visit) -> Reply:
-    """Show the members and the invitations that still work."""
+    """Show the members and the valid invitations."""
     return _team(visit)
 
 
 def send_invitation(visit: Visit) -> Reply:
-    """Make an invitation and show its link, this once."""
+    """Create an invitation and show its link once."""
     email = visit.form["email"]
     try:
         role, store_id = _role(visit), visit.store.store_id
@@ -59,7 +59,7 @@ def send_invitation(visit: Visit) -> Reply:
 
 
 def _mailed(visit: Visit, email: str, path: str) -> bool:
-    """Return whether an invitation went by e-mail; else its link is shown."""
+    """Mail an invitation; return whether the mail was sent."""
     settings = visit.services.settings
     if settings.smtp is None:
         return False
@@ -81,7 +81,7 @@ def withdraw_invitation(visit: Visit) -> Reply:
 
 
 def set_role(visit: Visit) -> Reply:
-    """Give a member another role."""
+    """Change a member's role."""
     store_id, member = visit.store.store_id, visit.form["member"]
     try:
         role = _role(visit)
@@ -107,7 +107,7 @@ def remove(visit: Visit) -> Reply:
 
 
 def sentence(error: ProductRecsError) -> str:
-    """Return what an error says, as a sentence."""
+    """Return an error's message as a sentence."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}."
 

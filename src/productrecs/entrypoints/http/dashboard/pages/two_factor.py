@@ -36,12 +36,12 @@ _ISSUER: Final = "ProductRecs"
 
 
 def show_two_factor(visit: Visit) -> Reply:
-    """Show whether the second factor is on, and how to change that."""
+    """Show the status of the second factor, and how to change it."""
     return _page(visit)
 
 
 def set_up(visit: Visit) -> Reply:
-    """Make a secret and show its QR code; it counts once a code confirms it."""
+    """Create a secret and show its QR code; a code has to confirm it."""
     try:
         begin_factor(visit.database, visit.user)
     except FactorError as error:
@@ -50,7 +50,7 @@ def set_up(visit: Visit) -> Reply:
 
 
 def turn_on(visit: Visit) -> Reply:
-    """Turn it on with the first code; show the recovery codes, this once."""
+    """Turn it on with the first code; show the recovery codes once."""
     try:
         codes = _limited(visit, visit.user, lambda: _confirm(visit))
     except (WrongCodeError, TooManyAttemptsError) as error:
@@ -69,7 +69,7 @@ def turn_off(visit: Visit) -> Reply:
 
 
 def log_in_with_code(visit: Visit) -> Reply:
-    """Complete a login whose password was right."""
+    """Complete a login after the password check."""
     token = visit.form["token"]
     user = challenged_user(visit.database, token, visit.system_ms)
     if user is None:
@@ -102,11 +102,11 @@ def _use(visit: Visit, user: DashboardUser) -> list[str]:
 def _limited(
     visit: Visit, user: DashboardUser, attempt: Callable[[], list[str]]
 ) -> list[str]:
-    """Return what an attempt with a code gives; wrong codes are limited by user.
+    """Return the result of an attempt with a code; wrong codes are limited by user.
 
     Raises:
         WrongCodeError: the code is wrong.
-        TooManyAttemptsError: too many were.
+        TooManyAttemptsError: too many codes were wrong.
     """
     counted, limits = f"code {user.store_id} {user.user_id}", visit.context.login_limits
     limits.check(counted)
@@ -137,7 +137,7 @@ def _page(
 
 
 def _qr_code(text: str) -> str:
-    """Return a QR code as the address of an SVG picture."""
+    """Return a QR code as the data URL of an SVG picture."""
     import segno  # noqa: PLC0415 - loaded by this one page
 
     drawn = io.BytesIO()

@@ -50,7 +50,7 @@ _PLATFORMS: Final = (
 _ITEM: Final = "YOUR_PRODUCT_ID"
 _SHOWN: Final = 24
 _SEARCHED: Final = 200
-# The shop's pictures come from any host, and the merchant's rules are inline.
+# The shop's pictures are on any host, and the merchant's CSS is inline.
 _PREVIEW_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' https: http: data:; font-src 'self' https: data:; "
@@ -83,7 +83,7 @@ def save_widget(visit: Visit) -> Reply:
 
 
 def reset_widget(visit: Visit) -> Reply:
-    """Take a widget type back to its defaults."""
+    """Reset a widget type to its defaults."""
     widget_type = _type_of(visit.form["type"])
     with visit.database.transaction() as transaction:
         repository = WidgetRepository(transaction, visit.store.store_id)
@@ -95,7 +95,7 @@ def reset_widget(visit: Visit) -> Reply:
 
 
 def show_draft(visit: Visit) -> Reply:
-    """Answer the form while it is edited: what differs, and what the preview shows."""
+    """Answer the form while it is edited: the changes, and the preview's settings."""
     widget_type = _type_of(visit.form["type"])
     saved, draft = _saved(visit, widget_type), read_form(visit.form)
     return visit.render("widget_draft.html", **_live(visit, widget_type, saved, draft))
@@ -108,7 +108,7 @@ def show_preview(visit: Visit) -> Reply:
 
 
 def preview_draft(visit: Visit) -> Reply:
-    """Show what the form says on the shop's own products; nothing is saved."""
+    """Show the unsaved form on the shop's own products."""
     widget_type = _type_of(visit.form["type"])
     changed = _changed(_saved(visit, widget_type), read_form(visit.form))
     return _preview(visit, widget_type, changed)
@@ -142,7 +142,7 @@ def _widgets(
 def _live(
     visit: Visit, widget_type: str, saved: WidgetConfig, draft: Draft | None
 ) -> dict[str, Any]:
-    """Return what follows the form: differences, contrast and the preview's settings."""
+    """Return the live parts of the form: changes, contrast and the preview's settings."""
     store = visit.store.settings
     config = saved if draft is None else _changed(saved, draft)
     shown = config.resolved(widget_type, store)
@@ -160,7 +160,7 @@ def _live(
 
 
 def _changed(saved: WidgetConfig, draft: Draft) -> WidgetConfig:
-    """Return the saved settings with a draft over them; too large ones do not count."""
+    """Return the saved settings with a draft's changes, unless they are too large."""
     try:
         return saved.changed(draft.change)
     except WidgetConfigTooLargeError:
@@ -217,7 +217,7 @@ def _preview(
 
 
 def _drawn(visit: Visit, look: Look) -> Any:
-    """Return what the service answers of a look; its cards are ready bytes."""
+    """Return the service's reply for a look; its cards are encoded bytes."""
     content = look.content
     address = safe_url(content.image_url)
     if content.picture_id:
@@ -229,7 +229,7 @@ def _drawn(visit: Visit, look: Look) -> Any:
 
 
 def _addresses(visit: Visit) -> list[str]:
-    """Return where the scripts are, without the host: the dashboard's own."""
+    """Return the paths of the scripts, on the dashboard's host."""
     return [
         tag.partition('src="')[2].partition('"')[0]
         for tag in live_tags("", visit.store.domain)
@@ -304,10 +304,10 @@ def _saved(visit: Visit, widget_type: str) -> WidgetConfig:
 
 
 def _type_of(text: str) -> str:
-    """Return a widget type; the usual one without any.
+    """Return a widget type; the default if none is named.
 
     Raises:
-        NotFoundError: when it cannot be the name of one.
+        NotFoundError: when it is not a valid type name.
     """
     if text and not is_widget_type(text):
         message = "There is no widget type of this name."
