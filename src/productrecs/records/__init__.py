@@ -1,4 +1,4 @@
-"""Records: what a store sends - catalog, events, orders - with its rules and SQL.
+"""Records: a store's data - catalog, events, orders - with its rules and SQL.
 
-Facts only: nothing here learns from them or answers shoppers.
+Facts only: nothing here trains models or answers shoppers.
 """

@@ -1,4 +1,4 @@
 """Catalog: a store's products, pushed, stored and read.
 
-Knows nothing of events, orders or HTTP.
+It has no knowledge of events, orders or HTTP.
 """

@@ -1,4 +1,4 @@
-"""Attribute index: the values of a catalog's attributes, and which items have them."""
+"""Attribute index: the attribute values of a catalog, and the items with each value."""
 
 from array import array
 from collections import Counter
@@ -13,7 +13,7 @@ from productrecs.records.catalog.item import ATTRIBUTE_FIELDS, Attributes
 from productrecs.records.catalog.text_folding import fold_text
 
 MAX_COUNTED: Final = 100
-"""The most values of one attribute that are counted."""
+"""The most values per attribute that are counted."""
 
 Mask = npt.NDArray[np.bool_]
 Items = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ Items = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """How many items have a value, as it was first written."""
+    """A value, as first written, and its number of items."""
 
     value: str
     count: int
@@ -34,24 +34,24 @@ class AttributeIndex:
     """
 
     def __init__(self) -> None:
-        """Begin without items."""
+        """Start without items."""
         self._items: list[tuple[int, ...]] = []  # by item number: ids of its values
-        self._members: list[array[int]] = []  # by id of a value: item numbers
-        self._names: list[str] = []  # by id of a value: its attribute, folded
-        self._values: list[str] = []  # by id of a value: as it was first written
+        self._members: list[array[int]] = []  # by value id: item numbers
+        self._names: list[str] = []  # by value id: its attribute, folded
+        self._values: list[str] = []  # by value id: as first written
         self._ids: dict[tuple[str, str], int] = {}  # folded
-        # A folded name: as it was first written.
+        # By folded name: the name as first written.
         self._titles: dict[str, str] = dict(
             zip(ATTRIBUTE_FIELDS, ATTRIBUTE_FIELDS, strict=True)
         )
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # equal sets are one object
 
     def reserve(self, size: int) -> None:
-        """Make room for item numbers below `size`."""
+        """Reserve space for item numbers below `size`."""
         self._items.extend([()] * (size - len(self._items)))
 
     def put(self, number: int, attributes: Attributes) -> None:
-        """Store all of an item's attributes in place of those it had."""
+        """Replace all of an item's attributes."""
         ids = tuple(dict.fromkeys(self._value_ids(attributes)))
         old = self._items[number]
         if old == ids:
@@ -63,14 +63,14 @@ class AttributeIndex:
         self._items[number] = self._sets.setdefault(ids, ids)
 
     def mask(self, name: str, values: Iterable[str], size: int) -> Mask:
-        """Return, per item number below `size`, whether it has one of the values."""
+        """Return a mask of the item numbers below `size` that have one of the values."""
         mask = np.zeros(size, dtype=np.bool_)
         members = self.items(name, values)
         mask[members[members < size]] = True
         return mask
 
     def items(self, name: str, values: Iterable[str]) -> Items:
-        """Return the numbers of the items that have one of the values; may repeat."""
+        """Return the numbers of the items with one of the values; may repeat."""
         folded = fold_text(name)
         found = [np.zeros(0, np.int64)]
         for value in values:
@@ -80,7 +80,7 @@ class AttributeIndex:
         return np.concatenate(found)
 
     def of(self, number: int) -> dict[str, list[str]]:
-        """Return an item's attributes: names and values as they were first written."""
+        """Return an item's attributes: names and values as first written."""
         found: dict[str, list[str]] = {}
         for one in self._items[number] if number < len(self._items) else ():
             found.setdefault(self._titles[self._names[one]], []).append(self._values[one])
@@ -89,8 +89,8 @@ class AttributeIndex:
     def counts(self, items: Items) -> dict[str, list[ValueCount]]:
         """Return how many of `items` have each value, by attribute as first written.
 
-        The attribute that the most items have comes first, and of each the most frequent
-        value, at most `MAX_COUNTED` of them.
+        Attributes are sorted by their number of items, and an attribute's values by
+        frequency, with at most `MAX_COUNTED` values.
         """
         sets = Counter(
             self._items[item] for item in items.tolist() if item < len(self._items)
@@ -124,5 +124,5 @@ class AttributeIndex:
                     self._names.append(folded)
                     self._values.append(value)
                     self._members.append(array("i"))
-                    self._ids[key] = one  # last: readers find only what is whole
+                    self._ids[key] = one  # last: readers must find only complete entries
                 yield one

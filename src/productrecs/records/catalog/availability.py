@@ -1,4 +1,4 @@
-"""Availability: parses merchants' spellings and decides which items can be bought."""
+"""Availability: parses merchants' spellings and decides which items are buyable."""
 
 import re
 from enum import StrEnum
@@ -8,11 +8,11 @@ from productrecs.core.errors import ProductRecsError
 
 
 class UnknownAvailabilityError(ProductRecsError):
-    """The availability is none of the known words; the message lists them."""
+    """The availability is unknown; the message lists the valid words."""
 
 
 class Availability(StrEnum):
-    """The five states a merchant can give an item."""
+    """The five availability states of an item."""
 
     IN_STOCK = "in_stock"
     OUT_OF_STOCK = "out_of_stock"
@@ -22,18 +22,18 @@ class Availability(StrEnum):
 
 
 class HiddenReason(StrEnum):
-    """Why an item cannot be shown right now."""
+    """The reason why an item is currently hidden."""
 
     DELETED = "deleted"  # or never pushed
     DISCONTINUED = "discontinued"
     SOLD_OUT = "sold_out"
-    NOT_YET = "not_yet"  # its window has not opened
-    NO_LONGER = "no_longer"  # its window has closed
+    NOT_YET = "not_yet"  # before its time window
+    NO_LONGER = "no_longer"  # after its time window
 
 
 SPELLINGS = MappingProxyType(
     {
-        # our own words and Google Merchant's, which differ in blanks only
+        # Our own words and Google Merchant's, which differ only in spaces
         "instock": Availability.IN_STOCK,
         "outofstock": Availability.OUT_OF_STOCK,
         "preorder": Availability.PREORDER,
@@ -52,22 +52,22 @@ SPELLINGS = MappingProxyType(
         "soldout": Availability.OUT_OF_STOCK,
     }
 )
-"""The availability for online buyers of each accepted spelling, without blanks."""
+"""The online availability of each accepted spelling, without spaces."""
 
 _VOCABULARY = re.compile(r"(?:https?://(?:www\.)?schema\.org/|schema:)", re.IGNORECASE)
-_LONGEST = 200  # characters; what is longer is no word, and is not searched
+_LONGEST = 200  # characters; longer texts are rejected without a search
 _BLANKS = re.compile(r"[\s_-]+")
 _AS_GIVEN = MappingProxyType({state.value: state for state in Availability})
 _BUYABLE = frozenset({Availability.IN_STOCK, Availability.PREORDER, Availability.BACKORDER})
 
 
 def parse_availability(text: str) -> Availability:
-    """Return the state meant by a schema.org, Google Merchant or WooCommerce spelling.
+    """Return the state of a schema.org, Google Merchant or WooCommerce spelling.
 
     Case, spaces, underscores and hyphens do not matter.
 
     Raises:
-        UnknownAvailabilityError: when the text is none of the known spellings.
+        UnknownAvailabilityError: when the text is not a known spelling.
     """
     exact = _AS_GIVEN.get(text)
     if exact is not None:
@@ -86,9 +86,9 @@ def parse_availability(text: str) -> Availability:
 def effective_availability(
     given: Availability | None, stock_qty: int | None
 ) -> Availability:
-    """Return the state that counts: a given one wins, else no stock is out of stock.
+    """Return the effective state: the given one, else out of stock if there is no stock.
 
-    Only a stock of exactly 0 counts as none; below it a shop is selling on order.
+    Only a stock of exactly 0 means out of stock; a negative one is a backorder.
     """
     if given is not None:
         return given
@@ -96,5 +96,5 @@ def effective_availability(
 
 
 def is_buyable(state: Availability) -> bool:
-    """Return whether a shopper can order the item now, even if it is delivered later."""
+    """Return whether a shopper can order the item now, even with later delivery."""
     return state in _BUYABLE

@@ -1,8 +1,8 @@
-"""Catalog view: one store's catalog in memory, following its changes.
+"""Catalog view: one store's catalog in memory, updated incrementally.
 
-Arrays indexed by item number. One thread at a time refreshes; readers take no lock: what
-makes an item visible is written last, what hides it is written first. The catalog has the
-last word: whatever an engine returns, only `visible` items are shown.
+Arrays are indexed by item number. One thread at a time refreshes; readers take no lock:
+fields that make an item visible are written last, fields that hide it first. The catalog
+decides: only `visible` items are shown, whatever an engine returns.
 """
 
 import json
@@ -42,7 +42,7 @@ _FOREVER: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class CardFields:
-    """What a card shows of an item."""
+    """The fields of an item that a card shows."""
 
     item_id: str
     title: str
@@ -52,24 +52,24 @@ class CardFields:
 
 
 class CatalogView:
-    """The catalog of one store, by item number."""
+    """One store's catalog, by item number."""
 
     def __init__(
         self, store_id: StoreId, zone: tzinfo, make_card: Callable[[CardFields], bytes]
     ) -> None:
-        """Begin empty; `refresh` fills it, `make_card` writes what replies show.
+        """Start empty; `refresh` fills it, and `make_card` creates the JSON for replies.
 
         A card is a JSON object with the item's `title`, without its closing brace.
         """
         self.store_id = store_id
         self.zone = zone
-        self.version = 0  # grows with every change that a reply could show
+        self.version = 0  # grows with every change that may affect a reply
         self.numbers: dict[str, int] = {}
         self.ids: list[str | None] = []
         self.cards: list[bytes | None] = []
         self.categories: list[tuple[str, ...]] = []
         self.members: dict[str, array[int]] = {}
-        self.variants: array[int] = array("q")  # equal for variants of one; 0: no telling
+        self.variants: array[int] = array("q")  # same value: same variant group; 0: none
         self.attributes = AttributeIndex()
         self.prices = np.zeros(0, dtype=np.float64)
         self.list_prices = np.zeros(0, dtype=np.float64)
@@ -87,17 +87,17 @@ class CatalogView:
         self._present: tuple[int, Mask] = (-1, np.zeros(0, np.bool_))
 
     def __len__(self) -> int:
-        """Return how many item numbers the view covers, shown or not."""
+        """Return how many item numbers the view covers, visible or not."""
         return len(self.ids)
 
     @property
     def seq(self) -> int:
-        """The number of the last change that the view shows."""
+        """The sequence number of the last change in this view."""
         return self._seq
 
     @property
     def narrowest(self) -> NarrowestCategories:
-        """Each item's narrowest category, true as of the present version."""
+        """Each item's narrowest category, for the current version."""
         if self._narrowest[0] != self.version:
             self._narrowest = (
                 self.version,
@@ -106,7 +106,7 @@ class CatalogView:
         return self._narrowest[1]
 
     def refresh(self, reader: RawReader, catalog_seq: int) -> None:
-        """Read what changed up to `catalog_seq` (at least), the first time everything."""
+        """Read changes at least up to `catalog_seq`; the first call reads everything."""
         with self._refreshing:
             if self._seq >= catalog_seq:
                 return
@@ -118,13 +118,13 @@ class CatalogView:
                 for row in page:
                     self._apply(row)
                     seen = max(seen, int(row[3]))
-            # Of what changed while everything was read, some was on pages read before: it
-            # is read again.
+            # Items on pages that were already read may have changed meanwhile: read those
+            # changes again.
             self._seq = catalog_seq if first_time else max(self._seq, seen)
             self.version += 1
 
     def visible(self, now_ms: int, *, hide_sold_out: bool) -> Mask:
-        """Return, per item number, whether it may be shown at `now_ms`; read-only."""
+        """Return a read-only mask, by item number, of items visible at `now_ms`."""
         cached = self._masks.get(hide_sold_out)
         if cached and cached[0] == self.version and cached[1] <= now_ms < cached[2]:
             return cached[3]
@@ -138,7 +138,7 @@ class CatalogView:
         return mask
 
     def present(self) -> Mask:
-        """Return, per item number, whether the catalog has it, shown or not; read-only."""
+        """Return a read-only mask, by item number, of items in the catalog."""
         if self._present[0] != self.version:
             version, size = self.version, len(self.ids)
             known = (one is not None for one in self.ids)
@@ -148,7 +148,7 @@ class CatalogView:
     def why_hidden(
         self, number: int, now_ms: int, *, hide_sold_out: bool
     ) -> HiddenReason | None:
-        """Return why an item may not be shown at `now_ms`; None when it may."""
+        """Return why an item is hidden at `now_ms`; None when it is visible."""
         if number >= len(self.ids) or self.ids[number] is None:
             return HiddenReason.DELETED
         if self._state[number] == _HIDDEN:
@@ -162,26 +162,26 @@ class CatalogView:
         return None
 
     def is_on_sale(self) -> Mask:
-        """Return, per item number, whether its price is below its list price."""
+        """Return a mask, by item number, of items priced below their list price."""
         size = len(self.ids)
         return self.prices[:size] < self.list_prices[:size]
 
     def title(self, number: int) -> str:
-        """Return the title on an item's card; empty where it has none."""
+        """Return the title on an item's card; empty if it has none."""
         card = self.cards[number]
         return "" if card is None else str(json.loads(card + b"}").get("title", ""))
 
     def number(self, item_id: str) -> int | None:
-        """Return the number of an item of the catalog."""
+        """Return the number of a catalog item."""
         return self.numbers.get(item_id)
 
     def numbers_of(self, item_ids: Iterable[str]) -> list[int]:
-        """Return the numbers of those items that the catalog knows."""
+        """Return the numbers of the given items that are known to the catalog."""
         known = map(self.numbers.get, item_ids)
         return [number for number in known if number is not None]
 
     def newest(self) -> npt.NDArray[np.int64]:
-        """Return the numbers of the catalog's items, the newest first."""
+        """Return the numbers of the catalog's items, newest first."""
         if self._newest[0] != self.version:
             known = np.flatnonzero(self._state)
             order = np.lexsort((-known, -self.created[known]))
@@ -189,7 +189,7 @@ class CatalogView:
         return self._newest[1]
 
     def memory_bytes(self) -> int:
-        """Return about how much memory the view takes."""
+        """Return the approximate memory size of the view."""
         return 800 * len(self.ids)
 
     def _everything(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
@@ -232,7 +232,7 @@ class CatalogView:
         self.cards[number] = self._make_card(fields)
         self.ids[number] = item_id
         key = variant_key(row[4])
-        self.variants[number] = hash(key) if key else 0  # compared in this process only
+        self.variants[number] = hash(key) if key else 0  # compared only in this process
         self._categorise(number, tuple(json.loads(row[10])))
         self.attributes.put(number, _attributes(row[14:19]))
         self.prices[number] = np.nan if row[7] is None else row[7]
@@ -264,7 +264,7 @@ class CatalogView:
 
 
 def _attributes(columns: Sequence[Any]) -> Attributes:
-    """Return an item's attributes from its brand, color, size, material and the rest."""
+    """Return an item's attributes: brand, color, size, material and all others."""
     brand, *lists, others = columns
     named = zip(("color", "size", "material"), lists, strict=True)
     return (

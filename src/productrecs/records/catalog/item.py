@@ -1,4 +1,4 @@
-"""Item: one product, its categories and variant group, and its patch."""
+"""Item: one product, its categories, its variant group and its patch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _pack: Final = msgspec.msgpack.Encoder().encode
 _unpack: Final = msgspec.msgpack.Decoder(dict[str, Any]).decode
 LIST_FIELDS: Final = ("categories", "category_ids", "color", "size", "material")
-"""The fields that are lists of strings."""
+"""The fields that hold lists of strings."""
 
 ATTRIBUTE_FIELDS: Final = ("brand", "color", "size", "material")
-"""The attributes with a field of their own; `attributes` holds all others by name."""
+"""The attributes with their own fields; `attributes` holds all others by name."""
 
 FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
@@ -29,7 +29,7 @@ FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
         "product_url": None,
         "image_url": None,
         "price": None,
-        "availability": None,  # None is "absent": the effective state then asks the stock
+        "availability": None,  # None means absent: the effective state depends on stock
         "stock_qty": None,
         "cost": None,
         "categories": (),
@@ -46,20 +46,20 @@ FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
         "list_price": None,
     }
 )
-"""Every field of an item but its id, with the value that `null` returns it to."""
+"""Every field of an item except its id, with the value that `null` resets it to."""
 
 
 Attributes: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Attribute names, each with its values, in the order in which they were pushed."""
+"""Attribute names, each with its values, in the order of the push."""
 
 
 def as_attributes(pairs: Iterable[Sequence[Any]]) -> Attributes:
-    """Return attributes from their stored form: pairs of a name and its values."""
+    """Return attributes from their stored form: pairs of a name and values."""
     return tuple((str(name), tuple(values)) for name, values in pairs)
 
 
 class Patch(Protocol):
-    """What one push says of one item."""
+    """The fields of one item in a push."""
 
     @property
     def item_id(self) -> str:
@@ -67,18 +67,18 @@ class Patch(Protocol):
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """The fields that the push carried, normalised."""
+        """The normalised fields in the push."""
 
     @property
     def size(self) -> int:
-        """How many bytes it takes packed, about."""
+        """The approximate packed size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemPatch:
-    """What one push says of one item: its id and the fields it carried, normalised.
+    """One item of a push: its id and its normalised fields.
 
-    A field absent from the push is absent from `fields` and keeps its stored value;
+    A field that is absent from the push is absent from `fields` and stays unchanged;
     a field pushed as `null` is present with its default.
     """
 
@@ -87,15 +87,15 @@ class ItemPatch:
 
     @property
     def size(self) -> int:
-        """How many characters its texts have."""
+        """The number of characters in its texts."""
         return sum(len(text) for text in self.fields.values() if isinstance(text, str))
 
 
 @dataclass(frozen=True, slots=True)
 class PackedPatch:
-    """An `ItemPatch` that takes no more memory than its JSON did.
+    """An `ItemPatch` that takes no more memory than its JSON.
 
-    Python keeps a text with one emoji in four bytes a character.
+    Python stores a text with one emoji in four bytes per character.
     """
 
     item_id: str
@@ -108,7 +108,7 @@ class PackedPatch:
 
     @property
     def size(self) -> int:
-        """How many bytes it takes."""
+        """The packed size in bytes."""
         return len(self.packed)
 
     @property
@@ -127,7 +127,7 @@ class PackedPatch:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One product of a store's catalog, as stored; `availability` is as given or absent."""
+    """One stored product of a catalog; `availability` is as given, or absent."""
 
     item_id: str
     sku: str | None = None
@@ -152,28 +152,28 @@ class Item:
     list_price: float | None = None
 
     def patched(self, patch: Patch) -> Item:
-        """Return this item with the fields of `patch` in place of its own."""
-        return replace(self, **patch.fields)  # type: ignore[arg-type]  # validated at the border
+        """Return this item with its fields replaced by those of `patch`."""
+        return replace(self, **patch.fields)  # type: ignore[arg-type]  # already validated
 
 
 def new_item(patch: Patch) -> Item:
-    """Return the item that `patch` creates: what it does not carry has its default."""
+    """Return the item that `patch` creates, with defaults for missing fields."""
     return Item(patch.item_id).patched(patch)
 
 
 class NarrowestCategories(dict[int, str]):
-    """The narrowest category of each item, empty for none; computed on first access."""
+    """The narrowest category of each item, computed on first access; empty for none."""
 
     def __init__(
         self, categories: Sequence[tuple[str, ...]], members: Mapping[str, Sequence[int]]
     ) -> None:
-        """Begin with nothing found: each item's categories, each category's items."""
+        """Start empty, from each item's categories and each category's items."""
         super().__init__()
         self._categories, self._members = categories, members
         self._of_all: dict[tuple[str, ...], str] = {}
 
     def __missing__(self, item: int) -> str:
-        """Compute and store an item's narrowest category; ties go to the first name."""
+        """Compute and cache an item's narrowest category; ties go to the first name."""
         names = self._categories[item]
         name = self._of_all.get(names)
         if name is None:
@@ -202,7 +202,7 @@ _SIZES: Final = """
 _SIZE_NUMBERS: Final = {word: at for at, word in enumerate(_SIZES.split(), 1)}
 _LEFT_OUT: Final = frozenset(word for word in _TELL_APART.split() if word)
 _WORDS: Final = re.compile(r"[^\W_]+")
-_INSIDE: Final = re.compile(  # of women's, l'huile and H&M: their letters are no sizes
+_INSIDE: Final = re.compile(  # in women's, l'huile and H&M single letters are not sizes
     r"(?<=[^\W\d_])['\u2019\u02bc\u00b4`](?=[^\W\d_])|(?<=\b[^\W\d_])&(?=[^\W\d_]\b)"
 )
 _MEASURE: Final = re.compile(r"\d+(?:ml|cl|l|g|kg|mg|cm|mm|m|oz|lb|inch|in|gb|tb|pack|x)")
@@ -210,16 +210,16 @@ _FOLDED: Final = str.maketrans("äöüéèêàâçñóíúáô", "aoueeeaacnoiua
 
 
 def variant_key(title: str) -> str:
-    """Return the words that all variants of a product share; empty when no word is left.
+    """Return the words that a product's variants share; empty without any such word.
 
-    Words for sizes and colours, and measures such as 500ml, are left out. Plain numbers
-    stay: the second volume is not the first.
+    Words for sizes and colours, and measures such as 500ml, are dropped. Plain numbers
+    remain: volume 2 is not a variant of volume 1.
     """
     return " ".join(word for word in _words(title) if not _is_size_or_colour(word))
 
 
 def size_in_title(title: str) -> int:
-    """Return a number for the size that a title names, 0 for none: its last such word."""
+    """Return a code for the last size word in a title, 0 for none."""
     sizes = (_SIZE_NUMBERS.get(word, 0) for word in reversed(_words(title)))
     return next(filter(None, sizes), 0)
 

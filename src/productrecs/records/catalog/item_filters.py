@@ -1,4 +1,4 @@
-"""Item filters: which products a filter such as `price:10..50` lets through."""
+"""Item filters: select products by filters such as `price:10..50`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ MOST_FILTERS: Final = 50
 
 
 class FilterKind(StrEnum):
-    """The kinds of filters; each further attribute is a kind of its own."""
+    """The kinds of filters; each other attribute is a kind of its own."""
 
     CATEGORIES = "categories"
     PRICE = "price"
@@ -34,12 +34,12 @@ FILTER_FORMS: Final = (
 
 
 class FilterError(ProductRecsError):
-    """A filter is not in one of the forms that filters have."""
+    """A filter has an invalid form."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceRange:
-    """Prices from `low` up to `high`, which is one of them unless `is_open`."""
+    """Prices from `low` to `high`, which is included unless `is_open`."""
 
     low: float
     high: float
@@ -48,9 +48,9 @@ class PriceRange:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters on the results: of each kind one value must match; none means any.
+    """Filters on results: one value of each kind must match; no value matches all.
 
-    `attributes` are pairs of a name and a value; each name is a kind of its own.
+    `attributes` are (name, value) pairs; each name is a kind of its own.
     """
 
     categories: tuple[str, ...] = ()
@@ -64,10 +64,10 @@ NO_FILTERS: Final = Filters()
 
 
 def parse_filters(texts: list[str]) -> Filters:
-    """Return the filters that `texts` are, each such as `price:10..50`.
+    """Parse filters, each such as `price:10..50`.
 
     Raises:
-        FilterError: when one has no such form, or there are too many.
+        FilterError: when one is invalid, or there are too many.
     """
     if len(texts) > MOST_FILTERS:
         message = f"a call may have at most {MOST_FILTERS} filters"
@@ -127,7 +127,7 @@ def _price(text: str) -> float:
 
 
 def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
-    """Return a mask by item number: in one of the categories; case does not matter."""
+    """Return a mask, by item number, of items in the categories; ignores case."""
     mask = np.zeros(len(catalog), dtype=np.bool_)
     for name in _known(catalog, names):
         members = np.array(catalog.members.get(name, ()), dtype=np.int64)
@@ -145,7 +145,7 @@ def _known(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
 
 
 def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
-    """Return, by item number, what costs something in one of the ranges."""
+    """Return a mask, by item number, of items priced in one of the ranges."""
     prices = catalog.prices[: len(catalog)]
     mask = np.zeros(len(prices), dtype=np.bool_)
     for one in ranges:
@@ -155,7 +155,7 @@ def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
 
 
 def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
-    """Return the mask of each kind of filter, by name; none for absent ones."""
+    """Return a mask for each given kind of filter, by name."""
     found: dict[str, Mask] = {}
     if filters.categories:
         found["categories"] = category_mask(catalog, filters.categories)
@@ -174,6 +174,6 @@ def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[
 
 
 def attribute_kind(name: str) -> str:
-    """Return the kind of a filter on an attribute; no other facet is called so."""
+    """Return the filter kind of an attribute, distinct from all other facets."""
     folded = fold_text(name)
     return folded if folded in ATTRIBUTE_FIELDS else f"{FilterKind.ATTRIBUTES}.{folded}"

@@ -1,4 +1,4 @@
-"""Catalog push: creates, updates and deletes items; a push is stored as a whole."""
+"""Catalog push: creates, updates and deletes items; each push is atomic."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from productrecs.storage.store_log import StoreLog
 
 _AT_A_TIME: Final = 50
 _BYTES_AT_A_TIME: Final = 256 << 10
-"""So many items, or bytes of them, are written at once: only they are unpacked.
+"""The items, or bytes of them, that are unpacked and written at once.
 
-Python stores a text with one emoji in four bytes a character.
+Python stores a text with one emoji in four bytes per character.
 """
 
 
 class CatalogLimitError(ProductRecsError):
-    """The push would add more new items than the plan allows; updates always pass."""
+    """The push would exceed the plan's item limit; updates are always allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,11 @@ def upsert_items(
 ) -> PushResult:
     """Create and update items by id; the last patch of a repeated id wins.
 
-    Fields that a patch does not carry keep their stored values; an id that is in no
-    catalog yet, or was deleted, starts from the defaults.
+    Fields missing in a patch stay unchanged; a new or deleted id starts from the
+    defaults.
 
     Raises:
-        CatalogLimitError: items would be created and the catalog then hold more than
-            `limit`; nothing may be stored of this transaction.
+        CatalogLimitError: new items would exceed `limit`; the caller must roll back.
     """
     latest = {patch.item_id: patch for patch in patches}
     repository = CatalogRepository(log.transaction, log.store_id)
@@ -72,7 +71,7 @@ def upsert_items(
 
 
 def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
-    """Take an item out of the catalog; what it sold and who saw it stays.
+    """Remove an item from the catalog; its sales and views are retained.
 
     Raises:
         UnknownItemError: when the catalog has no such item.
@@ -88,7 +87,7 @@ def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
 
 
 def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
-    """Give the patches in their order, so many at a time as may be unpacked at once."""
+    """Yield the patches in order, in batches that may be unpacked at once."""
     batch, size = list[Patch](), 0
     for patch in patches:
         if len(batch) == _AT_A_TIME or (batch and size + patch.size > _BYTES_AT_A_TIME):
@@ -127,11 +126,11 @@ CHUNK: Final = 5_000
 def resync_catalog(
     database: Database, store_id: StoreId, chunk: int = CHUNK
 ) -> Iterator[float]:
-    """Note every item, deleted ones too, as just changed; give the share done, from 0 to 1.
+    """Mark every item, also deleted ones, as just changed; yield the share done, 0 to 1.
 
-    Readers that follow the catalog's changes read all of it again. Nothing of an item
-    differs afterwards. `chunk` products make a transaction, so that the store's own
-    writes come between; to stop half-way does no harm.
+    Readers that follow the catalog read all of it again, with the same values. A
+    transaction covers `chunk` products, so that the store's own writes can run in between;
+    stopping early is safe.
 
     Raises:
         StoreDeletedError: when the store was deleted.

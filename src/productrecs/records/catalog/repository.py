@@ -39,7 +39,7 @@ _CHANGES_SQL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item with its number; `present` is whether it is in the catalog."""
+    """An item with its number; `present` tells whether it is in the catalog."""
 
     number: int
     present: bool
@@ -56,17 +56,17 @@ class CatalogRepository:
         self._store_id = store_id
 
     def find(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:
-        """Return what is stored of these ids, absent from the catalog or not."""
+        """Return the stored items with these ids, including deleted ones."""
         rows = self._select(item_ids, items)
         return {row["item_id"]: _stored(row) for row in rows}
 
     def known(self, item_ids: Iterable[str]) -> dict[str, bool]:
-        """Return which of these ids are stored, and whether they are in the catalog."""
+        """Return the stored ids among these, and whether they are in the catalog."""
         rows = self._select(item_ids, items.c.item_id, items.c.present)
         return {row["item_id"]: bool(row["present"]) for row in rows}
 
     def changed_at(self, item_ids: Iterable[str]) -> dict[str, int]:
-        """Return when each of these ids was last changed by a push (UTC ms)."""
+        """Return the time of each id's last change by a push (UTC ms)."""
         rows = self._select(item_ids, items.c.item_id, items.c.updated_at)
         return {row["item_id"]: int(row["updated_at"]) for row in rows}
 
@@ -97,7 +97,7 @@ class CatalogRepository:
         return [_stored(row) for row in self._transaction.execute(query).mappings()]
 
     def ids_of(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Return the product ids of these numbers, of deleted and unknown products too."""
+        """Return the product ids of these numbers, also of deleted and unknown products."""
         wanted, found = sorted(set(numbers)), dict[int, str]()
         for start in range(0, len(wanted), _CHUNK):
             query = sa.select(items.c.number, items.c.item_id).where(
@@ -108,19 +108,19 @@ class CatalogRepository:
         return found
 
     def size(self) -> int:
-        """Return how many items the catalog holds."""
+        """Return the number of items in the catalog."""
         query = sa.select(store_heads.c.catalog_size)
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
     def next_number(self) -> int:
-        """Return the number that the next new product id will have."""
+        """Return the next free product number."""
         query = sa.select(store_heads.c.next_number)
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
     def last_changed_at(self) -> int | None:
-        """Return when the catalog last changed or was pushed again (UTC ms), if ever."""
+        """Return the time of the catalog's last change or push (UTC ms), or None."""
         synced = sa.select(store_heads.c.synced_at)
         synced = synced.where(store_heads.c.store_id == self._store_id)
         newest = (
@@ -135,7 +135,7 @@ class CatalogRepository:
     def add(
         self, database: Database, new: Sequence[StoredItem], seq: int, now_ms: int
     ) -> None:
-        """Store items whose ids were never named before."""
+        """Store items with new ids."""
         if not new:
             return
         names = [column.name for column in items.columns]
@@ -151,7 +151,7 @@ class CatalogRepository:
         database.insert_rows(self._transaction, items, rows)
 
     def change(self, changed: Sequence[StoredItem], seq: int, now_ms: int) -> None:
-        """Store new values of items whose ids were named before."""
+        """Store new values of items with known ids."""
         if not changed:
             return
         values = [_changing(one, seq, now_ms) for one in changed]
@@ -175,9 +175,9 @@ class CatalogRepository:
         )
 
     def note_change(self, numbers: range, seq: int) -> bool:
-        """Note the items of these numbers, deleted ones too, as changed at `seq`.
+        """Mark the items with these numbers, also deleted ones, as changed at `seq`.
 
-        Returns whether there are any: a number may be of an id that only events named.
+        Return whether there are any: some numbers belong to ids that only events named.
         """
         query = items.update().where(
             items.c.store_id == self._store_id,
@@ -188,12 +188,12 @@ class CatalogRepository:
         return self._transaction.execute(query.values(change_seq=seq)).rowcount > 0
 
     def note_sync(self, now_ms: int) -> None:
-        """Note that all of the catalog was pushed again."""
+        """Record that the whole catalog was pushed again."""
         query = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(query.values(synced_at=now_ms))
 
     def moved(self, seq: int, grown: int) -> int:
-        """Note that the catalog changed at `seq` and grew by `grown`; return its size."""
+        """Record a change at `seq` that added `grown` items; return the catalog's size."""
         query = (
             store_heads.update()
             .where(store_heads.c.store_id == self._store_id)
@@ -228,12 +228,12 @@ def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
 
 
 def rows_after(reader: RawReader, store_id: StoreId, number: int) -> list[tuple[Any, ...]]:
-    """Return the next rows of a catalog by number, in the order of `_COLUMNS`."""
+    """Return the next rows of a catalog by number, as `_COLUMNS`."""
     return reader.all(_PAGE_SQL, (store_id, number))
 
 
 def rows_changed_since(
     reader: RawReader, store_id: StoreId, seq: int
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a catalog that changed after `seq`, in the order of `_COLUMNS`."""
+    """Return the rows of a catalog that changed after `seq`, as `_COLUMNS`."""
     return reader.all(_CHANGES_SQL, (store_id, seq))

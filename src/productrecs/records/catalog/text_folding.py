@@ -1,4 +1,4 @@
-"""Text folding: compares words without case and accents."""
+"""Text folding: removes case and accents for comparisons."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def fold_text(text: str) -> str:
-    """Return a text as it is compared: no case, no accents, blanks around taken off."""
+    """Return a text without case, accents and surrounding spaces."""
     if text.isascii():
         return text.strip().lower()
     apart = unicodedata.normalize("NFKD", text.strip().casefold())
@@ -16,5 +16,5 @@ def fold_text(text: str) -> str:
 
 
 def folded_words(text: str) -> frozenset[str]:
-    """Return the words of a text as they are compared; none for one without any."""
+    """Return the folded words of a text; empty without any."""
     return frozenset(_WORD.findall(fold_text(text)))

@@ -1,4 +1,4 @@
-"""Erasures: digests of erased shoppers' ids, and facts refused because of them.
+"""Erasures: digests of erased shoppers' ids, and rejection of facts that name them.
 
-Every new fact is checked here before it is stored. Erasing itself is a feature.
+Every new fact is checked here before it is stored. The erasure itself is a feature.
 """

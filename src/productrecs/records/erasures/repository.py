@@ -14,7 +14,7 @@ from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import erased_names
 
 ERASURE_GRACE_MS: Final = 7 * DAY_MS
-"""How long after an erasure facts of that shopper are still turned away."""
+"""How long after an erasure facts of that shopper are rejected."""
 
 
 def name_digest(store_id: StoreId, name: str) -> str:
@@ -25,18 +25,18 @@ def name_digest(store_id: StoreId, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ErasedNames:
-    """The erased ones of some names, with the last moment of erasure (UTC ms)."""
+    """The erased names among some names, with the time of the last erasure (UTC ms)."""
 
     moments: Mapping[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Whether any of them was."""
+        """Whether any name was erased."""
         return bool(self.moments)
 
     def covers(self, name: str | None, ts_ms: int | None) -> bool:
-        """Return whether a fact of that time must not carry the name.
+        """Return whether a fact with this time must not store the name.
 
-        A fact without a time of its own cannot show that it is newer: it must not.
+        A fact without a time may be older than the erasure, so it is covered.
         """
         erased_at = self.moments.get(name or "")
         if erased_at is None:
@@ -74,14 +74,14 @@ class ErasedNameRepository:
         return ErasedNames({digests[digest]: int(at) for digest, at in found.items()})
 
     def moments(self) -> dict[str, int]:
-        """Return when each name was erased, by its digest."""
+        """Return the time of each name's erasure, by digest."""
         query = sa.select(erased_names.c.name, erased_names.c.erased_at).where(
             erased_names.c.store_id == self._store_id
         )
         return {row[0]: int(row[1]) for row in self._transaction.execute(query)}
 
     def add(self, moments: Mapping[str, int]) -> None:
-        """Note digests with the moment of their erasure; the latest of each counts."""
+        """Store digests with the times of erasure; the latest of each counts."""
         added = upsert(self._transaction, erased_names)
         query = added.on_conflict_do_update(
             index_elements=["store_id", "name"],
@@ -96,9 +96,9 @@ class ErasedNameRepository:
 
 
 def erased_among(log: StoreLog, names: Iterable[str | None]) -> ErasedNames:
-    """Return which of `names` were erased; the head must be locked before.
+    """Return which of `names` were erased; lock the head first.
 
-    Costs nothing in a store without erasures.
+    It costs nothing in a store without erasures.
     """
     if not log.erasures:
         return NO_ERASED_NAMES

@@ -1,1 +1,1 @@
-"""Events: what shoppers did. Knows no orders, catalog or HTTP."""
+"""Events: shoppers' actions. No knowledge of orders, the catalog or HTTP."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(IntEnum):
-    """The ten things a shopper can do. The numbers are stored: never renumber them."""
+    """The ten kinds of events. The numbers are stored: never renumber them."""
 
     DETAIL_PAGE_VIEW = 1
     ADD_TO_CART = 2
@@ -36,15 +36,15 @@ class EventKind(IntEnum):
 EVENT_KINDS: Mapping[str, EventKind] = MappingProxyType(
     {kind.wire_name: kind for kind in EventKind}
 )
-"""Every kind under its name on the wire."""
+"""Every kind by its name in the API."""
 
 
 class EventSubject(Enum):
-    """The subject of an event, and so the field of the body that must name it."""
+    """The subject of an event, which determines its required field."""
 
     PRODUCT = "product"  # item_id
     PRODUCTS = "products"  # item_ids, or one item_id
-    INDICATOR = "indicator"  # item_id too, but it names a category or a brand
+    INDICATOR = "indicator"  # item_id, which names a category or an attribute value
     QUERY = "query"  # search_query
 
 
@@ -62,7 +62,7 @@ EVENT_SUBJECTS: Mapping[EventKind, EventSubject] = MappingProxyType(
         EventKind.REC_CLICK: EventSubject.PRODUCT,
     }
 )
-"""What each kind must name."""
+"""The required subject of each kind."""
 
 KINDS_WITH_REVENUE = frozenset({EventKind.ADD_TO_CART, EventKind.BUY})
 """The kinds whose value, currency and quantity are stored."""
@@ -75,19 +75,19 @@ KINDS_WITH_POSITION = KINDS_WITH_PLACEMENT | {EventKind.SEARCH_CLICK}
 
 
 def interest_key(kind: int, term: str) -> str:
-    """Return what spellings of one category, brand or colour share."""
+    """Return the key that all spellings of one category, brand or colour share."""
     return f"{int(kind)}:{' '.join(term.casefold().split())}"
 
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """One thing one shopper did with one item or term, as received.
+    """One action of a shopper with one item or term, as received.
 
-    At least one of `user_id` and `session_id` is given, and at least one of `item_id`
+    At least one of `user_id` and `session_id` is set, and at least one of `item_id`
     and `term`: `term` is the category, attribute value or query of an indicator.
     `value` is the line's revenue in `currency`; `quantity` None means unknown;
-    `position` counts from 1. `ts_ms` (UTC) is given by imports and the demo's past
-    only: what comes in live is stamped on receipt.
+    `position` counts from 1. Only imports and demo data set `ts_ms` (UTC): live events
+    get the time of receipt.
     """
 
     kind: EventKind
@@ -107,7 +107,7 @@ class NewEvent:
 
     @property
     def shopper(self) -> str:
-        """Whose event it is: the customer when known, else the session."""
+        """The shopper: the customer if known, else the session."""
         return self.user_id or self.session_id or ""
 
 
@@ -115,7 +115,7 @@ Fields: TypeAlias = dict[str, object]
 
 
 def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
-    """Return a row of the log in the form of the import; `names` gives the item ids."""
+    """Return a log row in the import's format; `names` maps numbers to item ids."""
     kind = EventKind(row["kind"])
     item = names.get(row["item"])
     fields: Fields = {
@@ -136,10 +136,10 @@ def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
 
 
 def identity_fields(shopper: str, session: str | None) -> Fields:
-    """Return the shopper's ids as they were sent."""
+    """Return the shopper's ids as sent."""
     return {"user_id": None if shopper == session else shopper, "session_id": session}
 
 
 def without_empty_fields(fields: Fields) -> Fields:
-    """Return the fields that are not empty."""
+    """Return only the non-empty fields."""
     return {name: value for name, value in fields.items() if value is not None}

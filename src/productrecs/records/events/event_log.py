@@ -13,7 +13,7 @@ from productrecs.storage.tables import events as events_table
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event with its place in the log, its time and the person behind it."""
+    """An event with its log position, its time and its person."""
 
     event: NewEvent
     seq: int
@@ -28,13 +28,13 @@ def append_events(
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
 ) -> None:
-    """Write events to the log; `linked` sessions became a customer's meanwhile."""
+    """Write events to the log; `linked` sessions were linked to a customer meanwhile."""
     rows = [_row(log.store_id, one, numbers, linked) for one in placed]
     log.database.insert_rows(log.transaction, events_table, rows)
 
 
 def is_about_product(event: NewEvent) -> bool:
-    """Return whether `item_id` is a product's, not a category's or a brand's."""
+    """Return whether `item_id` names a product, not a category or a brand."""
     return (
         event.item_id is not None
         and EVENT_SUBJECTS[event.kind] is not EventSubject.INDICATOR
@@ -69,11 +69,11 @@ def _row(
 
 
 class HasShopperIds(Protocol):
-    """Whatever carries a shopper's identity."""
+    """A record with a shopper's ids."""
 
     @property
     def user_id(self) -> str | None:
-        """The customer id, when known."""
+        """The customer id, if known."""
 
     @property
     def session_id(self) -> str | None:
@@ -92,17 +92,17 @@ class IdentityLinker:
 
     @property
     def linked(self) -> dict[str, str]:
-        """The sessions that these facts linked, with their customers."""
+        """The sessions that these facts linked, and their customers."""
         return {session: self._customers[session] for session in self._linked_at}
 
     def person(self, name: str) -> str:
-        """Return the customer of a session; any other name is returned unchanged."""
+        """Return a session's customer; other names are returned unchanged."""
         return self._customers.get(name, name)
 
     def resolve(self, fact: HasShopperIds, seq: int) -> str | None:
         """Return a fact's person; a fact with both ids links its session to the customer.
 
-        A later fact may link this person to another: see `linked`.
+        A later fact may link this person to another one: see `linked`.
         """
         if fact.user_id is None:
             return None if fact.session_id is None else self.person(fact.session_id)
@@ -117,9 +117,9 @@ class IdentityLinker:
         return person
 
     def settle(self) -> None:
-        """Store the links: past facts of a session become its customer's.
+        """Store the links: a session's past facts become its customer's.
 
-        Call it after the last `resolve`, and before anything reads the purchases.
+        Call it after the last `resolve`, and before purchases are read.
         """
         links = [
             (session, customer, self._linked_at[session])

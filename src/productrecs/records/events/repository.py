@@ -23,8 +23,8 @@ _LINK: Final = (
     f"FROM {ROWS_PLACEHOLDER} WHERE true ON CONFLICT (store_id, session) DO UPDATE "
     "SET customer = excluded.customer, since_seq = excluded.since_seq"
 )
-# A session that was itself taken for a customer hands its own sessions on; then what it
-# did and bought before anyone knew who it was.
+# If the session was itself treated as a customer, its own sessions move first; then its
+# anonymous events and purchases.
 _FOLLOW: Final = tuple(
     f"UPDATE {table} SET {column} = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own names
     f"WHERE store_id = ? AND {column} = given.value ->> 0"
@@ -55,7 +55,7 @@ class EventRepository:
         return bool(self._bare.all(_ADMIT, values))
 
     def forget_receipts(self, before_ms: int) -> int:
-        """Delete the ids of events received before `before_ms`; return how many."""
+        """Delete the ids of events received before `before_ms`; return the number."""
         query = event_receipts.delete().where(
             event_receipts.c.store_id == self._store_id,
             event_receipts.c.received_at <= before_ms,
@@ -63,14 +63,14 @@ class EventRepository:
         return self._transaction.execute(query).rowcount
 
     def customers_of(self, sessions: Iterable[str]) -> dict[str, str]:
-        """Return the customer that each session belongs to, where there is one."""
+        """Return each session's customer, if known."""
         return self._bare.mapped(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
 
     def link(self, links: Sequence[tuple[str, str, int]]) -> None:
-        """Link sessions to customers, with the facts from before the link.
+        """Link sessions to customers, and move their earlier facts.
 
-        A link is a session, its customer and the sequence number of its fact; no
-        session is there twice, and no customer is a session of another link.
+        A link is (session, customer, sequence number of its fact). A session must occur
+        once, and must not be the customer of another link.
         """
         if not links:
             return
@@ -79,7 +79,7 @@ class EventRepository:
             self._bare.run(text, (list(links), self._store_id))
 
     def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
-        """Return up to `limit` rows of the log behind `after_seq`, in its order."""
+        """Return up to `limit` log rows after `after_seq`, in order."""
         query = (
             sa.select(events)
             .where(events.c.store_id == self._store_id, events.c.seq > after_seq)
@@ -89,9 +89,9 @@ class EventRepository:
         return [row._asdict() for row in self._transaction.execute(query)]
 
     def count(self, since_ms: int, until_ms: int) -> int:
-        """Return how many rows of the log are later than `since_ms`, up to `until_ms`.
+        """Return the number of log rows after `since_ms`, up to `until_ms`.
 
-        Reads the store's whole log: a large one takes seconds. `buy` events are not in it.
+        Reads the store's whole log, which may take seconds. Excludes `buy` events.
         """
         query = sa.select(sa.func.count()).where(
             events.c.store_id == self._store_id,
@@ -101,7 +101,7 @@ class EventRepository:
         return int(self._transaction.execute(query).scalar_one())
 
     def lines_done(self, kind: str, digest: str) -> int | None:
-        """Return how many lines of a file were imported; None when it is new."""
+        """Return how many lines of a file were imported; None for a new file."""
         query = sa.select(imports.c.lines_done).where(
             imports.c.store_id == self._store_id,
             imports.c.kind == kind,
@@ -111,7 +111,7 @@ class EventRepository:
         return None if done is None else int(done)
 
     def set_lines_done(self, kind: str, digest: str, lines: int, now_ms: int) -> None:
-        """Remember how far a file was read, in the transaction of the lines themselves."""
+        """Store the progress of a file, in the transaction of its lines."""
         query = upsert(self._transaction, imports).values(
             store_id=self._store_id,
             kind=kind,

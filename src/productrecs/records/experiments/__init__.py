@@ -1,5 +1,5 @@
-"""Experiments: holdout tests, which measure what recommendations are worth.
+"""Experiments: holdout tests, which measure the effect of recommendations.
 
-A shopper is in one arm of a test in every process and on every device that is linked.
-Assignments are noted in memory and stored in the background; no reply waits for that.
+A shopper has the same arm of a test in every process and on every linked device.
+Assignments are buffered and stored in the background, so that replies do not wait.
 """

@@ -1,4 +1,4 @@
-"""Holdouts and explorations: the arm of a shopper, and what was shown to whom."""
+"""Holdouts and explorations: shoppers' test arms, and explored items."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ _BITS: Final = 64
 
 
 class Arm(StrEnum):
-    """What a shopper of a test gets."""
+    """The arm of a shopper in a test."""
 
     SHOWN = "shown"
     HELD_OUT = "held_out"  # empty lists
 
 
 class HoldoutTest(NamedTuple):
-    """A store's holdout test: its name draws, `percent` of the shoppers are held out."""
+    """A store's holdout test; its name seeds the draw of `percent` of the shoppers."""
 
     name: str
     percent: float
@@ -27,8 +27,8 @@ class HoldoutTest(NamedTuple):
 def arm_of(store_id: StoreId, test: HoldoutTest, unit: str) -> Arm:
     """Return the arm of `unit`, the first known name of a shopper.
 
-    A shopper held out at a percentage is held out at every higher one. The draw differs
-    by store and by the test's name.
+    A shopper in the holdout at one percentage is in it at every higher one. The draw
+    depends on the store and the test's name.
     """
     drawn = "\0".join(("productrecs holdout", store_id, test.name, unit))
     digest = hashlib.sha256(drawn.encode("utf-8", "surrogatepass")).digest()
@@ -41,10 +41,10 @@ RETENTION_DAYS: Final = 90
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """A list had a place for a new product; items are numbers, `about` -1 for none."""
+    """A list position for an explored item; items are numbers, `about` -1 for none."""
 
     store_id: StoreId
-    day: str  # of UTC, ISO
+    day: str  # in UTC, ISO
     shopper: str
     about: int
     item: int
@@ -54,13 +54,13 @@ class Exploration:
 
     @property
     def key(self) -> tuple[str, str, str, int, int]:
-        """What there is one row of: the first one counts."""
+        """The deduplication key: the first exploration counts."""
         return (self.store_id, self.day, self.shopper, self.about, self.item)
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A shopper, known by one of their ids, was shown a list in one arm of a test."""
+    """A shopper, by one of their ids, was shown a list in one arm of a test."""
 
     store_id: StoreId
     identity: str
@@ -71,5 +71,5 @@ class Exposure:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What there is one row of: the first exposure counts."""
+        """The deduplication key: the first exposure counts."""
         return (self.store_id, self.identity, self.test, self.arm.value)

@@ -34,8 +34,8 @@ _FIRST_SESSION_SQL: Final = (
 class KnownIdentity(NamedTuple):
     """The stored data about the identities in a call.
 
-    `names` are the customers linked to the identities. `unit` is the name that they were
-    assigned by; without one, `session` is the first that is linked to them.
+    `names` are the customers linked to the identities. `unit` is the name by which they
+    were assigned; without one, `session` is the first session linked to them.
     """
 
     names: tuple[str, ...]
@@ -44,17 +44,17 @@ class KnownIdentity(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        """The name to draw the arm by, if the database has one."""
+        """The name that determines the arm, if the database has one."""
         return self.unit or self.session
 
 
 def read_known_identity(
     reader: RawReader, store_id: StoreId, identities: Sequence[str]
 ) -> KnownIdentity:
-    """Return the shopper of a call; of two identities the first known one decides.
+    """Return the shopper of a call; of two identities the first known one counts.
 
-    A session leads to its customer, and a customer to all linked sessions. Costs one
-    indexed read for a shopper with a stored unit.
+    A session leads to its customer, and a customer to all linked sessions. A shopper with
+    a stored unit costs one indexed read.
     """
     names: list[str] = []
     session: str | None = None
@@ -74,7 +74,7 @@ def read_known_identity(
 
 
 def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:
-    """Store exposures of any stores; the first of each is kept."""
+    """Store exposures of any stores; the first of each counts."""
     for store_id, rows in AccountRepository(transaction).lock_each(batch):
         ExposureRepository(transaction, store_id).add(rows)
 
@@ -88,7 +88,7 @@ class ExposureRepository:
         self._store_id = store_id
 
     def add(self, batch: Sequence[Exposure]) -> None:
-        """Store exposures; one that exists is not changed.
+        """Store exposures; existing ones are not changed.
 
         Erased shoppers get none; if only the unit was erased, the current name replaces it.
         """
@@ -111,15 +111,15 @@ class ExposureRepository:
         ]
         if not rows:
             return
-        # One order of rows too.
+        # Write rows in the same order, too.
         rows.sort(key=lambda row: (str(row["identity"]), str(row["test"])))
         query = upsert(self._transaction, exposures).on_conflict_do_nothing()
         self._transaction.execute(query, rows)
 
 
 def store_explorations(transaction: sa.Connection, batch: Sequence[Exploration]) -> None:
-    """Store explorations of any stores; one that exists is not changed."""
-    # One order of rows in every process: no deadlock between their locks.
+    """Store explorations of any stores; existing ones are not changed."""
+    # All processes write rows in the same order, which prevents deadlocks.
     ordered = sorted(batch, key=lambda one: one.key)
     for store_id, rows in AccountRepository(transaction).lock_each(ordered):
         ExplorationRepository(transaction, store_id).add(rows)
@@ -134,7 +134,7 @@ class ExplorationRepository:
         self._store_id = store_id
 
     def add(self, batch: Sequence[Exploration]) -> None:
-        """Store explorations, without erased shoppers; one that exists is not changed."""
+        """Store explorations except of erased shoppers; existing ones are not changed."""
         erased = ErasedNameRepository(self._transaction, self._store_id).among(
             one.shopper for one in batch
         )
@@ -149,7 +149,7 @@ class ExplorationRepository:
         self._transaction.execute(query, rows)
 
     def forget(self, before_day: str) -> int:
-        """Delete what lists tried before a day; return how much that was."""
+        """Delete explorations before a day; return the number."""
         query = explorations.delete().where(
             explorations.c.store_id == self._store_id, explorations.c.day < before_day
         )

@@ -1,4 +1,4 @@
-"""File imports: order histories and product exports that a merchant sends in the dashboard.
+"""File imports: order histories and product exports uploaded in the dashboard.
 
-A file is checked first (a dry run), then started by the merchant; a worker does both.
+A worker checks a file first (a dry run). It imports the file after the merchant starts it.
 """

@@ -8,17 +8,17 @@ from typing import Any, Final
 from productrecs.core.errors import ProductRecsError
 
 CHECK_JOB: Final = "check-files"
-"""The kind of job that does the dry runs of one store."""
+"""The job kind of one store's dry runs."""
 
 IMPORT_JOB: Final = "import-files"
-"""The kind of job that imports what one store has started, in the order it came."""
+"""The job kind that runs one store's started imports in order."""
 
 OPEN_LIMIT: Final = 20
-"""Files of one store that may wait or run."""
+"""The most unfinished files of one store."""
 
 
 class TooManyImportsError(ProductRecsError):
-    """The store has as many unfinished imports as it may."""
+    """The store has the maximum number of unfinished imports."""
 
 
 class ImportStatus(StrEnum):
@@ -42,10 +42,10 @@ OPEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ImportChoices:
-    """What the merchant chose; empty fields are detected.
+    """The merchant's options; empty fields are detected.
 
-    `kind` is `orders` or `items`. `mapping` gives each of our fields the name of the
-    column in the file; `time_format` is how its times are written.
+    `kind` is `orders` or `items`. `mapping` maps each of our fields to a column of the
+    file; `time_format` is the format of its times.
     """
 
     kind: str = ""
@@ -56,7 +56,7 @@ class ImportChoices:
 
 @dataclass(frozen=True, slots=True)
 class ItemMark:
-    """How far an import of products came: stored with each chunk of them."""
+    """The progress of a product import, stored with each chunk."""
 
     items: int = 0
     created: int = 0
@@ -96,5 +96,5 @@ class FileImport:
 
     @property
     def is_moving(self) -> bool:
-        """Whether a worker has it, or is about to."""
+        """Whether a worker processes it or will do so soon."""
         return self.status in OPEN and self.status is not ImportStatus.CHECKED

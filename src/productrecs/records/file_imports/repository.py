@@ -36,10 +36,10 @@ class FileImportRepository:
         self._store_id = store_id
 
     def add(self, new: NewFileImport) -> None:
-        """Store a new import, to be checked.
+        """Store a new import for its dry run.
 
         Raises:
-            TooManyImportsError: when as many are open as may be.
+            TooManyImportsError: when the store has too many unfinished ones.
         """
         head = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(head.values(seq=store_heads.c.seq))  # locks it
@@ -72,7 +72,7 @@ class FileImportRepository:
         return None if row is None else _read(row)
 
     def latest(self, most: int) -> list[FileImport]:
-        """Return the latest imports, the newest first, without their previews."""
+        """Return the latest imports without their previews, newest first."""
         query = (
             sa.select(*_LISTED)
             .where(_COLUMNS.store_id == self._store_id)
@@ -82,7 +82,7 @@ class FileImportRepository:
         return [_read(row) for row in self._transaction.execute(query).mappings()]
 
     def next_of(self, *statuses: ImportStatus) -> FileImport | None:
-        """Return the oldest import that is in one of these states."""
+        """Return the oldest import in one of these states."""
         query = (
             sa.select(*_LISTED)
             .where(_COLUMNS.store_id == self._store_id, _COLUMNS.status.in_(statuses))
@@ -93,7 +93,7 @@ class FileImportRepository:
         return None if row is None else _read(row)
 
     def rejects(self, import_id: str) -> str | None:
-        """Return the CSV of the rows that failed."""
+        """Return the CSV of the rejected rows."""
         query = sa.select(_COLUMNS.rejects).where(*self._is(import_id))
         found = self._transaction.execute(query).scalar()
         return None if found is None else str(found)
@@ -105,7 +105,7 @@ class FileImportRepository:
         after: ImportStatus,
         **values: object,
     ) -> bool:
-        """Move an import on; False, changing nothing, when it is in another state."""
+        """Change an import's status; False, without changes, if it is in another state."""
         changed = file_imports.update().where(
             *self._is(import_id), _COLUMNS.status.in_(before)
         )
@@ -118,19 +118,19 @@ class FileImportRepository:
         self._set(import_id, attempts=_COLUMNS.attempts + 1)
 
     def cancel_attempt(self, import_id: str) -> None:
-        """Do not count the attempt: something else than the file broke it off."""
+        """Do not count the attempt: it failed for a reason other than the file."""
         self._set(import_id, attempts=_COLUMNS.attempts - 1)
 
     def set_mark(self, import_id: str, mark: ItemMark) -> None:
-        """Note how far an import of products came; what gets further is not at fault."""
+        """Store the progress of a product import; progress resets the attempts."""
         self._set(import_id, mark=json.dumps(asdict(mark)), attempts=1)
 
     def set_progress(self, import_id: str, share: float) -> None:
-        """Note how much of it is done, from 0 to 1."""
+        """Store the share that is done, 0 to 1."""
         self._set(import_id, progress=share)
 
     def delete(self, import_id: str) -> bool:
-        """Delete an import that waits for the merchant; False when it does not."""
+        """Delete an import that waits for the merchant; False in any other state."""
         gone = file_imports.delete().where(
             *self._is(import_id), _COLUMNS.status == ImportStatus.CHECKED
         )
@@ -156,20 +156,20 @@ class FileImportRepository:
 
 
 def stores_in(database: Database, *statuses: ImportStatus) -> list[StoreId]:
-    """Return the stores that have an import in one of these states."""
+    """Return the stores with an import in one of these states."""
     query = sa.select(_COLUMNS.store_id).where(_COLUMNS.status.in_(statuses)).distinct()
     with database.reading() as connection:
         return [StoreId(one) for one in connection.execute(query).scalars()]
 
 
 def files_of_open_imports(connection: sa.Connection) -> set[str]:
-    """Return the names of all files, of whatever store, that an import still needs."""
+    """Return the names of all files, of any store, that an import still needs."""
     query = sa.select(_COLUMNS.import_id).where(_COLUMNS.status.in_(OPEN))
     return set(connection.execute(query).scalars())
 
 
 def expire_imports(transaction: sa.Connection, before_ms: int, reason: str) -> int:
-    """Fail the imports checked before `before_ms` and never started; return how many."""
+    """Fail the imports checked before `before_ms` and never started; return the number."""
     old = file_imports.update().where(
         _COLUMNS.status == ImportStatus.CHECKED, _COLUMNS.submitted_at < before_ms
     )

@@ -1,1 +1,1 @@
-"""Idempotency keys: a retried call is answered from the record of the first."""
+"""Idempotency keys: a retried call gets the stored reply of the first call."""

@@ -1,4 +1,4 @@
-"""Idempotency repository: calls with a key, the replies given, and their SQL."""
+"""Idempotency repository: SQL of keyed calls and their replies."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,12 +15,12 @@ RETENTION_MS: Final = DAY_MS
 
 
 class IdempotencyConflictError(ProductRecsError):
-    """The same name came with another body: one of the two calls is not what was meant."""
+    """The same idempotency key came with a different body."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotentCall:
-    """A call: what it asks for, the name that its caller gave it, and its body's digest."""
+    """A keyed call: its operation, its idempotency key, and its body's digest."""
 
     what: str
     name: str
@@ -28,7 +28,7 @@ class IdempotentCall:
 
 
 class IdempotencyRepository:
-    """One store's calls with a name, inside one transaction that holds the store's head."""
+    """One store's keyed calls, inside one transaction that locks the store's head."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
@@ -36,10 +36,10 @@ class IdempotencyRepository:
         self._store_id = store_id
 
     def answer(self, call: IdempotentCall, now_ms: int) -> str | None:
-        """Return what the call was answered within the last day; None when it is new.
+        """Return the call's reply within the last day; None for a new call.
 
         Raises:
-            IdempotencyConflictError: when the name came with another body.
+            IdempotencyConflictError: when the key came with a different body.
         """
         query = sa.select(named_calls.c.digest, named_calls.c.answer).where(
             named_calls.c.store_id == self._store_id,
@@ -59,7 +59,7 @@ class IdempotencyRepository:
         return str(row.answer)
 
     def keep(self, call: IdempotentCall, answer: str, now_ms: int) -> None:
-        """Remember what a call was answered, in the transaction that carries it out."""
+        """Store a call's reply, in the transaction of the call."""
         row = upsert(self._transaction, named_calls).values(
             store_id=self._store_id,
             what=call.what,
@@ -68,7 +68,7 @@ class IdempotencyRepository:
             answer=answer,
             stored_at=now_ms,
         )
-        query = row.on_conflict_do_update(  # one that is over a day old
+        query = row.on_conflict_do_update(  # replaces an expired key
             index_elements=[
                 named_calls.c.store_id,
                 named_calls.c.what,

@@ -1,4 +1,4 @@
-"""Rule repository: SQL of rules, their changes, and the titles that they match."""
+"""Rule repository: SQL of rules, their history, and titles for matching."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ _CHANGED_TITLES_SQL: Final = (
 
 
 class ItemTitle(NamedTuple):
-    """An item's title, whether it is in the catalog, and the number of its last change."""
+    """An item's title, whether it is in the catalog, and its last change number."""
 
     number: int
     title: str
@@ -46,12 +46,12 @@ class ItemTitle(NamedTuple):
 
 
 def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
-    """Return all rules of a store as they are now, the oldest first."""
+    """Return a store's current rules, oldest first."""
     return tuple(_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
 
 
 def read_titles(reader: RawReader, store_id: StoreId) -> Iterator[Sequence[ItemTitle]]:
-    """Give every title of a catalog, some thousand at a time."""
+    """Yield every title of a catalog in batches."""
     after = -1
     while page := reader.all(_TITLES_SQL, (store_id, after)):
         after = int(page[-1][0])
@@ -61,7 +61,7 @@ def read_titles(reader: RawReader, store_id: StoreId) -> Iterator[Sequence[ItemT
 def read_changed_titles(
     reader: RawReader, store_id: StoreId, after_seq: int
 ) -> Sequence[ItemTitle]:
-    """Return the titles of what changed in a catalog after `after_seq`."""
+    """Return the titles of items that changed in a catalog after `after_seq`."""
     rows = reader.all(_CHANGED_TITLES_SQL, (store_id, after_seq))
     return [_title(row) for row in rows]
 
@@ -75,7 +75,7 @@ class RuleRepository:
         self._store_id = store_id
 
     def next_seq(self) -> int:
-        """Return the number of the change that is being made; changes wait for another.
+        """Lock the store's rules and return the number of this change.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -85,7 +85,7 @@ class RuleRepository:
         )
 
     def all(self) -> list[Rule]:
-        """Return every rule, the oldest first."""
+        """Return every rule, oldest first."""
         query = sa.select(rules).where(rules.c.store_id == self._store_id)
         rows = self._transaction.execute(query.order_by(rules.c.rule_id)).all()
         return [_rule(row[1:]) for row in rows]
@@ -96,7 +96,7 @@ class RuleRepository:
         self._transaction.execute(rules.insert().values(row))
 
     def put(self, rule: Rule) -> None:
-        """Store a rule over what it was."""
+        """Replace a rule."""
         query = rules.update().where(
             rules.c.store_id == self._store_id, rules.c.rule_id == rule.rule_id
         )
@@ -135,9 +135,9 @@ class RuleRepository:
     def changes(
         self, limit: int, rule_id: int | None = None
     ) -> list[tuple[int, str, str, Rule, int]]:
-        """Return the newest changes: when, who, what, the rule, and the change's number.
+        """Return the newest changes: time, actor, kind, rule, and change number.
 
-        The newest come first; with `rule_id` only those of one rule.
+        Newest first; with `rule_id` only the changes of that rule.
         """
         query = sa.select(
             rule_changes.c.changed_at,
@@ -157,7 +157,7 @@ class RuleRepository:
 
 
 def _row(rule: Rule) -> dict[str, object]:
-    """Return a rule's columns, but for its store."""
+    """Return a rule's columns, except its store."""
     content = rule.content
     return {
         "rule_id": rule.rule_id,
@@ -177,7 +177,7 @@ def _row(rule: Rule) -> dict[str, object]:
 
 
 def _rule(row: Sequence[Any]) -> Rule:
-    """Return the rule of a row: `_COLUMNS` in the table's order."""
+    """Return the rule of a row with `_COLUMNS`."""
     content = RuleContent(
         name=row[1],
         action=RuleAction(row[2]),

@@ -1,4 +1,4 @@
-"""Rule: what it does, to which products, in which lists, and when."""
+"""Rule: its action, its target products, its lists and its schedule."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ _ALWAYS: Final = 2**62
 
 
 class RuleAction(StrEnum):
-    """What a rule does to the products it targets."""
+    """The effect of a rule on its target products."""
 
     EXCLUDE = "exclude"  # never shown
     BOOST = "boost"  # shown earlier
     BURY = "bury"  # shown later
-    PIN = "pin"  # shown at a place
+    PIN = "pin"  # shown at a position
 
 
 class ListKind(StrEnum):
@@ -28,9 +28,9 @@ class ListKind(StrEnum):
     PRODUCT = "product"
     CART = "cart"
     SHOPPER = "shopper"
-    NOBODY = "nobody"  # a call that knows neither product, cart nor shopper
+    NOBODY = "nobody"  # a call without product, cart and shopper
     TRENDING = "trending"
-    SEARCH = "search"  # which obeys excludes, and boosts and buries that name it
+    SEARCH = "search"  # applies excludes, and boosts and buries that name it
     MIX = "mix"
     BUY = "buy"
     BROWSE = "browse"
@@ -43,7 +43,7 @@ SOURCE_KINDS: Final = frozenset(
 
 
 class RuleState(StrEnum):
-    """Whether a rule is in force at a moment, and if not, why."""
+    """Whether a rule is in force at a time, and if not, why."""
 
     ON = "on"
     WAITING = "waiting"  # its schedule has not begun
@@ -55,10 +55,10 @@ class RuleState(StrEnum):
 class RuleTarget:
     """The products of a rule: those that match every given condition.
 
-    `items` are ids; `categories` names, as they stand in an item's `categories`. One of
-    each is enough, all of `title_words` must stand in the title. A product without a price
-    is in no range of prices. `attributes` are pairs of a name and a value, such as
-    ("brand", "Acme"): of each name, one value is enough.
+    `items` are ids; `categories` are names as in an item's `categories`. One of each is
+    enough, but the title must contain all `title_words`. A product without a price is in
+    no price range. `attributes` are (name, value) pairs such as ("brand", "Acme"): one
+    value of each name is enough.
     """
 
     items: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class ListFilter:
     not_in: tuple[ListKind, ...] = ()
 
     def hold(self, placement: ListKind, source: ListKind | None) -> bool:
-        """Return whether a list of this placement and source is among them."""
+        """Return whether the filter includes a list of this placement and source."""
         here = {placement} if source is None else {placement, source}
         if here & set(self.not_in):
             return False
@@ -106,11 +106,10 @@ class ListFilter:
 class RuleContent:
     """The merchant's part of a rule.
 
-    `starts` and `ends` are ISO dates or datetimes in normal form, in the store's zone;
-    both belong to the time between. Of two rules that contradict each other the one with
-    the higher `priority` is obeyed. `strength` is how many times stronger (boost) or
-    weaker (bury) a product's score becomes; `position`, from 1, is the place of the
-    first of the pinned `target.items`; the others follow.
+    `starts` and `ends` are normalised ISO dates or datetimes in the store's zone, both
+    inclusive. If two rules conflict, the higher `priority` applies. `strength` is the
+    factor by which a boost multiplies, or a bury divides, a product's score. `position`,
+    from 1, is the position of the first pinned item of `target.items`; the others follow.
     """
 
     action: RuleAction
@@ -126,7 +125,7 @@ class RuleContent:
 
     @property
     def factor(self) -> float:
-        """What a score is multiplied by."""
+        """The factor for scores."""
         if self.action is RuleAction.BOOST:
             return self.strength or BOOST_STRENGTH
         if self.action is RuleAction.BURY:
@@ -134,7 +133,7 @@ class RuleContent:
         return 1.0
 
     def window(self, zone: tzinfo) -> tuple[int, int]:
-        """Return the first and the last UTC millisecond of the schedule."""
+        """Return the first and last UTC millisecond of the schedule."""
         first = window_start_ms(self.starts, zone) if self.starts else -_ALWAYS
         last = window_end_ms(self.ends, zone) if self.ends else _ALWAYS
         return first, last
@@ -151,7 +150,7 @@ class RuleContent:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A stored rule; ids grow and are never reused."""
+    """A stored rule; ids ascend and are never reused."""
 
     rule_id: int
     content: RuleContent
@@ -160,7 +159,7 @@ class Rule:
 
     @property
     def title(self) -> str:
-        """What it is called: its name, else what it says."""
+        """The rule's name, else its description."""
         return self.content.name or describe_rule(self.content)
 
 
@@ -170,7 +169,7 @@ def by_priority(rules: Iterable[Rule]) -> list[Rule]:
 
 
 def describe_rule(content: RuleContent) -> str:
-    """Describe a rule in one line of plain words."""
+    """Describe a rule in one line."""
     target = content.target
     parts = [
         _few("", target.items),

@@ -15,7 +15,7 @@ _NO_ITEMS: Final = np.zeros(0, dtype=np.int64)
 
 
 class Pin(NamedTuple):
-    """An item that should stand at a place, the first being 0."""
+    """A pinned item and its position, from 0."""
 
     place: int
     item: int
@@ -25,10 +25,10 @@ class Pin(NamedTuple):
 class ListRules:
     """The effect of the active rules on one kind of list.
 
-    `excluded` are item numbers, ascending, and `known` how many items were checked;
-    None when no rule excludes. `factors` is what a score is multiplied by, per item number
-    (1 where nothing is said), with a 1 at its end for all that came later; None when
-    nothing is boosted or buried. `pins` come in the order in which they are obeyed.
+    `excluded` are item numbers, ascending, and `known` is the number of checked items;
+    None when no rule excludes. `factors` multiplies scores, by item number (1 without a
+    rule), with a final 1 for all later items; None without boosts and buries. `pins` are
+    in the order of application.
     """
 
     excluded: Ints
@@ -38,10 +38,10 @@ class ListRules:
     _shown: tuple[Bools, Bools] | None = field(default=None, init=False)
 
     def shown(self, visible: Bools) -> Bools:
-        """Return what of `visible` is not excluded; read-only.
+        """Return `visible` without excluded items; read-only.
 
-        For the same `visible` it is the same mask. An item that came after the rules were
-        resolved waits for the next book: it might be excluded.
+        The same `visible` gives the same mask. An item that was added after the rules were
+        resolved is hidden until the next book, which may exclude it.
         """
         if self.known is None:
             return visible
@@ -59,7 +59,7 @@ class ListRules:
 class RuleBook:
     """The rules in force at one time, resolved to item numbers; immutable.
 
-    `rules` come in the order in which they are obeyed; `selected` has the items of each.
+    `rules` are in the order of application; `selected` has the items of each.
     """
 
     rules: tuple[Rule, ...]
@@ -69,7 +69,7 @@ class RuleBook:
     _made: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
 
     def of(self, placement: ListKind, source: ListKind | None = None) -> ListRules:
-        """Return what is ruled of the lists of a placement and source."""
+        """Return the rules' effect on lists of a placement and source."""
         found = self._lists.get((placement, source))
         if found is None:
             here = self._here(placement, source)
@@ -81,7 +81,7 @@ class RuleBook:
         return found
 
     def naming(self, placement: ListKind) -> ListRules:
-        """Return what is ruled of a placement by the rules that name it, no others."""
+        """Return the effect on a placement of only those rules that name it."""
         here = [
             rule
             for rule in self._here(placement, None)
@@ -94,7 +94,7 @@ class RuleBook:
         return found
 
     def is_equivalent(self, other: "RuleBook") -> bool:
-        """Return whether both say the same of every item."""
+        """Return whether both have the same effect on every item."""
         return (
             self.rules == other.rules
             and self.size == other.size
@@ -107,7 +107,7 @@ class RuleBook:
     def about(
         self, item: int, placement: ListKind, source: ListKind | None = None
     ) -> list[Rule]:
-        """Return the rules about one item in such a list, in the order of obedience."""
+        """Return the rules about one item in such a list, in the order of application."""
         return [
             rule
             for rule in self._here(placement, source)
@@ -131,9 +131,9 @@ class RuleBook:
         )
 
     def _factors(self, here: Iterable[Rule]) -> Floats | None:
-        """Return the factor of each item: of several rules those of one priority multiply.
+        """Return each item's factor: rules of equal priority multiply.
 
-        Where priorities differ, only the highest that says something of an item counts.
+        Of different priorities only the highest that affects an item counts.
         """
         moving = [
             rule

@@ -1,4 +1,4 @@
-"""Rule editor: lists and changes a store's rules, and records who made each change."""
+"""Rule editor: lists and changes a store's rules, and records each change's author."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _RESTORED: Final = "restored"
 
 
 class UnknownRuleError(ProductRecsError):
-    """The store has no rule of that id."""
+    """The store has no rule with that id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class RuleChange:
     changed_at: int
     actor: str
     what: str
-    rule: Rule  # as it was left, or last was
+    rule: Rule  # after the change, or before its removal
     change_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class RuleEditor:
-    """Reads and changes one store's rules; `actor` is who changes them.
+    """Reads and changes one store's rules; `actor` is the author of changes.
 
     A change is one transaction, and every process follows it within a second.
     """
@@ -47,15 +47,15 @@ class RuleEditor:
     actor: str
 
     def all(self) -> list[Rule]:
-        """Return every rule, the oldest first."""
+        """Return every rule, oldest first."""
         with self.database.reading() as connection:
             return RuleRepository(connection, self.store.store_id).all()
 
     def add(self, content: RuleContent) -> Rule:
-        """Return the new rule.
+        """Store a new rule and return it.
 
         Raises:
-            RuleError: when it cannot be obeyed as it is, or there are too many.
+            RuleError: when it is invalid, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
         clean, now_ms = validate_rule(content, self.store.settings.zone), self.clock()
@@ -73,8 +73,8 @@ class RuleEditor:
         """Return the rule with some fields of its `RuleContent` replaced.
 
         Raises:
-            UnknownRuleError: when there is none of that id.
-            RuleError: when it could not be obeyed; nothing is changed.
+            UnknownRuleError: when there is no rule with that id.
+            RuleError: when the result is invalid; nothing is changed.
             StoreDeletedError: when the store was deleted.
         """
         now_ms = self.clock()
@@ -92,10 +92,10 @@ class RuleEditor:
         return rule
 
     def remove(self, rule_id: int) -> Rule:
-        """Return the rule that was removed.
+        """Remove a rule and return it.
 
         Raises:
-            UnknownRuleError: when there is none of that id.
+            UnknownRuleError: when there is no rule with that id.
             StoreDeletedError: when the store was deleted.
         """
         with self.database.transaction() as transaction:
@@ -107,13 +107,13 @@ class RuleEditor:
         return rule
 
     def undo(self, change_id: int) -> Rule:
-        """Return the rule as it was before its last change; for an addition, the rule.
+        """Undo a change; return the rule before it, or the removed rule for an addition.
 
-        A rule that was added is removed, a removed one comes back with its id. What is
-        undone stays in the history, and can be undone too.
+        An added rule is removed; a removed one is restored with its id. Undone changes
+        stay in the history, and can be undone too.
 
         Raises:
-            UnknownRuleError: when no rule was last changed by this change.
+            UnknownRuleError: when the change is not the last one of any rule.
             RuleError: when there are too many rules for one more.
             StoreDeletedError: when the store was deleted.
         """
@@ -141,14 +141,14 @@ class RuleEditor:
         return rule
 
     def history(self, limit: int = 50) -> list[RuleChange]:
-        """Return the newest changes, the newest first."""
+        """Return the newest changes, newest first."""
         with self.database.reading() as connection:
             repository = RuleRepository(connection, self.store.store_id)
             return [RuleChange(*change) for change in repository.changes(limit)]
 
 
 def _last_change(repository: RuleRepository, change_id: int) -> tuple[RuleChange, Rule]:
-    """Return a change that is its rule's last, and the rule as it was before."""
+    """Return the last change of its rule, and the rule before it."""
     found = next(
         (one for one in repository.changes(MAX_KEPT_CHANGES) if one[4] == change_id), None
     )

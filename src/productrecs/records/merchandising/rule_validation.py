@@ -32,19 +32,19 @@ PRIORITIES: Final = (-1_000, 1_000)
 
 
 class RuleError(ProductRecsError):
-    """A rule cannot be as it was said; `field` names what is wrong with it."""
+    """A rule is invalid; `field` names the invalid field."""
 
     def __init__(self, message: str, field: str) -> None:
-        """Say what is wrong and what to write instead."""
+        """Set the message, which says what is wrong and what is valid."""
         super().__init__(message)
         self.field = field
 
 
 def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
-    """Return the rule in normal form; `zone` is the store's.
+    """Return the normalised rule; `zone` is the store's.
 
     Raises:
-        RuleError: when it cannot be obeyed as it is; the first thing that is wrong.
+        RuleError: when it is invalid; names the first problem.
     """
     name = content.name.strip()
     if len(name) > MAX_NAME_LENGTH or "\0" in name:

@@ -1,4 +1,4 @@
-"""Rules view: a store's rules in memory, following rules, catalog and clock."""
+"""Rules view: a store's rules in memory, updated by rules, catalog and clock."""
 
 import threading
 from collections.abc import Iterable
@@ -29,12 +29,12 @@ _FOREVER: Final = 2**62
 class RulesView:
     """The rules of one store, resolved against its catalog.
 
-    `book` is None while the store has no rule. It is replaced whole when a rule, the
-    catalog or the hour changes what it says, and only then; readers take no lock.
+    `book` is None while the store has no rules. It is replaced only when a change of the
+    rules, the catalog or the time affects it; readers take no lock.
     """
 
     def __init__(self, store_id: StoreId, zone: tzinfo, catalog: CatalogView) -> None:
-        """Begin without rules; schedules are read in `zone`."""
+        """Start without rules; schedules are read in `zone`."""
         self._store_id = store_id
         self._zone = zone
         self._catalog = catalog
@@ -42,17 +42,17 @@ class RulesView:
         self.book: RuleBook | None = None
         self._rules: tuple[Rule, ...] = ()
         self._made_of: tuple[object, ...] = (None, None, None)
-        self._window = (-_FOREVER, _FOREVER)  # in which the same rules are in force
+        self._window = (-_FOREVER, _FOREVER)  # during which the same rules are in force
         self._seq = 0
         self._refreshing = threading.Lock()
-        self._names: dict[str, list[str]] = {}  # folded category: as items write it
+        self._names: dict[str, list[str]] = {}  # folded category: spellings in items
         self._names_read = 0
 
     def refresh(self, reader: RawReader, rules_seq: int, now_ms: int) -> None:
-        """Make the book that is true at `now_ms`; call it after the catalog's refresh.
+        """Build the book for `now_ms`; call it after the catalog's refresh.
 
-        Reads the rules if they changed, and the titles that they ask about. While nothing
-        has changed the book stays the same.
+        Reads the rules if they changed, and the titles that they match. Without changes the
+        book stays the same object.
         """
         with self._refreshing:
             rules = self._rules
@@ -68,9 +68,9 @@ class RulesView:
             self._settle(now_ms)
 
     def preview(self, reader: RawReader, rules: Iterable[Rule], now_ms: int) -> "RulesView":
-        """Return a view of other rules for the same catalog, as of now; it follows nothing.
+        """Return a fixed view of other rules for the same catalog, as of now.
 
-        Titles are read where the rules ask for words that no rule of this view asks for.
+        Reads titles if the rules match words that no rule of this view matches.
         """
         view = RulesView(self._store_id, self._zone, self._catalog)
         view._rules = tuple(rules)
@@ -92,7 +92,7 @@ class RulesView:
         self._made_of, self._window = made_of, self._window_at(now_ms)
 
     def _window_at(self, now_ms: int) -> tuple[int, int]:
-        """Return from when until when the same rules are in force as at `now_ms`."""
+        """Return the time range in which the rules in force are the same as at `now_ms`."""
         windows = [
             rule.content.window(self._zone) for rule in self._rules if rule.content.enabled
         ]
@@ -111,13 +111,13 @@ class RulesView:
         selected = {rule.rule_id: self._select(rule) for rule in in_force}
         return RuleBook(
             rules=tuple(in_force),
-            # An item may be arriving right now: the next book knows it.
+            # An item may be added right now: the next book will include it.
             selected={one: items[items < size] for one, items in selected.items()},
             size=size,
         )
 
     def _select(self, rule: Rule) -> Ints:
-        """Return the item numbers that a rule targets: a pin's in its own order."""
+        """Return a rule's target item numbers; a pin's in its own order."""
         target, parts = rule.content.target, []
         if target.items:
             numbers = (self._catalog.number(item_id) for item_id in target.items)
@@ -139,7 +139,7 @@ class RulesView:
         return found
 
     def _in_categories(self, names: Iterable[str]) -> Ints:
-        """Return the items of categories, however their names are written."""
+        """Return the items of categories in any spelling."""
         members = self._catalog.members
         written = list(members)  # it only grows, at its end
         for name in written[self._names_read :]:

@@ -24,9 +24,9 @@ _NO_SEQ: Final = -1
 
 
 class TitleMatcher:
-    """The items whose titles contain each requested set of words; one writer at a time.
+    """The items whose titles contain each requested word set; one writer at a time.
 
-    Titles are not stored. `matches` is replaced as a whole: readers take no lock.
+    Titles are not stored. `matches` is replaced atomically: readers take no lock.
     """
 
     def __init__(self, store_id: StoreId) -> None:
@@ -36,20 +36,20 @@ class TitleMatcher:
         self.matches: Matches = NO_MATCHES
 
     def follow(self, reader: RawReader, phrases: Iterable[Words], catalog_seq: int) -> None:
-        """Read what is needed to answer for all of `phrases` as of `catalog_seq`."""
+        """Read the titles that are needed for all `phrases` as of `catalog_seq`."""
         wanted = set(phrases)
         if not wanted:
             self.matches, self._seq = NO_MATCHES, _NO_SEQ
         elif wanted != self.matches.keys():
             self._read_all(reader, wanted)
-            self._seq = catalog_seq  # what changed while it was read is read again
+            self._seq = catalog_seq  # changes during the read are read again
         elif catalog_seq > self._seq:
             changed = read_changed_titles(reader, self._store_id, self._seq)
             self._apply(changed)
             self._seq = max([catalog_seq, *(one.change_seq for one in changed)])
 
     def widened(self, reader: RawReader, phrases: set[Words]) -> "TitleMatcher":
-        """Return a matcher for `phrases` as of now, reading for those unknown here."""
+        """Return a matcher for `phrases` as of now; reads titles for new phrases."""
         known = self.matches
         other = TitleMatcher(self._store_id)
         missing = phrases - known.keys()

@@ -14,17 +14,17 @@ from productrecs.core.errors import ProductRecsError
 
 BLOCK_BYTES: Final = 1 << 20
 HEAD_BYTES: Final = 64 * 1024
-"""The header must end within so many bytes."""
+"""The header must end within this many bytes."""
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """Which columns a kind of file has: each with the names it may go by.
+    """The columns of a kind of file, each with its accepted names.
 
-    `example` is a valid header, for error messages. In a `prose` file, cells may
-    hold long texts of many lines.
+    `example` is a valid header, for error messages. In a `prose` file, cells may hold
+    long multi-line texts.
     """
 
     columns: Mapping[str, tuple[str, ...]]
@@ -47,14 +47,14 @@ HISTORY_LAYOUT: Final = CsvLayout(
     required=("order_id", "item_id"),
     example="order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
 )
-"""An order history (interface 4.2); of the names of one column the first found counts."""
+"""An order history (interface 4.2); the first known name of a column counts."""
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_TELLING: Final = 200  # bytes within which a web page says that it is one
+_TELLING: Final = 200  # bytes in which an HTML page declares itself
 _PICTURE: Final = "is a picture, not a table; choose the file of products or orders"
 _WORKBOOK: Final = "is an Excel workbook (.xls); save it as CSV UTF-8 (File, Save as)"
 _FOREIGN: Final[Mapping[bytes, str]] = MappingProxyType(
@@ -75,33 +75,33 @@ _ERRORS: Final[Mapping[str, str]] = MappingProxyType({"cp1252": "surrogateescape
 
 
 class MissingColumnsError(ProductRecsError):
-    """The header lacks a column without which no row means anything."""
+    """The header lacks a required column."""
 
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """The format of one file; `columns` maps each column to its cell in a row."""
+    """The format of one file; `columns` maps each column to its cell index."""
 
     encoding: str
     separator: str
     columns: Mapping[str, int]
-    width: int  # cells of the header
-    header_lines: int  # lines up to the header and with it
+    width: int  # number of cells in the header
+    header_lines: int  # number of lines up to and including the header
     digest: str  # SHA-256 of the whole file, in hex
     size: int  # bytes
     prose: bool
 
     @property
     def errors(self) -> str:
-        """How to decode bytes that the encoding does not have: their rows are refused."""
+        """The decoding error mode: rows with undecodable bytes are rejected."""
         return _ERRORS.get(self.encoding, "replace")
 
 
 class CsvInspector:
-    """Detects a file's format while its bytes stream by, as during an upload."""
+    """Detects a file's format while its bytes arrive, as during an upload."""
 
     def __init__(self, layout: CsvLayout = HISTORY_LAYOUT) -> None:
-        """Begin before the first byte of a file that should have `layout`."""
+        """Start before the first byte of a file that should have `layout`."""
         self._layout = layout
         self._hash = hashlib.sha256()
         self._strict = codecs.getincrementaldecoder("utf-8")()
@@ -110,7 +110,7 @@ class CsvInspector:
         self._size = 0
 
     def feed(self, block: bytes) -> None:
-        """Look at the next bytes."""
+        """Inspect the next bytes."""
         self._hash.update(block)
         self._size += len(block)
         if len(self._head) < HEAD_BYTES:
@@ -119,7 +119,7 @@ class CsvInspector:
             self._is_utf8 = _decodes(self._strict, block, final=False)
 
     def finish(self) -> CsvFormat:
-        """Return how the whole file is written.
+        """Return the format of the whole file.
 
         Raises:
             MissingColumnsError: when its header lacks a required column.
@@ -130,7 +130,7 @@ class CsvInspector:
         marked = [name for mark, name in _BOMS if self._head.startswith(mark)]
         encoding = marked[0] if marked else "utf-8" if self._is_utf8 else "cp1252"
         return CsvFormat(
-            # A UTF-8 mark before bytes that are no UTF-8 is not to be believed.
+            # Ignore a UTF-8 byte order mark before bytes that are not UTF-8.
             encoding="cp1252"
             if encoding == "utf-8-sig" and not self._is_utf8
             else encoding,
@@ -145,7 +145,7 @@ class CsvInspector:
 
 
 def inspect_csv(file: BinaryIO, layout: CsvLayout = HISTORY_LAYOUT) -> CsvFormat:
-    """Return how `file` is written, reading all of it once from the start.
+    """Return the format of `file`, reading all of it once from the start.
 
     Raises:
         MissingColumnsError: when its header lacks a required column.
@@ -159,7 +159,7 @@ def inspect_csv(file: BinaryIO, layout: CsvLayout = HISTORY_LAYOUT) -> CsvFormat
 
 @dataclass(frozen=True, slots=True)
 class CsvHeader:
-    """The row that names the columns; `lines` counts it and the lines above."""
+    """The header row; `lines` counts it and the lines above."""
 
     separator: str
     columns: Mapping[str, int]
@@ -168,7 +168,7 @@ class CsvHeader:
 
 
 def read_header(head: bytes, layout: CsvLayout = HISTORY_LAYOUT) -> CsvHeader:
-    """Return the header that a file's first bytes hold (64 KiB are enough).
+    """Return the header in a file's first bytes (64 KiB are enough).
 
     Raises:
         MissingColumnsError: when there is none, or it lacks a required column.
@@ -192,7 +192,7 @@ def read_header(head: bytes, layout: CsvLayout = HISTORY_LAYOUT) -> CsvHeader:
 
 
 def column_names(head: bytes, separator: str | None = None) -> list[str]:
-    """Return the names of the columns that a file's first bytes hold, as they are."""
+    """Return the unchanged column names in a file's first bytes."""
     lines = _LINE_END.split(decode_head(head))
     line = next((one for one in lines if not _is_above_the_header(one)), "")
     separators = SEPARATORS if separator is None else (separator,)
@@ -201,9 +201,9 @@ def column_names(head: bytes, separator: str | None = None) -> list[str]:
 
 
 def unsupported_file_hint(head: bytes) -> str | None:
-    """Return what a file is that is no table and no feed, and what to do; None for others.
+    """Describe an unsupported file and its remedy; None for tables and feeds.
 
-    `head` is its beginning. A zip archive may be a workbook: `head` then must be all of it.
+    `head` is the file's beginning, or all of a zip archive, which may be a workbook.
     """
     for start, words in _FOREIGN.items():
         if head.startswith(start):
@@ -256,9 +256,9 @@ def _plain(name: str) -> str:
 
 
 def decode_head(head: bytes) -> str:
-    """Return a file's first bytes as text, as far as that goes."""
+    """Decode a file's first bytes as far as possible."""
     encoding = next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
-    # Whatever the letters of other columns: those that count are ASCII.
+    # Other letters do not matter: the required column names are ASCII.
     return codecs.getincrementaldecoder(encoding)("replace").decode(head)
 
 

@@ -1,4 +1,4 @@
-"""CSV reader: yields rows in bounded memory, and says why a row cannot be read."""
+"""CSV reader: yields rows in bounded memory, and reports unreadable rows."""
 
 import codecs
 import csv
@@ -13,31 +13,31 @@ from productrecs.core.report import unescape_formula
 from productrecs.records.orders.csv_format import BLOCK_BYTES, CsvFormat
 from productrecs.records.orders.history_line import TimeFormat
 
-_ENOUGH: Final = 1_000  # times that can be read, after which no others are looked for
+_ENOUGH: Final = 1_000  # readable times, after which the search stops
 _STEP: Final = 500  # lines between two progress reports
 MAX_LINE_LENGTH: Final = 100_000
-"""Characters of one row; the csv module itself refuses a cell of 131,072."""
-_LONGEST_SPAN: Final = 100  # lines that a cell may run over, where none holds prose
+"""Characters of one row; the csv module itself rejects a cell of 131,072."""
+_LONGEST_SPAN: Final = 100  # lines per cell, unless cells hold prose
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRow:
-    """A row that cannot be read; `message` says why."""
+    """An unreadable row; `message` gives the reason."""
 
     message: str
 
 
 Row: TypeAlias = tuple[int, list[str] | BrokenRow]
-"""The number of a row, as a spreadsheet counts them, and its cells."""
+"""A row's number, as in a spreadsheet, and its cells."""
 
 
 def read_rows(
     file: BinaryIO, csv_format: CsvFormat, on_bytes: Callable[[int], None] | None = None
 ) -> Iterator[Row]:
-    """Yield each row below the header, with its number; blank rows are passed over.
+    """Yield each row below the header with its number; skip blank rows.
 
-    `on_bytes` is called regularly with how many further bytes the rows came from:
-    a block that was read ahead counts as its rows are given out.
+    `on_bytes` is called regularly with the further bytes of the yielded rows: a block
+    that was read ahead counts once its rows are yielded.
     """
     file.seek(0)
     lines = _LineBuffer(file, csv_format, on_bytes)
@@ -62,14 +62,14 @@ def read_rows(
 
 
 def _plain(cells: list[str]) -> list[str]:
-    """Return the cells as they were before an export guarded them."""
+    """Return the cells without an export's protection against formulas."""
     return [unescape_formula(cell) for cell in cells]
 
 
 def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> TimeFormat:
-    """Return whether a column's times have the day first; None when all are ambiguous.
+    """Detect whether a column's times have the day first; None if all are ambiguous.
 
-    Of a file that begins with a thousand other times no more is read.
+    Stops after a thousand times of other formats.
     """
     place = csv_format.columns.get(column)
     others = 0
@@ -89,15 +89,15 @@ def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> Ti
 def _quoted(
     line: str, lines: "_LineBuffer", csv_format: CsvFormat
 ) -> list[str] | BrokenRow:
-    """Return the cells of a row with quotes, which may go on in the lines below.
+    """Return the cells of a row with quotes, which may continue on the next lines.
 
-    A quote that is never closed must not swallow the rest of the file: then this line
-    alone is broken, and reading goes on at the next.
+    An unclosed quote must not swallow the rest of the file: then only this line is broken,
+    and reading continues with the next one.
     """
     if len(line) > MAX_LINE_LENGTH:
         return BrokenRow(f"the row is longer than {MAX_LINE_LENGTH} characters")
     separator = csv_format.separator
-    # With a line below, an open quote takes it in: then one row comes out of the two.
+    # An open quote joins the next line: the two lines become one row.
     alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
     if len(alone) > 1:
         return alone[0]
@@ -113,7 +113,7 @@ def _quoted(
 
 
 class _Continuation:
-    """The lines that a quoted cell runs on over, looked at before they are taken."""
+    """The lines that a quoted cell may span, inspected before they are consumed."""
 
     def __init__(self, lines: "_LineBuffer", csv_format: CsvFormat) -> None:
         self.count = 0
@@ -132,14 +132,14 @@ class _Continuation:
             yield line + "\n"
 
     def _is_a_row(self, line: str) -> bool:
-        # A whole row within quotes: likelier is that a quote above was never closed.
+        # A complete row within quotes: most likely an earlier quote was never closed.
         separators = self._format.width - 1
         is_complete = line.count(self._format.separator) == separators > 0
         return is_complete and '"' not in line and not self._format.prose
 
 
 class _LineBuffer:
-    """The lines of a file, without their ends (LF, CR or both), and a look ahead.
+    """The lines of a file without line ends (LF, CR or both), with look-ahead.
 
     A line longer than `MAX_LINE_LENGTH` is cut at that length.
     """
@@ -159,7 +159,7 @@ class _LineBuffer:
         self._rest = ""
         self._at_end = False
         self._unreported = 0  # bytes read since the last report
-        self._taken = 0  # lines since the last report
+        self._taken = 0  # lines consumed since the last report
 
     def next(self) -> str | None:
         """Return the next line, or None at the end."""
@@ -180,12 +180,12 @@ class _LineBuffer:
         return self._lines[self._next + ahead]
 
     def skip(self, count: int) -> None:
-        """Pass over `count` lines."""
+        """Skip `count` lines."""
         for _ in range(count):
             self.next()
 
     def _fill(self, wanted: int) -> bool:
-        """Read until `wanted` lines lie ahead; return whether there are as many."""
+        """Read until `wanted` lines are buffered; return whether there are that many."""
         self._lines = self._lines[self._next :]
         self._next = 0
         while len(self._lines) < wanted and not self._at_end:
@@ -199,11 +199,11 @@ class _LineBuffer:
             self._rest = self._rest[: MAX_LINE_LENGTH + 1]
             self._unreported += len(block)
             if not self._lines:
-                self._report_progress()  # a line that goes on over blocks
+                self._report_progress()  # for a line that spans blocks
         return len(self._lines) >= wanted
 
     def _report_progress(self) -> None:
-        """Report the bytes of the lines that were taken since the last report."""
+        """Report the bytes of the lines consumed since the last report."""
         ahead = len(self._lines) - self._next
         unreported = self._unreported
         if ahead:

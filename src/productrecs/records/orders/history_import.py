@@ -1,8 +1,8 @@
-"""Order history import: turns a file of past orders into purchases, in chunks.
+"""Order history import: imports a file of past orders as purchases, in chunks.
 
-A line overwrites what is stored of its order and item, but only in the fields that it has;
-it replaces `buy` events and order sync. An interrupted import resumes where it stopped and
-ends with the same result as one without interruption.
+A line updates the stored line of its order and item, but only in the fields that it has. It
+takes precedence over `buy` events and order sync. An interrupted import resumes where it
+stopped; the result is the same as without interruption.
 """
 
 import time as watch
@@ -41,32 +41,32 @@ from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
 HOLD_SECONDS: Final = 0.012
-"""So long should a transaction hold the write lock, which events wait for."""
+"""The target time for which a transaction holds the write lock, which blocks events."""
 
 FIRST, FEWEST, MOST = 200, 50, 2_000
 
 
 class ChunkSize:
-    """The lines of the next transaction, by how long those before held the lock.
+    """The number of lines in the next transaction, adapted to earlier lock times.
 
-    No fixed number fits: the same lines take ten times as long on a slow disk, or in a
-    store whose indexes no longer fit into memory.
+    No fixed number works: the same lines take ten times as long on a slow disk, or in a
+    store whose indexes exceed the memory.
     """
 
     def __init__(self) -> None:
-        """Begin small, and find out."""
+        """Start with a small size."""
         self.lines = min(FIRST, MOST)
 
     def record(self, lines: int, seconds: float) -> None:
-        """Learn from a transaction of so many lines, from its lock to its commit."""
+        """Adapt to a transaction of `lines`, which held the lock for `seconds`."""
         fitting = lines * HOLD_SECONDS / max(seconds, 1e-6)
-        # One that others held up says little, so half or half as much again at most.
+        # One measurement may be distorted by others: change by at most half.
         steady = max(self.lines / 2, min(self.lines * 1.5, fitting))
         self.lines = max(min(FEWEST, MOST), min(MOST, round(steady)))
 
 
 class RowReader(Protocol):
-    """Parser from a file's rows, given in their order, to order lines.
+    """Parser of a file's rows, in order, into order lines.
 
     With `sums`, a later line of an order and item includes the earlier ones.
     """
@@ -74,11 +74,11 @@ class RowReader(Protocol):
     sums: bool
 
     def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
-        """Return what a row says; of the lines of one order and item the last counts.
+        """Return a row's lines; of the lines of one order and item the last counts.
 
         Raises:
-            UnreadableRowError: when it cannot be taken for lines of an order.
-            NotAPurchaseError: when its order is none.
+            UnreadableRowError: when it cannot be parsed.
+            NotAPurchaseError: when its order is not a purchase.
         """
 
 
@@ -86,9 +86,9 @@ class RowReader(Protocol):
 class HistoryImport:
     """One store's import of past orders; times without an offset are in `zone`.
 
-    `submitted_ms` is when the file was handed in: lines without a readable time are
-    placed on that day, also when the import goes on days later. `journal` is where it is
-    noted how far the import came; without one that is under the file's digest.
+    `submitted_ms` is the upload time: lines without a readable time get that day, also if
+    the import resumes days later. `journal` stores the import's progress; by default it
+    is stored under the file's digest.
     """
 
     database: Database
@@ -106,14 +106,14 @@ class HistoryImport:
         on_bytes: Callable[[int], None] | None = None,
         reader: RowReader | None = None,
     ) -> HistoryReport:
-        """Import all of `file`, which must be seekable; return what became of it.
+        """Import all of `file`, which must be seekable; return the report.
 
-        `on_bytes` is called regularly with how many further bytes were read. A `reader` is
-        for files that are not of our own layout.
+        `on_bytes` is called regularly with the number of further bytes read. A `reader` is
+        for files with another layout than ours.
 
         Raises:
             MissingColumnsError: when the header lacks a required column.
-            StorageError: what was imported so far stays; the same file goes on from there.
+            StorageError: committed chunks remain; the same file resumes from there.
         """
         written = csv_format or inspect_csv(file)
         journal = self.journal or FileImportProgress(
@@ -156,9 +156,9 @@ class HistoryImport:
         report: HistoryReport,
         size: ChunkSize,
     ) -> ImportMark:
-        """Store a chunk and how far it brought us, together; return the latter.
+        """Store a chunk and the progress in one transaction; return the progress.
 
-        What a power cut undoes is imported again; the end is stored once all is safe.
+        A power cut may undo chunks, which are imported again; the end is stored durably.
         """
         with self.database.transaction(synced=False) as transaction:
             locked = watch.monotonic()
@@ -196,7 +196,7 @@ class HistoryImport:
 def _without_customers(
     log: StoreLog, chunk: Sequence[HistoryLine]
 ) -> Sequence[HistoryLine]:
-    """Return lines without the customers who were erased."""
+    """Return the lines without erased customers."""
     erased = erased_among(log, (line.customer_id for line in chunk))
     if not erased:
         return chunk
@@ -226,7 +226,7 @@ def time_column(written: CsvFormat) -> int | None:
 def read_lines(
     reader: RowReader, row: Row, moment: int | None, report: HistoryReport
 ) -> Sequence[HistoryLine]:
-    """Return the lines of a row and count it in the report; cell `moment` is its time."""
+    """Return a row's lines and count it in the report; cell `moment` is its time."""
     number, cells = row
     if isinstance(cells, BrokenRow):
         report.skipped(number, cells.message)
@@ -246,6 +246,6 @@ def read_lines(
 
 
 def _midnight(moment_ms: int, zone: tzinfo) -> int:
-    """Return when the day of `moment_ms` began in `zone`."""
+    """Return the start of the day of `moment_ms` in `zone`."""
     day = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date()
     return round(datetime.combine(day, time.min, zone).timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""Import report: progress, and the rows of a file that were read or skipped, and why."""
+"""Import report: progress, and the imported and skipped rows of a file."""
 
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -15,7 +15,7 @@ MAX_ERRORS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """Why a row was skipped; rows are numbered as in a spreadsheet, a header is 1."""
+    """The reason for a skipped row; rows are numbered as in a spreadsheet from 1."""
 
     row: int
     message: str
@@ -31,23 +31,23 @@ class RowReport:
     errors_kept: int = MAX_ERRORS
 
     def skipped(self, row: int, message: str) -> None:
-        """Count a row that could not be taken."""
+        """Count a skipped row."""
         self.rows_skipped += 1
         if len(self.errors) < self.errors_kept:
             self.errors.append(RowError(row, message))
 
 
 MAX_UNDATED: Final = 10
-"""So many rows are named whose time could not be read."""
+"""How many rows with an unreadable time are listed."""
 
 
 @dataclass(slots=True)
 class HistoryReport(RowReport):
     """The result of an import: `lines_imported` are new, `lines_updated` were changed.
 
-    `rows_undated` had no time that could be read; `undated` names the first of those that
-    had one. `not_bought` counts the rows of orders that are no purchases, such as
-    cancelled ones, by the order's status. All other rows repeated stored data.
+    `rows_undated` had no readable time; `undated` lists the first of those with a text.
+    `not_bought` counts the rows of orders that are not purchases, such as cancelled ones,
+    by the order's status. All other rows repeated stored data.
     """
 
     lines_imported: int = 0
@@ -57,13 +57,13 @@ class HistoryReport(RowReport):
     not_bought: dict[str, int] = field(default_factory=dict)
 
     def add_undated(self, row: int, text: str) -> None:
-        """Count a row whose time, written as `text`, could not be read."""
+        """Count a row with the unreadable time `text`."""
         self.rows_undated += 1
         if text and len(self.undated) < MAX_UNDATED:
             self.undated.append(RowError(row, f"{text[:40]!r} {_time_words(text)}"))
 
     def add_not_purchased(self, status: str) -> None:
-        """Count a row of an order that is none."""
+        """Count a row of an order that is not a purchase."""
         self.not_bought[status] = self.not_bought.get(status, 0) + 1
 
 
@@ -74,24 +74,24 @@ def _time_words(text: str) -> str:
 
 
 class ImportProgress(Protocol):
-    """Where one import is noted; what it stores is in the transaction of the given log."""
+    """Stores the progress of one import in the transaction of the given log."""
 
     def begun(self) -> ImportMark:
-        """Return how far the import came before; nothing yet for a new one."""
+        """Return the progress so far; empty for a new import."""
 
     def note(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
-        """Store how far it came with the lines of this transaction."""
+        """Store the progress with the lines of this transaction."""
 
     def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
-        """Store that all of the file is imported."""
+        """Store that the whole file is imported."""
 
 
 @dataclass(frozen=True)
 class FileImportProgress:
-    """Knows a file by its digest: the same file goes on where it was broken off.
+    """Progress by file digest: the same file resumes where its import was interrupted.
 
-    Once it is imported whole it is forgotten: the next time it comes, it is a re-upload,
-    which overwrites what came between.
+    The progress is deleted after a complete import: the next upload of the file is new,
+    and overwrites later changes.
     """
 
     database: Database
@@ -100,7 +100,7 @@ class FileImportProgress:
     submitted_ms: int
 
     def begun(self) -> ImportMark:
-        """Return how far this file came before, and when it was first handed in."""
+        """Return this file's progress, and the time of its first upload."""
         with self.database.reading() as connection:
             repository = PurchaseRepository(connection, self.store_id)
             found = repository.import_mark(self.digest)

@@ -1,7 +1,7 @@
-"""Ingestion of events and orders: each is written, once.
+"""Ingestion of events and orders: deduplicates and stores them.
 
-Events and orders share it because a `buy` event and an order line report the same purchase.
-The caller opens the transaction; nothing here commits.
+Events and orders share this code because a `buy` event and an order line report the same
+purchase. The caller opens the transaction; nothing here commits.
 """
 
 from collections.abc import Sequence
@@ -42,11 +42,11 @@ def ingest_events(
     *,
     imported: bool = False,
 ) -> int:
-    """Write events; return how many were new.
+    """Write events; return the number of new ones.
 
-    A group is what one object on the wire said (an impression shows many items): its
-    `event_id` is looked up once. Events without a time of their own happened at `now_ms`.
-    Those of a shopper who was erased are left out, see `records/erasures`.
+    A group has the events of one object in the API (an impression shows many items): its
+    `event_id` is looked up once. Events without a time get `now_ms`. Events of erased
+    shoppers are skipped, see `records/erasures`.
     """
     repository = EventRepository(log.transaction, log.store_id)
     first = log.take(sum(len(group) for group in groups))
@@ -84,7 +84,7 @@ def ingest_events(
 
 
 def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
-    """Write an order whole, or nothing when it was received within seven days."""
+    """Write a whole order, or nothing if it was received within seven days."""
     purchases = PurchaseRepository(log.transaction, log.store_id)
     first = log.take(len(order.lines))
     receipt = purchases.admit(order.order_id, now_ms)
@@ -100,7 +100,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
     for index, (line, (item, line_number)) in enumerate(
         zip(order.lines, places, strict=True)
     ):
-        ledger.put(  # a CSV line takes precedence over order sync: it already counts
+        ledger.put(  # a CSV line takes precedence over order sync: it is already stored
             PurchaseLine(
                 line_seq=first + index,
                 seq=first + index,
@@ -127,7 +127,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
 
 
 def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
-    """Return the events that may be stored: none of erased shoppers."""
+    """Return the events except those of erased shoppers."""
     names = (name for event in events for name in (event.user_id, event.session_id))
     erased = erased_among(log, names)
     if not erased:
@@ -148,7 +148,7 @@ def _without_names(event: NewEvent, erased: ErasedNames, now_ms: int) -> NewEven
 def _without_customer(
     log: StoreLog, order: NewOrder, now_ms: int, *, repeated: bool
 ) -> NewOrder:
-    """Return an order without those names that were erased.
+    """Return an order without erased names.
 
     The time of a repeated order is unknown, so a repeat never restores an erased name.
     """

@@ -1,4 +1,4 @@
-"""Order: as a store's server or storefront sends it, its equal lines merged."""
+"""Order: an order from a store's server or storefront, with equal lines merged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from productrecs.records.orders.repository import PurchaseLine
 
 @dataclass(frozen=True, slots=True)
 class NewOrderLine:
-    """One line of an order; a `quantity` of None is unknown, never fabricated.
+    """One line of an order; a `quantity` of None is unknown.
 
-    `price` is of one unit, `total` the line's revenue, both in the order's currency.
+    `price` is per unit, `total` is the line's revenue, both in the order's currency.
     """
 
     item_id: str
@@ -24,7 +24,7 @@ class NewOrderLine:
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """One order with its lines, in the order they were sent; one item may stand on two."""
+    """One order with its lines in the order sent; an item may have several lines."""
 
     order_id: str
     lines: tuple[NewOrderLine, ...]
@@ -39,14 +39,14 @@ class NewOrder:
 
 
 def line_total(price: float | None, quantity: int | None) -> float | None:
-    """Return a line's revenue when none was sent: price x units, an unknown count as 1.
+    """Return a missing line revenue: price x units, an unknown quantity counts as 1.
 
     None without a price.
     """
     return None if price is None else price * (quantity or 1)
 
 
-_RECEIPT = 0  # a receipt after seven days is another order than the one in the history
+_RECEIPT = 0  # a new receipt after seven days is not the order in the history
 
 
 class LineOutcome(Enum):
@@ -58,7 +58,7 @@ class LineOutcome(Enum):
 
 
 class LineMerger:
-    """Puts the lines of one chunk into the ledger."""
+    """Merges the lines of one chunk into the ledger."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class LineMerger:
     ) -> None:
         """Give each new line without a time `undated_ms`.
 
-        `items` numbers the item ids; `people` names who a shopper is known as, where that
-        is not the id itself.
+        `items` maps item ids to numbers; `people` maps shoppers to the names by which
+        they are known, if different.
         """
         self._ledger = ledger
         self._items = items
@@ -78,7 +78,7 @@ class LineMerger:
         self._undated_ms = undated_ms
 
     def put(self, line: HistoryLine, seq: int) -> LineOutcome:
-        """Store what a line says, numbered `seq` if new; return what that did."""
+        """Store a line, numbered `seq` if new; return the outcome."""
         item = self._items[line.item_id]
         standing = self._ledger.standing(line.order_id, _RECEIPT, item)
         if not standing:
@@ -117,7 +117,7 @@ class LineMerger:
         )
 
     def _changed(self, before: PurchaseLine, line: HistoryLine) -> PurchaseLine:
-        """Return `before` with what `line` carries; what was received live stays so."""
+        """Return `before` updated by `line`; it stays marked as live if it was."""
         quantity = before.quantity if line.quantity is None else line.quantity
         price = before.price if line.price is None else line.price
         total = before.total
@@ -140,9 +140,9 @@ class LineMerger:
 
 
 def merge_lines(lines: Sequence[PurchaseLine]) -> PurchaseLine:
-    """Return several lines of the same order and item as one: units and revenue summed.
+    """Return several lines of one order and item as one, with summed units and revenue.
 
-    An unknown quantity counts as 1 beside known ones, and stays unknown among its like.
+    An unknown quantity counts as 1 next to known ones; the sum of unknown ones is unknown.
     """
     known = any(line.quantity is not None for line in lines)
     units = sum(line.quantity or 1 for line in lines)

@@ -1,4 +1,4 @@
-"""Purchase ledger: counts a purchase once, by whichever channel it came.
+"""Purchase ledger: counts a purchase once, whichever channels report it.
 
 For one order id and item, order sync replaces `buy` events (sent before or after it), and a
 CSV file overwrites both. The lines of one order share a basket.
@@ -21,7 +21,7 @@ class PurchaseChannel(IntEnum):
 
 
 class PurchaseLedger:
-    """The lines of the orders that one transaction touches, changed here, then written.
+    """The lines of the orders in one transaction, changed in memory, then written.
 
     Build it for all order ids of the transaction at once; call `write` at its end.
     """
@@ -32,7 +32,7 @@ class PurchaseLedger:
         order_ids: Iterable[str],
         items: Collection[int] | None = None,
     ) -> None:
-        """Read every line of these orders; of endless ones, given `items`, only theirs."""
+        """Read all lines of these orders; of very long ones, with `items`, only theirs."""
         self._repository = repository
         wanted = list(order_ids)
         self._receipts = repository.latest_receipts(wanted)
@@ -48,18 +48,18 @@ class PurchaseLedger:
         return self._receipts.get(order_id, 0)
 
     def standing(self, order_id: str, receipt: int, item: int) -> list[PurchaseLine]:
-        """Return the lines that stand for an item of an order, not void, in their order."""
+        """Return the valid (not void) lines of an order's item, in order."""
         place = self._lines.get((order_id, receipt, item))
         if place is None:
             return []
         return [place[number] for number in sorted(place) if not place[number].void]
 
     def basket(self, order_id: str, receipt: int, seq: int) -> int:
-        """Return what the lines of an order share; it is `seq` for an order without any."""
+        """Return the basket number of an order; `seq` for an order without lines."""
         return self._baskets.setdefault((order_id, receipt), seq)
 
     def put(self, line: PurchaseLine) -> bool:
-        """Let `line` stand unless a higher channel holds its place; return whether it does.
+        """Store `line` unless a higher channel has the line; return whether it did.
 
         `line_seq` and `seq` of the line are a fresh sequence number; `basket` is set here.
         """
@@ -79,14 +79,14 @@ class PurchaseLedger:
         return True
 
     def void_others(self, line: PurchaseLine, first: int) -> None:
-        """Void the lines of the same item from number `first` on: they were replaced."""
+        """Void the item's lines from number `first` on: they were replaced."""
         place = self._lines[(line.order_id or "", line.receipt, line.item)]
         for other in list(place.values()):
             if other.line >= first and not other.void:
                 self._set(other._replace(void=True, seq=line.seq), is_new=False)
 
     def write(self, database: Database, linked: Mapping[str, str]) -> None:
-        """Store what was put; `linked` sessions became a customer's meanwhile."""
+        """Store the changes; `linked` sessions were linked to a customer meanwhile."""
         added = [line.with_customer(linked) for line in self._added.values()]
         self._repository.add(database, added)
         self._repository.change(
@@ -109,7 +109,7 @@ class PurchaseLedger:
 
 
 def number_repeats(items: Sequence[int]) -> list[tuple[int, int]]:
-    """Return each item with how often it stood before: the same item twice is two lines."""
+    """Return each item with its number of earlier occurrences."""
     seen: dict[int, int] = defaultdict(int)
     result = []
     for item in items:

@@ -1,4 +1,4 @@
-"""Recent impressions: what a shopper was shown lately and did not click.
+"""Recent impressions: products that a shopper was shown recently without a click.
 
 An impression counts until the shopper acts on its product: a click, a view, the cart or a
 purchase. Memory is bounded: the last hundred impressions, and none from before the
@@ -13,9 +13,9 @@ from typing import Final
 from productrecs.core.clock import DAY_MS
 
 SHOWN_LIMIT: Final = 100
-DONE_LIMIT: Final = 300  # things done after an impression, beyond which it is forgotten
-HALF_LIFE_MS: Final = 7 * DAY_MS  # since a product was last shown
-_FEWEST: Final = 2  # times; fewer are not reported
+DONE_LIMIT: Final = 300  # later actions after which an impression is dropped
+HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
+_FEWEST: Final = 2  # impressions; products with fewer are not reported
 _TAKEN_UP: Final = -1
 
 
@@ -29,16 +29,16 @@ def _moments() -> "array[int]":
 
 @dataclass(slots=True)
 class RecentImpressions:
-    """One shopper's last impressions, the newest last: parallel arrays."""
+    """One shopper's last impressions, newest last: parallel arrays."""
 
-    items: "array[int]" = field(default_factory=_numbers)  # _TAKEN_UP once it was
+    items: "array[int]" = field(default_factory=_numbers)  # _TAKEN_UP after an action
     times: "array[int]" = field(default_factory=_moments)  # UTC ms
-    done_by: "array[int]" = field(default_factory=_numbers)  # `done` when it was shown
-    done: int = 0  # things done so far, impressions and purchases apart
-    newest_ms: int = 0  # of any fact, impressions too
+    done_by: "array[int]" = field(default_factory=_numbers)  # `done` at the impression
+    done: int = 0  # actions so far, without impressions and purchases
+    newest_ms: int = 0  # of all facts, including impressions
 
     def show(self, item: int, ts: int) -> None:
-        """Take an impression."""
+        """Add an impression."""
         self.items.append(item)
         self.times.append(ts)
         self.done_by.append(self.done)
@@ -46,7 +46,7 @@ class RecentImpressions:
             self._forget(len(self.items) - SHOWN_LIMIT)
 
     def add_action(self, item: int | None, *, is_purchase: bool) -> None:
-        """Take anything else that was done, with a product or with none."""
+        """Add any other action, with or without a product."""
         if not self.items:
             self.done += not is_purchase
             return
@@ -62,7 +62,7 @@ class RecentImpressions:
             self._forget(old)
 
     def ignored(self, now_ms: int) -> dict[int, float]:
-        """Return, of products shown more than twice, how often; less with each day since.
+        """Return the impression counts of products shown more than twice, discounted.
 
         A count halves with every week since the product was last shown.
         """

@@ -24,18 +24,18 @@ from productrecs.storage.tables import imports, order_receipts, purchase_lines
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 400
-_MOST: Final = 1_000  # lines of an order that a shopper filled
+_MOST: Final = 1_000  # lines of an order that are read in full
 _HISTORY: Final = "orders"
 FIRST_PAGE_KEY: Final = ("", -1, -1, -1)
 _BY_EVENT: Final = 0  # purchases.Channel.EVENT
 
 LINK: Final = -1
-"""The kind of the facts that tie a session to a customer."""
+"""The kind of facts that link a session to a customer."""
 _BUY: Final = int(EventKind.BUY)
 _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
 _BOUGHT_LIMIT: Final = 20_000
 _HEAD_SQL: Final = "SELECT seq, erasures FROM store_heads WHERE store_id = ?"
-# A `line_seq` that differs from `seq` means that an old line was changed.
+# If `line_seq` differs from `seq`, an old line was changed.
 _AFTER_SQL: Final = f"""
     SELECT {LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
     FROM shopper_links WHERE store_id = ? AND since_seq > ?
@@ -50,7 +50,7 @@ _AFTER_SQL: Final = f"""
 _CUSTOMER_SQL: Final = (
     "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
 )
-# The columns of two indexes, so that nothing is read but those.
+# Covered by two indexes, so that the query reads only those.
 _PAST_SQL: Final = f"""
     SELECT * FROM (
         SELECT kind, seq, ts, item, session FROM events
@@ -81,7 +81,7 @@ Fact = tuple[Any, ...]
 class PurchaseLine(NamedTuple):
     """One row of `purchase_lines`, without the store's id, in the order of its columns.
 
-    A tuple and no dataclass: an import makes millions, in a third of the time.
+    A tuple, not a dataclass: an import creates millions, in a third of the time.
     """
 
     line_seq: int
@@ -104,14 +104,14 @@ class PurchaseLine(NamedTuple):
     imported: bool
 
     def with_customer(self, linked: Mapping[str, str]) -> Self:
-        """Return the line with its person replaced by the customer they are."""
+        """Return the line with its person replaced by the linked customer."""
         person = linked.get(self.person or "")
         return self if person is None else self._replace(person=person)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportMark:
-    """How far a file of past orders was imported: how many lines were new, or changed."""
+    """The progress of an order history import, with the counts of new and changed lines."""
 
     digest: str
     submitted_at: int
@@ -150,10 +150,10 @@ class PurchaseRepository:
         self._store_id = store_id
 
     def admit(self, order_id: str, now_ms: int) -> int | None:
-        """Return which receipt of `order_id` this is (0, 1, ...); None for a duplicate.
+        """Return the receipt number of `order_id` (0, 1, ...); None for a duplicate.
 
-        A repeat before seven days are over is a duplicate and extends nothing; at exactly
-        seven days it is a new order.
+        A repeat within seven days is a duplicate and does not extend the window; at
+        exactly seven days it is a new order.
         """
         added = upsert(self._transaction, order_receipts).values(
             store_id=self._store_id, order_id=order_id, receipt=0, received_at=now_ms
@@ -166,16 +166,16 @@ class PurchaseRepository:
         return self._transaction.execute(query).scalar()
 
     def latest_receipts(self, order_ids: Iterable[str]) -> dict[str, int]:
-        """Return the latest receipt of each order that order sync has brought."""
+        """Return the latest order sync receipt of each order."""
         return dict(self._found(_RECEIPTS, dict.fromkeys(order_ids)))
 
     def lines_of(
         self, order_ids: Iterable[str], items: Collection[int] | None = None
     ) -> list[PurchaseLine]:
-        """Return every line of these orders, void ones and all receipts included.
+        """Return every line of these orders, including void ones and all receipts.
 
-        With `items`, orders of more than 1,000 lines are not read whole: of them come the
-        lines of these items, and one line to identify the basket.
+        With `items`, orders of more than 1,000 lines are read in part: the lines of these
+        items, and one line to identify the basket.
         """
         wanted = list(dict.fromkeys(order_ids))
         endless = set() if items is None else self._endless(wanted)
@@ -192,10 +192,10 @@ class PurchaseRepository:
         return found
 
     def page(self, after: tuple[str, int, int, int], limit: int) -> list[PurchaseLine]:
-        """Return up to `limit` lines that stand for an order, those behind `after`.
+        """Return up to `limit` valid order lines after `after`.
 
-        They come by order id, receipt, item and line, and `after` is these of one line;
-        `FIRST` comes before all.
+        They are sorted by order id, receipt, item and line, and `after` is such a key;
+        `FIRST` is before all.
         """
         columns = purchase_lines.c
         key = (columns.order_id, columns.receipt, columns.item, columns.line)
@@ -213,7 +213,7 @@ class PurchaseRepository:
         return [PurchaseLine(*row) for row in self._transaction.execute(query)]
 
     def lines_from_buy_events(self, after_seq: int, limit: int) -> list[PurchaseLine]:
-        """Return up to `limit` lines known from `buy` events alone, by their `seq`."""
+        """Return up to `limit` lines that only `buy` events reported, by `seq`."""
         columns = purchase_lines.c
         query = (
             sa.select(*[columns[name] for name in _NAMES])
@@ -272,10 +272,10 @@ class PurchaseRepository:
         )
 
     def count(self, since_ms: int, until_ms: int) -> tuple[int, int]:
-        """Return how many `buy` events and how many orders there were in that time.
+        """Return the numbers of `buy` events and of orders in that period.
 
-        A `buy` without an order id is an order too; what was only returned is none. Reads
-        all of the store's lines: very many take seconds.
+        A `buy` without an order id counts as an order; an order of returns only does not.
+        Reads all of the store's lines, which may take seconds.
         """
         lines = purchase_lines.c
         counts = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
@@ -289,7 +289,7 @@ class PurchaseRepository:
         return int(buys), int(baskets) + int(single)
 
     def import_mark(self, digest: str) -> ImportMark | None:
-        """Return how far a file of past orders was imported; None when it was not begun."""
+        """Return the progress of an order history import; None if it has not begun."""
         query = sa.select(
             imports.c.submitted_at,
             imports.c.lines_done,
@@ -300,7 +300,7 @@ class PurchaseRepository:
         return None if row is None else ImportMark(digest, *map(int, row))
 
     def set_import_mark(self, mark: ImportMark) -> None:
-        """Remember how far a file was imported, in the transaction of its lines."""
+        """Store an import's progress, in the transaction of its lines."""
         values = {
             "lines_done": mark.rows_done,
             "lines_added": mark.lines_added,
@@ -320,7 +320,7 @@ class PurchaseRepository:
         )
 
     def delete_import_mark(self, digest: str) -> None:
-        """Delete the mark of a file that was imported completely."""
+        """Delete the progress of a completed import."""
         self._transaction.execute(imports.delete().where(*self._history(digest)))
 
     def _history(self, digest: str) -> tuple[sa.ColumnElement[bool], ...]:
@@ -332,13 +332,13 @@ class PurchaseRepository:
 
 
 def _line(row: Row) -> PurchaseLine:
-    """Return a row of the bare driver, to which SQLite's booleans are numbers."""
+    """Return a row of the raw driver as a line; SQLite returns booleans as numbers."""
     line = PurchaseLine(*row)
     return line._replace(void=bool(line.void), imported=bool(line.imported))
 
 
 def log_head(reader: RawReader, store_id: StoreId) -> tuple[int, int]:
-    """Return the newest sequence number of a store's log, and how many erasures it had."""
+    """Return a store's newest sequence number, and its number of erasures."""
     rows = reader.all(_HEAD_SQL, (store_id,))
     return rows[0] if rows else (-1, 0)
 
@@ -352,7 +352,7 @@ def facts_after(reader: RawReader, store_id: StoreId, seq: int, limit: int) -> l
 
 
 def customer_of_session(reader: RawReader, store_id: StoreId, session: str) -> str | None:
-    """Return the customer that a session belongs to, if one is known."""
+    """Return a session's customer, if known."""
     rows = reader.all(_CUSTOMER_SQL, (store_id, session))
     return rows[0][0] if rows else None
 

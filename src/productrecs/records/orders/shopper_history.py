@@ -1,8 +1,8 @@
 """Shopper history: what a shopper did and bought, in memory, as of the last commit.
 
-Each request asks the database whether the store's log has grown (one row). If so, the new
-rows are read from the log's end and added to the histories in memory. A known shopper
-therefore costs no query of their own, whichever process received their events.
+Each request reads the head of the store's log (one row). If the log has grown, the new rows
+are read and added to the cached histories. So a cached shopper needs no query of their own,
+whichever process received their events.
 """
 
 from array import array
@@ -46,11 +46,11 @@ def _numbers() -> "array[int]":
 
 
 class InterestSignal(NamedTuple):
-    """A named interest of a shopper: a category, a query, a brand or a colour."""
+    """A shopper's interest: a category, a query, a brand or a colour."""
 
     kind: int  # EventKind
     term: str
-    done: int  # how many things they had done with products by then
+    done: int  # the shopper's product actions before it
 
 
 @dataclass(slots=True)
@@ -58,28 +58,28 @@ class ShopperHistory:
     """One person's history: recent item numbers, the newest last, and all purchases."""
 
     person: str
-    seq: int = -1  # up to where the log was read
+    seq: int = -1  # the log position up to which it was read
     recent: "array[int]" = field(default_factory=_numbers)  # up to RECENT_LIMIT
-    bought: "array[int]" = field(default_factory=_numbers)  # the newest last, all of them
-    bought_at: "array[int]" = field(default_factory=_numbers)  # when: times of `bought`
+    bought: "array[int]" = field(default_factory=_numbers)  # all purchases, newest last
+    bought_at: "array[int]" = field(default_factory=_numbers)  # times of `bought`
     newest_ms: int = 0
     visitor: int = 0  # core.shopper.visitor_code of their newest visit
-    signs: tuple[InterestSignal, ...] = ()  # the newest last, up to _SIGNS_LIMIT
-    done: int = 0  # how many things they did with products, as far as read
+    signs: tuple[InterestSignal, ...] = ()  # newest last, up to _SIGNS_LIMIT
+    done: int = 0  # product actions read so far
     shown: RecentImpressions = field(default_factory=RecentImpressions)
     recent_kinds: bytearray = field(default_factory=bytearray)  # EventKind of each recent
 
     @property
     def recent_purchases(self) -> "array[int]":
-        """What they bought last, the newest last."""
+        """The latest purchases, newest last."""
         return self.bought[-MAX_RECENT:]
 
     def purchases_since(self, since_ms: int) -> "array[int]":
-        """Return what they bought later than `since_ms`, the newest last."""
+        """Return the purchases after `since_ms`, newest last."""
         return self.bought[bisect_right(self.bought_at, since_ms) :]
 
     def add_impression(self, seq: int, ts: int, item: int) -> None:
-        """Go on by one impression, as `take` does."""
+        """Add one impression, as `take` does."""
         self.seq = max(self.seq, seq)
         self.shown.newest_ms = max(self.shown.newest_ms, ts)
         self.shown.show(item, ts)
@@ -137,20 +137,20 @@ class ShopperHistories:
     def __init__(
         self, store_id: StoreId, limit: int = Cache.SHOPPER_HISTORIES.limit
     ) -> None:
-        """Keep up to `limit` people in memory."""
+        """Cache up to `limit` people."""
         self._store_id = store_id
         self._limit = limit
         self._people: OrderedDict[str, ShopperHistory] = OrderedDict()
-        self._names: dict[str, str] = {}  # as callers name them -> as whom they are known
-        self._seen = -1  # up to where the log's news were taken
-        self._erasures = 0  # how many of the store's they know of
+        self._names: dict[str, str] = {}  # as used by callers -> as stored
+        self._seen = -1  # the log position up to which changes were read
+        self._erasures = 0  # the store's number of erasures at the last read
 
     def memory_bytes(self) -> int:
-        """Return about how much memory they take."""
+        """Return the approximate memory size."""
         return len(self._people) * PERSON_BYTES
 
     def of(self, shopper: str, reader: RawReader) -> ShopperHistory:
-        """Return the shopper's history as of now; empty for one never seen."""
+        """Return the shopper's current history; empty for an unknown shopper."""
         self._hear_news(reader)
         person = self._names.get(shopper)
         history = None if person is None else self._people.get(person)
@@ -169,7 +169,7 @@ class ShopperHistories:
             self._names.clear()
         if self._people:
             news = facts_after(reader, self._store_id, self._seen, _NEWS_LIMIT + 1)
-            if len(news) > _NEWS_LIMIT:  # an import, or a store that was idle for long
+            if len(news) > _NEWS_LIMIT:  # after an import, or a long idle time
                 self._people.clear()
                 self._names.clear()
             else:
@@ -179,7 +179,7 @@ class ShopperHistories:
 
     def _take_news(self, news: Sequence[tuple[Any, ...]]) -> None:
         for kind, seq, ts, item, session, person, first_seq, term in news:
-            if kind == LINK:  # a session brings its past to a customer: read both anew
+            if kind == LINK:  # a session's past moves to a customer: reload both
                 self._names.pop(session, None)
                 self._people.pop(session, None)
                 self._people.pop(person, None)
@@ -193,7 +193,7 @@ class ShopperHistories:
                 # It belongs further back. (Had another person's line become theirs, which
                 # takes an order id used twice, that other would keep it until read anew.)
                 del self._people[person]
-            elif kind == _SHOWN_ONLY:  # most of what comes
+            elif kind == _SHOWN_ONLY:  # the most frequent kind
                 history.add_impression(seq, ts, item)
             else:
                 history.take([(kind, seq, ts, item, session, term)])

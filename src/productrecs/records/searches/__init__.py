@@ -1,4 +1,4 @@
 """Searches: counts by intent and day, without the shoppers' ids.
 
-Knows no index and no results: the search feature reports them.
+It has no knowledge of indexes and results: the search feature reports them.
 """

@@ -15,16 +15,16 @@ MAX_INTENTS_PER_DAY: Final = 5_000
 """The most distinct intents stored per store and day; bounds the table's size."""
 
 RETENTION_DAYS: Final = 400
-"""A year can be compared with the one before."""
+"""Retention in days: reports can compare a year with the previous one."""
 
 OTHER_INTENTS: Final = ""
-"""The intent of all further ones, and of texts without words."""
+"""The intent of queries above the limit, and of texts without words."""
 
 PHOTO_SEARCHES: Final = " "
-"""Under which clicks on what a picture found are counted: no words have this intent."""
+"""The intent under which clicks on photo search results are counted; no query has it."""
 
 _CHUNK: Final = 400
-# One statement however many there are: each of them would keep replies waiting.
+# One statement for all rows: separate statements would delay replies.
 _ADD: Final = (
     "INSERT INTO search_counts (store_id, day, intent, text, searches, empty, unnamed) "  # noqa: S608 - own words
     "SELECT ?, ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT), "
@@ -34,7 +34,7 @@ _ADD: Final = (
     "empty = search_counts.empty + excluded.empty, "
     "unnamed = search_counts.unnamed + excluded.unnamed"
 )
-# Tens of thousands of rows for a report: without a library's row around each of them.
+# Raw SQL: a report reads tens of thousands of rows, and row objects are slow.
 _OF_DAYS: Final = (
     "SELECT intent, max(day || text), sum(searches), sum(empty) FROM search_counts "
     "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
@@ -42,16 +42,16 @@ _OF_DAYS: Final = (
 
 
 class SearchCount(NamedTuple):
-    """How often an intent was searched for, and how often it found nothing."""
+    """An intent's number of searches, and of those without results."""
 
     text: str  # as last typed by a shopper
     searches: int
     empty: int
-    unnamed: int = 0  # of the searches, those whose call named no shopper
-    shoppers: frozenset[int] = frozenset()  # codes of those whom calls named
+    unnamed: int = 0  # searches whose call named no shopper
+    shoppers: frozenset[int] = frozenset()  # hashes of the named shoppers
 
     def plus(self, other: "SearchCount") -> "SearchCount":
-        """Return both together, in the newer one's words."""
+        """Return the sum of both, with the newer text."""
         return SearchCount(
             other.text or self.text,
             self.searches + other.searches,
@@ -70,14 +70,14 @@ class SearchCountRepository:
         self._store_id = store_id
 
     def add(self, day: str, counts: Mapping[str, SearchCount]) -> None:
-        """Add counts by intent to those of a day; what is too many joins the others."""
+        """Add counts by intent to a day; intents above the limit count as others."""
         admitted = self._admitted(day, counts)
         rows = [[intent, *count[:4]] for intent, count in sorted(admitted.items())]
         raw_connection(self._transaction).run(_ADD, (self._store_id, day, rows))
         self._add_shoppers(day, admitted)
 
     def _add_shoppers(self, day: str, counts: Mapping[str, SearchCount]) -> None:
-        """Put who searched among those of the day; the rows are locked by the counts."""
+        """Add shoppers to the day's sketches; the counts have locked the rows."""
         named = [intent for intent, count in counts.items() if intent and count.shoppers]
         if not named:
             return
@@ -108,14 +108,14 @@ class SearchCountRepository:
         return found
 
     def counts_between(self, first: str, last: str) -> dict[str, SearchCount]:
-        """Return the counts by intent of days together, both included."""
+        """Return the summed counts by intent of a range of days, inclusive."""
         rows = raw_connection(self._transaction).all(
             _OF_DAYS, (self._store_id, first, last)
         )
         return {row[0]: SearchCount(row[1][10:], int(row[2]), int(row[3])) for row in rows}
 
     def forget(self, before: str) -> int:
-        """Delete the counts before a day; return how many rows that were."""
+        """Delete the counts before a day; return the number of rows."""
         query = search_counts.delete().where(
             search_counts.c.store_id == self._store_id, search_counts.c.day < before
         )

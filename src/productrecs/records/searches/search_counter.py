@@ -1,7 +1,7 @@
-"""Search counter: debounces queries while they are typed, and counts them in memory.
+"""Search counter: debounces queries during typing, and counts them in memory.
 
 While a shopper types, every letter sends a query. A query counts as a search once its
-results stay for a few seconds; repeating it within a minute is not another search. The
+results are shown for a few seconds; a repeat within a minute is not another search. The
 shopper's id is dropped afterwards.
 """
 
@@ -19,18 +19,18 @@ DEBOUNCE_SECONDS: Final = 3.0
 REPEAT_SECONDS: Final = 120.0
 MAX_TYPING: Final = 20_000
 MAX_WAITING: Final = 20_000
-_LEAST: Final = 3  # letters: fewer are on the way to something, or back from it
+_LEAST: Final = 3  # letters; shorter queries are usually unfinished
 _LONGEST: Final = 100
-"""Characters of a query that are compared and reported; the rest is cut off."""
+"""Characters of a query that are compared and reported; the rest is truncated."""
 
 
 class ObservedSearch(NamedTuple):
-    """One text that was searched for in a store, and whether anything was found."""
+    """One query in a store, and whether it had results."""
 
     store_id: StoreId
     text: str
     is_empty: bool
-    shopper: int | None = None  # `visitor_hash` of whom the call named
+    shopper: int | None = None  # `visitor_hash` of the named shopper
 
 
 class _Typed(NamedTuple):
@@ -43,17 +43,17 @@ _Who = tuple[StoreId, Hashable]
 
 
 class SearchCounter:
-    """The searches of one process; noting one never waits and never fails."""
+    """The searches of one process; `note` never blocks and never raises."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
-        """Begin with none; `seconds` is a scale that only grows."""
+        """Start empty; `seconds` is a monotonic clock."""
         self._seconds = seconds
-        self._typing: OrderedDict[_Who, _Typed] = OrderedDict()  # the longest ago first
+        self._typing: OrderedDict[_Who, _Typed] = OrderedDict()  # oldest first
         self._counted: Counter[ObservedSearch] = Counter()
-        self.lost = 0  # how many were not counted because too many wait
+        self.lost = 0  # searches not counted because the buffer was full
 
     def note(self, search: ObservedSearch, who: Hashable) -> None:
-        """Note a query; a half-typed one counts only if it is not continued."""
+        """Record a query; a partial one counts only if it is not continued."""
         search = search._replace(text=" ".join(search.text.split())[:_LONGEST].lower())
         now, key = self._seconds(), (search.store_id, who)
         before = self._typing.pop(key, None)
@@ -67,7 +67,7 @@ class SearchCounter:
             self._count(self._typing.popitem(last=False)[1])
 
     def settle(self, *, at_once: bool = False) -> None:
-        """Count the queries that stayed unchanged long enough, and drop idle searchers."""
+        """Count queries that stayed unchanged long enough, and drop idle shoppers."""
         now = self._seconds()
         for key, typed in list(self._typing.items()):
             age = now - typed.at
@@ -87,12 +87,12 @@ class SearchCounter:
         return taken
 
     def put_back(self, taken: Counter[ObservedSearch]) -> None:
-        """Return counts that could not be stored to the buffer, as far as there is room."""
+        """Return counts that could not be stored to the buffer, up to its limit."""
         for search, count in taken.items():
             self._add(search, count)
 
     def _goes_on(self, before: _Typed, search: ObservedSearch, now: float) -> bool:
-        """Return whether this repeats the search that was just counted."""
+        """Return whether this repeats the last counted search."""
         same = before.search.text == search.text
         return same and before.is_counted and now - before.at < REPEAT_SECONDS
 
@@ -108,7 +108,7 @@ class SearchCounter:
 
 
 def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
-    """Return whether `before` was the same query, half typed."""
+    """Return whether `before` was the same query, partially typed."""
     one, other = before.search.text, search.text
     is_step = one.startswith(other) or other.startswith(one) or len(one) < _LEAST
     return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS
@@ -120,10 +120,10 @@ _LONGEST_INTENT: Final = 256
 def count_by_intent(
     searches: Mapping[ObservedSearch, int], language: LanguageAnalyzer
 ) -> dict[str, SearchCount]:
-    """Return how often each intent was searched for, and by whom."""
+    """Return counts by intent, with the shoppers."""
     by_intent: dict[str, SearchCount] = {}
     for search, times in searches.items():
-        # Email addresses are personal data: no report shows them.
+        # Queries with e-mail addresses are personal data: reports exclude them.
         is_reportable = "@" not in search.text
         intent = (
             AnalysedQuery.of(search.text, language).intent

@@ -24,7 +24,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
 MAX_ATTEMPTS: Final = 10
-"""So often an import is begun without getting further; then the file is at fault."""
+"""Attempts without progress after which the import fails: the file is at fault."""
 
 _PASSING: Final = (StorageBusyError, StorageFullError, StorageBrokenError)
 _GIVEN_UP: Final = (
@@ -41,7 +41,7 @@ OnShare = Callable[[float, bool], None]
 
 
 class OvertakenError(ProductRecsError):
-    """Another worker imports this upload now; what was done here does not count."""
+    """Another worker has taken over this upload; changes here are discarded."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class UploadProgress:
     _before: ImportMark = field(init=False)
 
     def begun(self) -> ImportMark:
-        """Return how far the upload came."""
+        """Return the upload's progress."""
         upload = self.upload
         self._before = ImportMark(
             upload.upload_id,
@@ -75,7 +75,7 @@ class UploadProgress:
         self._before, self.has_moved = mark, True
 
     def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
-        """Store the counts and that it is done."""
+        """Store the counts and the final status."""
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.finish(self.upload.upload_id, mark, report):
             raise _overtaken()
@@ -83,7 +83,7 @@ class UploadProgress:
 
 @dataclass(frozen=True)
 class UploadImport:
-    """Imports what one store has handed in; times without an offset are in `zone`."""
+    """Imports one store's uploads; times without an offset are in `zone`."""
 
     database: Database
     numbers: ItemNumbers
@@ -92,15 +92,15 @@ class UploadImport:
     zone: tzinfo
 
     def run_next(self, on_share: OnShare) -> bool:
-        """Import the upload whose turn it is; return False when there was none.
+        """Import the next upload; return False when there was none.
 
-        `on_share` is called regularly with the share that is read, from 0 to 1, and whether
-        anything was stored by now; where it raises, the import stops and goes on there
-        the next time.
+        `on_share` is called regularly with the share that is read, 0 to 1, and whether
+        anything was stored by then. If it raises, the import stops and resumes there the
+        next time.
 
         Raises:
             OvertakenError: when another worker has taken the upload over.
-            StorageError: when the database failed; the next attempt goes on from there.
+            StorageError: when the database failed; the next attempt resumes from there.
         """
         upload = self._begin()
         if upload is None:
@@ -116,7 +116,7 @@ class UploadImport:
             raise
         except FileNotFoundError:
             if not self.folder.path.is_dir():
-                raise  # perhaps the folder is mounted again in a moment
+                raise  # the folder may be mounted again soon
             self._fail(upload, _FILE_GONE)
         return True
 

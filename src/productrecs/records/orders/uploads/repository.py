@@ -34,7 +34,7 @@ class UploadRepository:
         self._store_id = store_id
 
     def add(self, new: NewUpload) -> None:
-        """Store a new upload behind those that wait; the store's head must be locked."""
+        """Store a new upload at the end of the queue; lock the store's head first."""
         query = sa.select(sa.func.coalesce(sa.func.max(uploads.c.number), 0)).where(
             uploads.c.store_id == self._store_id
         )
@@ -58,7 +58,7 @@ class UploadRepository:
         self._transaction.execute(row)
 
     def unfinished(self) -> int:
-        """Return how many uploads wait or are being imported."""
+        """Return the number of unfinished uploads."""
         query = sa.select(sa.func.count()).where(
             uploads.c.store_id == self._store_id, uploads.c.status.in_(_UNFINISHED)
         )
@@ -71,7 +71,7 @@ class UploadRepository:
         return None if row is None else _read(row)
 
     def latest(self, most: int) -> list[Upload]:
-        """Return the latest uploads, the newest first."""
+        """Return the latest uploads, newest first."""
         query = (
             sa.select(uploads)
             .where(uploads.c.store_id == self._store_id)
@@ -81,7 +81,7 @@ class UploadRepository:
         return [_read(row) for row in self._transaction.execute(query).mappings()]
 
     def oldest_unfinished(self) -> Upload | None:
-        """Return the upload whose turn it is: later ones overwrite what it brings."""
+        """Return the next upload to import: in order, since later ones overwrite it."""
         query = (
             sa.select(uploads)
             .where(uploads.c.store_id == self._store_id, uploads.c.status.in_(_UNFINISHED))
@@ -92,18 +92,18 @@ class UploadRepository:
         return None if row is None else _read(row)
 
     def begin(self, upload_id: str) -> None:
-        """Note another attempt."""
+        """Count another attempt."""
         values = {"status": UploadStatus.RUNNING, "attempts": uploads.c.attempts + 1}
         self._set(upload_id, values)
 
     def cancel_attempt(self, upload_id: str) -> None:
-        """Do not count the attempt: something else than the file broke it off."""
+        """Do not count the attempt: it failed for a reason other than the file."""
         self._set(upload_id, {"attempts": uploads.c.attempts - 1})
 
     def note(
         self, upload_id: str, before: ImportMark, mark: ImportMark, report: HistoryReport
     ) -> bool:
-        """Store the import's progress; False, changing nothing, if another worker has it.
+        """Store the import's progress; False, without changes, if another worker has it.
 
         Another worker has it when the stored progress is beyond `before`.
         """
@@ -111,12 +111,12 @@ class UploadRepository:
         return self._moved(upload_id, before, values)
 
     def finish(self, upload_id: str, before: ImportMark, report: HistoryReport) -> bool:
-        """Store that all of it is imported; False, changing nothing, if it is not ours."""
+        """Store that it is fully imported; False, without changes, if another has it."""
         values = {"status": UploadStatus.DONE, **_counts(report)}
         return self._moved(upload_id, before, values)
 
     def fail(self, upload: Upload, message: str) -> None:
-        """Store that the import ended for good, and why: row 0 is the file itself."""
+        """Store the import's final failure and the reason: row 0 is the file itself."""
         errors = [*upload.errors, RowError(0, message)]
         self._set(
             upload.upload_id,
@@ -142,14 +142,14 @@ class UploadRepository:
 
 
 def stores_with_uploads(database: Database) -> list[StoreId]:
-    """Return the stores that have an upload to import."""
+    """Return the stores with an upload to import."""
     query = sa.select(uploads.c.store_id).where(uploads.c.status.in_(_UNFINISHED))
     with database.reading() as connection:
         return [StoreId(one) for one in connection.execute(query.distinct()).scalars()]
 
 
 def files_needed(connection: sa.Connection) -> set[str]:
-    """Return the ids of all uploads, of whatever store, whose file is still needed."""
+    """Return the ids of all uploads, of any store, whose file is still needed."""
     query = sa.select(uploads.c.upload_id).where(uploads.c.status.in_(_UNFINISHED))
     return set(connection.execute(query).scalars())
 
@@ -200,17 +200,17 @@ def _format(text: str) -> CsvFormat:
 
 
 QUEUE_LIMIT: Final = 20
-"""Uploads of one store that may wait or run."""
+"""The most unfinished uploads of one store."""
 
 JOB: Final = "import-uploads"
-"""The kind of job that imports what one store has handed in, in the order it came."""
+"""The job kind that imports one store's uploads in order."""
 
 
 def submit_upload(log: StoreLog, queue: JobQueue, new: NewUpload) -> None:
     """Store an upload with the job that will import it.
 
     Raises:
-        TooManyUploadsError: when as many are on their way as may be.
+        TooManyUploadsError: when the store has too many unfinished ones.
         StoreDeletedError: when the store was deleted.
     """
     log.take(0)  # locks the store's head: uploads are counted and numbered one by one
@@ -221,10 +221,10 @@ def submit_upload(log: StoreLog, queue: JobQueue, new: NewUpload) -> None:
 
 
 def check_upload_limit(repository: UploadRepository) -> None:
-    """Do nothing where one more upload may wait.
+    """Return if one more upload is allowed.
 
     Raises:
-        TooManyUploadsError: when as many are on their way as may be.
+        TooManyUploadsError: when the store has too many unfinished ones.
     """
     if repository.unfinished() >= QUEUE_LIMIT:
         message = (

@@ -14,11 +14,11 @@ _LETTERS: Final = 24
 
 
 class UnknownUploadError(ProductRecsError):
-    """The store never handed in an upload of that id."""
+    """The store has no upload with that id."""
 
 
 class TooManyUploadsError(ProductRecsError):
-    """The store has as many uploads on their way as it may; wait until some are done."""
+    """The store has too many unfinished uploads; wait until some are done."""
 
 
 class UploadStatus(StrEnum):
@@ -41,7 +41,7 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload; the counts are those of the rows stored so far.
+    """An upload; its counts are of the rows stored so far.
 
     `rows_done` is the number of the last stored row, as a spreadsheet counts; `attempts`
     is how often the import was started since it last made progress.
@@ -68,7 +68,7 @@ def new_upload_id() -> str:
 
 
 def is_upload_id(text: str) -> bool:
-    """Return whether `text` may be the id of an upload, or of a file in their folder."""
+    """Return whether `text` has the form of an upload id, which names its file."""
     letters = text.removeprefix(_PREFIX)
     return (
         text.startswith(_PREFIX)

@@ -1,7 +1,7 @@
 """Upload folder: stores uploaded files, durable before they are acknowledged.
 
-The folder is on the data's own disk, and each file is named after its upload's id: nothing
-that a client sends becomes part of a path. A sweep removes files that no upload needs.
+The folder is on the data's own disk, and each file is named after its upload's id: client
+input never becomes part of a path. A sweep removes files that no upload needs.
 """
 
 import contextlib
@@ -29,25 +29,25 @@ from productrecs.records.orders.uploads.upload import TooManyUploadsError, is_up
 MIB: Final = 1 << 20
 MAX_UPLOAD_BYTES: Final = 2 << 30
 FREE_SPACE_RESERVE: Final = 512 * MIB
-"""So much of the disk stays free for events and orders."""
+"""Disk space that is reserved for events and orders."""
 
 MAX_CONCURRENT_UPLOADS: Final = 2
-"""Files of one store that may be on their way in at the same time."""
+"""The most concurrent incoming files of one store."""
 
-_SYNC_EVERY: Final = 8 * MIB  # never so much unwritten that another's commit waits for it
+_SYNC_EVERY: Final = 8 * MIB  # limits unwritten data, for which other commits would wait
 _ABANDONED: Final = timedelta(hours=1)
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class FileTooLargeError(ProductRecsError):
-    """The file is larger than an upload may be; split it."""
+    """The file exceeds the upload limit; split it."""
 
 
 class IncomingFile:
-    """One file on its way in. Not for several threads at once."""
+    """One incoming file; for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file, which must not be there."""
+        """Create the file, which must not exist."""
         self._path = path
         self._survey = CsvInspector()
         self._size = 0
@@ -56,12 +56,12 @@ class IncomingFile:
             self._file = path.open("xb", buffering=0)
 
     def write(self, block: bytes) -> None:
-        """Add the next bytes; the first call must bring 64 KiB, or all there is.
+        """Append bytes; the first call must have 64 KiB, or the whole file.
 
         Raises:
-            FileTooLargeError: when it comes to more than 2 GiB.
+            FileTooLargeError: when it exceeds 2 GiB.
             MissingColumnsError: when its header lacks a required column.
-            StorageFullError: when the disk has no room for it.
+            StorageFullError: when the disk is full.
             StorageBrokenError: when the disk fails.
         """
         if self._size == 0:
@@ -81,7 +81,7 @@ class IncomingFile:
                 _check_space(self._path.parent, 0)
 
     def seal(self) -> CsvFormat:
-        """Make the file safe, its name too; return how it is written.
+        """Make the file and its name durable; return its format.
 
         Raises:
             MissingColumnsError: when its header lacks a required column.
@@ -95,18 +95,18 @@ class IncomingFile:
         return written
 
     def close(self) -> None:
-        """Close the file without deciding what happens to it."""
+        """Close the file without deleting it."""
         self._file.close()
 
     def discard(self) -> None:
-        """Delete it."""
+        """Delete the file."""
         self.close()
         self._path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
 class UploadFolder:
-    """The folder `path`, made when it is first needed."""
+    """The folder `path`, created on first use."""
 
     path: Path
 
@@ -115,29 +115,29 @@ class UploadFolder:
         return IncomingFile(self._file(upload_id))
 
     def open(self, upload_id: str) -> BinaryIO:
-        """Open a file that is safe.
+        """Open a durable file.
 
         Raises:
-            FileNotFoundError: when it is not there.
+            FileNotFoundError: when it does not exist.
         """
         return self._file(upload_id).open("rb")
 
     def remove(self, upload_id: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
         self._file(upload_id).unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def turn(self, store_id: StoreId, size: int) -> Iterator[None]:
-        """Hold one of the store's places to send a file of about `size` bytes.
+        """Reserve one of the store's slots to receive a file of about `size` bytes.
 
-        The place is free again when the block ends, or this process does.
+        The slot is released when the block ends, or this process does.
 
         Raises:
-            FileTooLargeError: when it comes to more than 2 GiB.
-            StorageFullError: when the disk has no room for it.
-            TooManyUploadsError: when the store's places are taken.
+            FileTooLargeError: when it exceeds 2 GiB.
+            StorageFullError: when the disk has too little space.
+            TooManyUploadsError: when all slots of the store are in use.
         """
-        if size > MAX_UPLOAD_BYTES + MIB:  # what a form adds is far less
+        if size > MAX_UPLOAD_BYTES + MIB:  # more than a form's overhead
             raise too_large()
         with _translated():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -146,9 +146,9 @@ class UploadFolder:
             yield
 
     def sweep(self, needed: set[str]) -> int:
-        """Delete files that no upload needs; return how many.
+        """Delete files that no upload needs; return the number.
 
-        What was written to within the hour may be on its way in, and stays.
+        Files changed within the hour may still be arriving, and remain.
         """
         before = time.time() - _ABANDONED.total_seconds()
         gone = [
@@ -181,7 +181,7 @@ class UploadFolder:
 
 
 def too_large() -> FileTooLargeError:
-    """Return the refusal of a file over the limit."""
+    """Return the error for a file over the limit."""
     return FileTooLargeError("a file may have at most 2 GiB; split it by time")
 
 
@@ -196,7 +196,7 @@ def _check_space(folder: Path, size: int) -> None:
 def _is_old(path: Path, before: float) -> bool:
     try:
         return path.stat().st_mtime <= before
-    except FileNotFoundError:  # another process was quicker
+    except FileNotFoundError:  # another process has deleted it
         return False
 
 
