@@ -1,4 +1,4 @@
 """Demand forecast engine: daily sales in, the next 28 days with prediction intervals out.
 
-It knows no stores, time zones or clocks.
+It does not know stores, time zones or clocks.
 """

@@ -1,9 +1,8 @@
-"""Forecast backtest: ensemble weights, calibration and accuracy figures from the past.
+"""Forecast backtest: ensemble weights, calibration and accuracy on past data.
 
-A model is trained up to the oldest origin; the model and the statistical ladder forecast
-from origins one week apart, and the forecasts are compared with what was sold. The result
-says how much each class of items uses the model, how wide the intervals are, and which
-accuracy figures a merchant sees.
+A model is trained up to the oldest origin. The model and the statistical ladder forecast
+from weekly origins, and the forecasts are compared with actual sales. The result has each
+class's ensemble weights and interval widths, and the accuracy figures for merchants.
 """
 
 from __future__ import annotations
@@ -61,12 +60,12 @@ if TYPE_CHECKING:
 _FIRST_ORIGIN: Final = 56
 _MOST_JUDGED: Final = 4_000
 _SALE_DAYS: Final = 112
-_FEWEST_JUDGED_BY: Final = 28  # days with a sale, for an item's figures to mean anything
-_LEARNED_FROM: Final = 5  # sales in the last 112 days, for the model to know an item
+_FEWEST_JUDGED_BY: Final = 28  # minimum days with a sale for an item's accuracy
+_LEARNED_FROM: Final = 5  # minimum sales of a model item in the last 112 days
 _LEAST_FACTOR, _MOST_FACTOR = 0.75, 4 / 3
 _TOTALS_PART: Final = 0.5
-"""Of the way from what items say together to what the store's total says. Both are wrong
-by themselves; in between was better than either on earlier origins."""
+"""Weight of the store's total relative to the sum of its items: on earlier origins the
+mixture was better than either."""
 
 _MISSING_WEIGHT: Final = 4.0
 _SUM_DAYS: Final = 14
@@ -75,20 +74,20 @@ _NORMAL_P90: Final = 1.2816
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BacktestResult:
-    """What the past says of how to forecast now; by class of items."""
+    """Backtest result: how to forecast each class of items."""
 
     mixture: EnsembleWeights
     calibration: Calibration
-    sums: Floats  # [CLASSES] by how much sums of days spread wider than chance alone
+    sums: Floats  # [CLASSES] overdispersion of sums of days
     judged: ItemBacktest | None
 
 
 @dataclass(frozen=True, slots=True)
 class MethodScores:
-    """How right one way of forecasting items was in the past."""
+    """Accuracy of one forecast method for items."""
 
     rmsse: float
-    pinball: tuple[float, float, float]  # in units of the naive way's mean error
+    pinball: tuple[float, float, float]  # in units of the naive method's mean error
     wape: float
     bias: float
     coverage: float
@@ -96,18 +95,18 @@ class MethodScores:
 
 @dataclass(frozen=True, slots=True)
 class ItemBacktest:
-    """How items' forecasts did in the past, beside the two simple ways."""
+    """Accuracy of the items' forecasts, compared with two baselines."""
 
-    items: int  # that sold on 28 days or more; rmsse and pinball are theirs
+    items: int  # with sales on at least 28 days; rmsse and pinball are theirs
     origins: int
     ours: MethodScores
-    naive: MethodScores  # last week once more, with the weekday's quantiles of 8 weeks
-    moving: MethodScores  # the mean of the last 28 days, with the quantiles of 56
+    naive: MethodScores  # seasonal naive: last week, with 8 weeks' quantiles by weekday
+    moving: MethodScores  # moving average: the last 28 days, with the quantiles of 56
 
 
 @dataclass(slots=True, eq=False)
 class _Candidates:
-    """The ways of all origins, what came, and what that is held against."""
+    """The methods' forecasts at all origins, the actual sales, and the scales."""
 
     ways: list[MethodForecasts]
     actual: list[Amounts]
@@ -121,7 +120,7 @@ class _Candidates:
 def run_backtest(
     demand: Demand, options: DemandOptions, progress: Callable[[float], None]
 ) -> BacktestResult:
-    """Return how to forecast now; without enough history, by the ladder uncalibrated."""
+    """Return the backtest result; without enough history, the uncalibrated ladder."""
     origins = origins_of(demand.days, options)
     judged = _judged_items(demand)
     if not origins or not len(judged):
@@ -142,7 +141,7 @@ def run_backtest(
 
 
 def origins_of(days: int, options: DemandOptions) -> list[int]:
-    """Return the origins to look back from, newest first; none in a short history."""
+    """Return the backtest origins, newest first; none in a short history."""
     first = days - HORIZON
     back = options.backtest_origins if 2 * days >= 3 * options.model_days else 4
     return [
@@ -153,7 +152,7 @@ def origins_of(days: int, options: DemandOptions) -> list[int]:
 
 
 def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> bool:
-    """Return whether `days` days of history are enough for a learned model."""
+    """Return whether `days` days of history are enough for a trained model."""
     if days < options.model_days:
         return False
     often = (demand.amounts > 0).sum(axis=1) >= options.model_sale_days
@@ -161,7 +160,7 @@ def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> boo
 
 
 def items_for_model(demand: Demand, origin: int, options: DemandOptions) -> Items:
-    """Return the items of which a model knows enough at `origin`."""
+    """Return the items with enough data for the model at `origin`."""
     start = max(0, origin - _SALE_DAYS)
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _LEARNED_FROM
     rungs = classify_demand(demand, origin, options)
@@ -171,10 +170,10 @@ def items_for_model(demand: Demand, origin: int, options: DemandOptions) -> Item
 def reconcile_with_total(
     paths: ForecastPaths, total: Floats, trust: float
 ) -> ForecastPaths:
-    """Return `paths` moved half way towards the store's `total` [28], week by week.
+    """Return `paths` reconciled half way with the store's `total` [28], week by week.
 
-    Within bounds: a total that is far from what its items say is not believed to the end;
-    and by `trust` from 0 to 1.
+    The correction is bounded, because a total far from the sum of its items is unreliable;
+    it is weighted by `trust` from 0 to 1.
     """
     sums = paths.mean.sum(axis=0, dtype=np.float64).reshape(-1, WEEK).sum(axis=1)
     wanted = total.reshape(-1, WEEK).sum(axis=1)
@@ -186,8 +185,7 @@ def reconcile_with_total(
 def trust_in_total(demand: Demand) -> float:
     """Return the weight of the store's total in its items' forecasts, from 0 to 1.
 
-    Where much could not be bought of late, the total says what was sold, not what was
-    wanted.
+    With many recent stock-outs, the total shows sales rather than demand.
     """
     recent = demand.on_sale[:, -HORIZON:]
     is_open = recent.any(axis=0)
@@ -200,7 +198,7 @@ def trust_in_total(demand: Demand) -> float:
 
 
 def moving_average(demand: Demand, origin: int) -> ForecastPaths:
-    """Return the mean of the last 28 open days, with the quantiles that 56 of them had."""
+    """Return the mean of the last 28 open days, with the quantiles of the last 56."""
     mean = np.nan_to_num(mean_amounts(demand, origin, HORIZON))
     quantiles = [np.nan_to_num(one) for one in own_quantiles(demand, origin, 2 * HORIZON)]
     flat = np.ones((1, HORIZON), np.float32)
@@ -298,14 +296,14 @@ def _verdict(
 
 
 def day_spread(paths: ForecastPaths) -> Floats:
-    """Return the standard deviation of each day, from its band: [n, days]."""
+    """Return the standard deviation of each day, from its interval: [n, days]."""
     upper = (paths.quantiles[2] - paths.mean) / _NORMAL_P90
     chance = np.sqrt(np.maximum(paths.mean, 0))
     return np.asarray(np.maximum(upper, chance), np.float64)
 
 
 def _sum_spread(past: PastForecasts) -> Floats:
-    """Return by how much two weeks' sums missed more than independent days would."""
+    """Return the overdispersion of two weeks' sums against independent days."""
     errors = ((past.actual - past.paths.mean) * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
     chance = (day_spread(past.paths) ** 2 * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
     spread = np.ones(CLASSES)
@@ -320,7 +318,7 @@ def _sum_spread(past: PastForecasts) -> Floats:
 def _figures(
     past: PastForecasts, origins: Ints, demand: Demand, judged: Ints
 ) -> ItemBacktest:
-    """Return the figures, each origin's band calibrated by the other origins alone."""
+    """Return the accuracy; each origin's interval is calibrated on the other origins."""
     paths = past.paths
     mean, quantiles = paths.mean, paths.quantiles.copy()
     count = int(origins.max()) + 1
@@ -372,7 +370,7 @@ def _figures(
 
 
 def _last_week(demand: Demand, origin: int, judged: Ints) -> ForecastPaths:
-    """Return last week once more, with the weekday's quantiles of 8 weeks."""
+    """Return last week repeated, with the weekday's quantiles of 8 weeks."""
     known = demand.amounts[judged, :origin]
     weeks = HORIZON // WEEK
     past = known[:, -8 * WEEK :].reshape(len(judged), -1, WEEK)

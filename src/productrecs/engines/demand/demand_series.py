@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 
 
 HORIZON: Final = 28
-"""Days ahead that are forecast."""
+"""Forecast horizon in days."""
 
 QUANTILES: Final = (0.1, 0.5, 0.9)
 
 WEEK: Final = 7
 
 USUAL_DOUBT: Final = 0.2
-"""By how much a season must have moved a store to be half believed, as a logarithm, where
-the past does not say: chosen on invented shops with and without seasons."""
+"""Default shrinkage of a season: a move of this size (as a logarithm) is halved. Tuned on
+simulated shops with and without seasons."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemandOptions:
-    """Constants of the forecast; their origin is in `benchmarks/quality/demand.py`."""
+    """Forecast parameters; their origin is in `benchmarks/quality/demand.py`."""
 
-    model_days: int = 180  # of history, before a learned model is tried
-    model_items: int = 200  # with `model_sale_days` each, before it is tried
+    model_days: int = 180  # minimum history for a trained model
+    model_items: int = 200  # minimum items with `model_sale_days` each
     model_sale_days: int = 28
-    sparse_sales: int = 5  # fewer sales in all: the category speaks for the item
-    sparse_days: int = 28  # younger than this: likewise
-    regular_interval: float = 1.32  # days from sale to sale; above, it is intermittent
-    obsolete_days: int = 180  # without a sale: nothing is expected any more
-    backtest_origins: int = 8  # a week apart, the newest a horizon before today
+    sparse_sales: int = 5  # with fewer sales in all, the category's rate is used
+    sparse_days: int = 28  # and for younger items
+    regular_interval: float = 1.32  # days between sales; above, demand is intermittent
+    obsolete_days: int = 180  # without a sale: the forecast is zero
+    backtest_origins: int = 8  # one week apart, the newest one horizon before today
     training_rows: int = 300_000
     trees: int = 200
     leaves: int = 31
     learning_rate: float = 0.05
-    least_rows: int = 200  # in a leaf
+    least_rows: int = 200  # minimum rows of a leaf
     threads: int = 2
     seed: int = 7
 
@@ -53,11 +53,11 @@ _MONDAY: Final = 1  # the ordinal of a Monday
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """What was sold of each item on each day, oldest day first.
+    """Sales of each item by day, oldest day first.
 
-    `amounts` [items, days] are units or order lines, returns netted, never negative.
-    `on_sale` [items, days] is false where an item could not be bought (outside its window,
-    sold out, before its first sale, the store closed): such a day says nothing of demand.
+    `amounts` [items, days] are units or order lines, net of returns, never negative.
+    `on_sale` [items, days] is false if an item could not be bought (outside its window,
+    sold out, before its first sale, store closed): such a day has no information on demand.
     `categories` [items] are dense codes, -1 for none; `first_day` is a date's ordinal.
     """
 
@@ -68,16 +68,16 @@ class Demand:
 
     @property
     def items(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return int(self.amounts.shape[0])
 
     @property
     def days(self) -> int:
-        """How many days of history there are."""
+        """Number of days of history."""
         return int(self.amounts.shape[1])
 
     def until(self, days: int) -> Demand:
-        """Return what was known after the first `days` days."""
+        """Return the demand of the first `days` days."""
         return Demand(
             self.amounts[:, :days], self.on_sale[:, :days], self.categories, self.first_day
         )
@@ -103,10 +103,10 @@ def weekdays(ordinals: Ints) -> Ints:
 
 
 def net_returns(amounts: Amounts) -> Amounts:
-    """Return sales by day [items, days] with returns (negative) taken off earlier sales.
+    """Return daily sales [items, days], with negative returns netted against earlier ones.
 
-    A return undoes the newest sales before it, so that demand falls on the days it was
-    mistaken for and no day is negative. What exceeds all earlier sales is dropped.
+    A return cancels the newest sales before it, so that no day is negative. Returns beyond
+    all earlier sales are dropped.
     """
     netted = np.array(amounts, dtype=np.float32)
     for item in np.flatnonzero((netted < 0).any(axis=1)).tolist():
@@ -127,18 +127,18 @@ def _net_one(row: Amounts) -> None:
 
 
 _CAP_DAYS: Final = 112
-_MOST: Final = 2  # so many days of these may hold a huge order,
-_SALES_EACH: Final = 10  # and so many with a sale go to each
+_MOST: Final = 2  # maximum days with bulk orders,
+_SALES_EACH: Final = 10  # and sale days per bulk order
 _ADDED_MOST: Final = 1.0
-"""What huge orders add at most to an item, in what it sells without them: more made no
-better forecasts on earlier origins, and implausible means."""
+"""Maximum addition of bulk orders, relative to an item's other sales: more did not improve
+forecasts on earlier origins and made means implausible."""
 
 
 def bulk_order_caps(demand: Demand, origin: int) -> Floats:
-    """Return above which amount a day of an item is a single huge order: [items].
+    """Return the amount above which a day of an item is a bulk order: [items].
 
-    Of its last 112 days the largest but two is the largest ordinary one; in an item that
-    seldom sells the largest but one, or the largest.
+    The third largest of its last 112 days is the largest ordinary one; for an item with few
+    sales the second largest, or the largest.
     """
     part = demand.amounts[:, max(0, origin - _CAP_DAYS) : origin]
     if part.shape[1] <= _MOST:
@@ -149,14 +149,14 @@ def bulk_order_caps(demand: Demand, origin: int) -> Floats:
 
 
 def without_bulk_orders(demand: Demand, origin: int, most: Floats) -> Demand:
-    """Return what was known at `origin`, with no day above `most` [items]."""
+    """Return the demand at `origin`, with days capped at `most` [items]."""
     known = demand.until(origin)
     held: Amounts = np.minimum(known.amounts, most[:, None].astype(np.float32))
     return known.with_amounts(held)
 
 
 def bulk_order_additions(demand: Demand, origin: int, most: Floats) -> Floats:
-    """Return what days above `most` added to an average open day: [items]."""
+    """Return the mean addition of amounts above `most` to an open day: [items]."""
     known = demand.until(origin)
     over = known.amounts - most[:, None].astype(np.float32)
     sums = np.maximum(over, 0, out=over).sum(axis=1, dtype=np.float64)
@@ -164,28 +164,28 @@ def bulk_order_additions(demand: Demand, origin: int, most: Floats) -> Floats:
 
 
 def bulk_order_growth(levels: Floats, additions: Floats) -> Floats:
-    """Return by what `levels` grow when `additions` come back: [items], from 1 on.
+    """Return the growth factor of `levels` by `additions`: [items], at least 1.
 
-    Both are of an average day, [items].
+    Both are means per day, [items].
     """
     return np.asarray(1 + np.minimum(additions / np.maximum(levels, 1e-9), _ADDED_MOST))
 
 
 _LOOK_BACK: Final = 8 * WEEK
-_FEWEST_SEEN: Final = 4  # of a weekday, before its closing is believed
+_FEWEST_SEEN: Final = 4  # minimum occurrences of a weekday to detect its closing
 _BUSY: Final = 5.0
-"""Sold on an open day, at the median: only then is a day without any sale a closed day."""
+"""Minimum median sales of an open day, for a day without sales to count as closed."""
 
 _YEARS_TO_BELIEVE: Final = 2
 _FEAST = (12, 24), (12, 25), (12, 26), (12, 31), (1, 1)
-"""Believed after one year: they move nowhere, and shops close between them."""
+"""Fixed dates that count as closed after one year, for shops often close then."""
 
 
 def closed_days(totals: Floats, first_day: int) -> Bools:
     """Return for each day whether the store was closed: [days].
 
-    `totals` [days] is what the whole store sold. In a store that sells little, days without
-    a sale are ordinary and none counts as closed.
+    `totals` [days] are the store's sales. In a store with few sales, days without a sale
+    are normal and do not count as closed.
     """
     sold = totals > 0
     if not sold.any() or float(np.median(totals[sold])) < _BUSY:
@@ -195,15 +195,15 @@ def closed_days(totals: Floats, first_day: int) -> Bools:
     for weekday in range(WEEK):
         usual[weekday] = sold[days == weekday].mean() if (days == weekday).any() else 0
     share = float(sold.mean())
-    # Where most days sell something, a day that does not is closed.
+    # If most days have sales, a day without any is closed.
     return ~sold & (share >= 0.5)  # noqa: PLR2004 - most
 
 
 def closed_ahead(closed: Bools, first_day: int, ahead: Ints) -> Bools:
     """Return for each date ordinal in `ahead` whether the store will be closed: [ahead].
 
-    A weekday that was always closed for eight weeks stays closed; so does a date that was
-    closed in each of the past years, though open on such weekdays.
+    A weekday that was closed for eight weeks stays closed, and so does a date that was
+    closed in each past year although its weekday was open.
     """
     past = first_day + np.arange(len(closed), dtype=np.int64)
     recent = weekdays(past[-_LOOK_BACK:])

@@ -1,7 +1,7 @@
 """Forecast ensemble and calibration: weights of methods, and the width of intervals.
 
-The mean of several methods is usually better than any of them. Means and intervals have
-weights of their own: a method with a good mean may have poor quantiles.
+The mean of several methods is usually better than each of them. Means and intervals have
+separate weights: a method with a good mean may have poor quantiles.
 """
 
 from __future__ import annotations
@@ -20,61 +20,62 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForecastPaths:
-    """The days ahead of some series: `mean` [n, days], `quantiles` [3, n, days].
+    """Forecasts of several series: `mean` [n, days], `quantiles` [3, n, days].
 
-    `mean` is the expected amount, which sums; quantiles are for QUANTILES, in their order.
+    `mean` is the expected amount, which is additive; quantiles are in the order of
+    QUANTILES.
     """
 
     mean: Amounts
     quantiles: Amounts
 
     def closed_on(self, closed: Bools) -> ForecastPaths:
-        """Return the same with nothing on the days that are `closed` [n or 1, days]."""
+        """Return the paths with 0 on the days that are `closed` [n or 1, days]."""
         return ForecastPaths(
             np.where(closed, 0, self.mean).astype(np.float32),
             np.where(closed, 0, self.quantiles).astype(np.float32),
         )
 
     def times(self, factors: Floats) -> ForecastPaths:
-        """Return every number times `factors` ([days], or [n, days])."""
+        """Return the paths multiplied by `factors` ([days], or [n, days])."""
         scale = factors.astype(np.float32)
         return ForecastPaths(self.mean * scale, self.quantiles * scale)
 
     def in_order(self) -> ForecastPaths:
-        """Return the same with nothing below 0 and no quantile above the next one."""
+        """Return the paths clipped at 0, with quantiles in ascending order."""
         quantiles = np.sort(np.maximum(self.quantiles, 0), axis=0)
         return ForecastPaths(np.maximum(self.mean, 0), quantiles)
 
     def of(self, rows: Ints | Items) -> ForecastPaths:
-        """Return the paths of these rows alone."""
+        """Return the paths of these rows."""
         return ForecastPaths(self.mean[rows], self.quantiles[:, rows])
 
 
 WEEKS: Final = HORIZON // WEEK
 CLASSES: Final = 5
 _ENDS: Final = np.array([0.1, 0.3, 0.6, 0.85])
-"""Where classes end, in the share of its open days on which an item sells."""
+"""Class limits: share of an item's open days with a sale."""
 
 OFTEN: Final = 2
-"""The class from which on an item's last weeks determine its pace."""
+"""The first class whose pace depends on an item's last weeks."""
 
 _LOOK_BACK: Final = 112
-_FEWEST: Final = 200  # misses, before a class has ends of its own
-_OUTSIDE: Final = 0.1  # of the days lie beyond each end
+_FEWEST: Final = 200  # minimum errors for a class to have its own calibration
+_OUTSIDE: Final = 0.1  # share of days outside each end
 _OUTSIDE_TOGETHER: Final = 0.24
 _MOST_ABOVE: Final = 0.22
-"""Where days without a sale keep p10 at 0, none lies below the band, and p90 comes down
-towards where this share is above: a band that covers nine days in ten is of little use."""
+"""Maximum share of days above p90. If p10 is 0, no day lies below the interval, and p90 is
+lowered towards this share to keep the interval narrow."""
 
 _NARROWED: Final = 0.6
-"""Of the way to there. The weeks of one past miss alike, those to come miss otherwise: a
-band too wide of late is drawn in with care, one that was too narrow is wider at once.
-That is why the shares outside are more than the fifth that is meant."""
+"""Part of an inward shift that is applied: errors of past weeks are correlated, so that
+intervals are narrowed carefully but widened at once. The nominal shares outside are
+therefore above a fifth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastForecasts:
-    """Forecasts of the past beside what came: [n, HORIZON], and what they are judged by."""
+    """Past forecasts and actual sales: [n, HORIZON], with levels and classes."""
 
     paths: ForecastPaths
     actual: Amounts
@@ -83,7 +84,7 @@ class PastForecasts:
     classes: Ints  # [n]
 
     def of(self, rows: Bools) -> PastForecasts:
-        """Return some of them."""
+        """Return the selected rows."""
         return PastForecasts(
             self.paths.of(np.flatnonzero(rows)),
             self.actual[rows],
@@ -95,13 +96,13 @@ class PastForecasts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """By how many levels each end moves outwards: [CLASSES, WEEKS] each."""
+    """Shift of each interval end outwards, in levels: [CLASSES, WEEKS] each."""
 
     lower: Floats
     upper: Floats
 
     def applied(self, paths: ForecastPaths, levels: Floats, classes: Ints) -> ForecastPaths:
-        """Return `paths` with their band's ends moved; p50 stays inside."""
+        """Return `paths` with shifted interval ends; p50 stays inside."""
         weeks = np.arange(HORIZON) // WEEK
         low = self.lower[classes][:, weeks] * levels[:, None]
         high = self.upper[classes][:, weeks] * levels[:, None]
@@ -111,7 +112,7 @@ class Calibration:
 
 
 def sale_classes(demand: Demand, origin: int) -> Ints:
-    """Return how often each item sells of late, as a class in 0..CLASSES-1: [items]."""
+    """Return the sales frequency class of each item, in 0..CLASSES-1: [items]."""
     start = max(0, origin - _LOOK_BACK)
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1)
     held = demand.on_sale[:, start:origin].sum(axis=1)
@@ -119,13 +120,13 @@ def sale_classes(demand: Demand, origin: int) -> Ints:
 
 
 def no_calibration() -> Calibration:
-    """Return the one that moves nothing."""
+    """Return a calibration without shifts."""
     nothing = np.zeros((CLASSES, WEEKS))
     return Calibration(nothing, nothing)
 
 
 def fit_calibration(past: PastForecasts) -> Calibration:
-    """Return how far the ends move: part of the way to where the past was right."""
+    """Return the interval shifts: a part of those that fit past errors."""
     weeks = np.broadcast_to(np.arange(HORIZON) // WEEK, past.actual.shape)
     classes = np.broadcast_to(past.classes[:, None], past.actual.shape)
     levels = np.broadcast_to(past.levels[:, None], past.actual.shape)
@@ -154,12 +155,12 @@ def _moves(below: Floats, above: Floats) -> tuple[float, float]:
 
 
 def _with_care(moves: Floats) -> Floats:
-    """Return moves outwards as they are, and those inwards (below 0) in part."""
+    """Return outward shifts unchanged, and a part of inward ones (below 0)."""
     return np.where(moves < 0, _NARROWED * moves, moves)
 
 
 def _corrected(misses: Floats, share: float) -> float:
-    """Return the quantile that holds for one more draw, not only for those seen."""
+    """Return the conformal quantile: corrected for one more draw."""
     count = len(misses)
     return float(np.quantile(misses, min(1.0, share * (count + 1) / count)))
 
@@ -172,7 +173,7 @@ _WITH_MODEL: Final = (
     (_THIRD, _THIRD, _THIRD),
 )
 _WITHOUT: Final = ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0))
-"""Shares of the ladder, of the learned model and of the moving average."""
+"""Weights of the ladder, the trained model and the moving average."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,17 +181,17 @@ class MethodForecasts:
     """The forecasts of three methods for the same days."""
 
     statistical: ForecastPaths
-    model: ForecastPaths  # the ladder's where nothing is learned
+    model: ForecastPaths  # the ladder's without a trained model
     moving: ForecastPaths
 
     def of(self, rows: Ints) -> MethodForecasts:
-        """Return some rows."""
+        """Return the selected rows."""
         return MethodForecasts(
             self.statistical.of(rows), self.model.of(rows), self.moving.of(rows)
         )
 
     def mixed(self, means: Floats, bands: Floats) -> ForecastPaths:
-        """Return the mixture by shares [n, 3] of the means and of the bands."""
+        """Return the ensemble by weights [n, 3] of the means and of the intervals."""
         ways = (self.statistical, self.model, self.moving)
         by_row = [shares.astype(np.float32).T[:, :, None] for shares in (means, bands)]
         mean = sum(share * way.mean for share, way in zip(by_row[0], ways, strict=True))
@@ -202,27 +203,27 @@ class MethodForecasts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnsembleWeights:
-    """What each way counts, by class of items: [CLASSES, 3] each."""
+    """Weight of each method, by class of items: [CLASSES, 3] each."""
 
     means: Floats
     bands: Floats
 
     @property
     def wants_model(self) -> bool:
-        """Whether the model is worth being learned."""
+        """Whether the model has any weight."""
         return bool((self.means[:, 1] > 0).any() or (self.bands[:, 1] > 0).any())
 
     def uses_model(self, classes: Ints) -> Bools:
-        """Return whether the model has a part in items of these `classes`."""
+        """Return whether the model has weight for items of these `classes`."""
         return np.asarray((self.means + self.bands)[classes, 1] > 0)
 
     def of(self, ways: MethodForecasts, classes: Ints) -> ForecastPaths:
-        """Return the mixture of items of `classes` [n]."""
+        """Return the ensemble forecast of items of `classes` [n]."""
         return ways.mixed(self.means[classes], self.bands[classes])
 
 
 def ladder_only() -> EnsembleWeights:
-    """Return what serves where nothing is known of the past: the ladder alone."""
+    """Return the weights without a backtest: the ladder alone."""
     alone = np.tile(np.array(_WITHOUT[0]), (CLASSES, 1))
     return EnsembleWeights(alone, alone)
 
@@ -230,7 +231,7 @@ def ladder_only() -> EnsembleWeights:
 def fit_ensemble_weights(
     ways: MethodForecasts, came: ObservedDemand, classes: Ints, *, has_model: bool
 ) -> tuple[EnsembleWeights, ForecastPaths]:
-    """Return the mixture with the least error against `came`, and its forecast."""
+    """Return the ensemble with the least error against `came`, and its forecast."""
     options = _WITH_MODEL + _WITHOUT[1:] if has_model else _WITHOUT
     rows = len(classes)
     losses = []
@@ -244,7 +245,7 @@ def fit_ensemble_weights(
         members = classes == one
         if members.any():
             sums = np.array([[loss[members].sum() for loss in pair] for pair in losses])
-            if one < OFTEN:  # four weeks are too few for a slow seller
+            if one < OFTEN:  # four weeks are too short to compare rarely sold items
                 sums[-1] = np.inf
             means[one], bands[one] = (options[best] for best in sums.argmin(axis=0))
     mixture = EnsembleWeights(means, bands)
@@ -253,15 +254,15 @@ def fit_ensemble_weights(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObservedDemand:
-    """What came, to be held against forecasts: [n, days], and each row's scales [n]."""
+    """Actual sales, for comparison with forecasts: [n, days], and each row's scales [n]."""
 
     actual: Amounts
     on_sale: Bools
     levels: Floats
-    jumps: Floats  # the root mean square from one day to the next
+    jumps: Floats  # the root mean square of day-to-day changes
 
     def missed(self, mean: Amounts) -> Floats:
-        """Return the root mean square error of each row, in its jumps: [n]."""
+        """Return the root mean square scaled error of each row: [n]."""
         squared = (((self.actual - mean) ** 2) * self.on_sale).sum(axis=1)
         return np.asarray(np.sqrt(squared / self._days) / self.jumps)
 
@@ -279,6 +280,6 @@ class ObservedDemand:
 
 
 def pinball_loss(actual: Amounts, quantile: Amounts, share: float) -> Amounts:
-    """Return the pinball loss of each number."""
+    """Return the pinball loss of each value."""
     missed = actual - quantile
     return np.asarray(np.maximum(share * missed, (share - 1) * missed), np.float32)

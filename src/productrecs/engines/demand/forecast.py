@@ -40,22 +40,22 @@ _ORIGINS_REPORTED = 8
 
 @dataclass(frozen=True, slots=True)
 class TotalAccuracy:
-    """How the store's total was forecast in the past weeks, beside the simple ways."""
+    """Accuracy of the store total's past forecasts, compared with the baselines."""
 
     wape: float
     rmsse: float
     bias: float
     coverage: float
-    baseline_rmsse: float  # the better of last week once more and the 28-day mean
+    baseline_rmsse: float  # the better of seasonal naive and the 28-day mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemandForecast:
-    """The HORIZON days after the history."""
+    """The forecast of the HORIZON days after the history."""
 
     paths: ForecastPaths  # [items, HORIZON]
-    learned: Bools  # [items] whether the model had a part in it
-    spreads: Floats  # [items] by how much sums of days spread wider than chance alone
+    learned: Bools  # [items] whether the model contributed
+    spreads: Floats  # [items] overdispersion of sums of days
     total: TotalForecast
     accuracy: TotalAccuracy | None  # None when the history is too short
     judged: ItemBacktest | None
@@ -68,10 +68,10 @@ def forecast_demand(
     progress: Callable[[float], None],
     verdict: BacktestResult,
 ) -> DemandForecast:
-    """Return the forecast of every item and of the store, as the `verdict` has it.
+    """Return the forecast of every item and of the store, by the `verdict`'s weights.
 
-    `on_sale` [items, days] marks on which days ahead each item may be sold; on others, and
-    where the store is closed, it is 0. Its last HORIZON days are returned: those before
+    `on_sale` [items, days] marks the future days on which an item may be sold; the forecast
+    is 0 on others and on closed days. Its last HORIZON days are returned: those before
     follow the history directly. `progress` is called with shares of 1.
 
     Source: requirements/algorithms.md 7.1.
@@ -104,7 +104,7 @@ def _items(
     verdict: BacktestResult,
     progress: Callable[[float], None],
 ) -> tuple[ForecastPaths, Bools]:
-    """Return the paths before calibration, and which of them the model had a part in."""
+    """Return the paths before calibration, and which items the model contributed to."""
     mixture, model = verdict.mixture, None
     if mixture.wants_model:
         with suppress(BoostingLibraryMissingError):
@@ -117,15 +117,15 @@ def _items(
 
 
 def _weeks_on(paths: ForecastPaths, lead: int) -> ForecastPaths:
-    """Return the paths from day `lead` on: what is beyond the last week repeats it."""
+    """Return the paths from day `lead` on; days beyond the last week repeat it."""
     places = np.arange(lead, lead + HORIZON)
     places = np.where(places < HORIZON, places, places - WEEK)
     return ForecastPaths(paths.mean[:, places], paths.quantiles[:, :, places])
 
 
 def _accuracy(totals: Floats, past: TotalBacktest) -> TotalAccuracy | None:
-    """Return the newest origins' figures; each one's band is calibrated on the others."""
-    if past.origins < 4:  # noqa: PLR2004 - too few to say anything
+    """Return the newest origins' accuracy; each interval is calibrated on the others."""
+    if past.origins < 4:  # noqa: PLR2004 - too few for an accuracy
         return None
     count = min(past.origins, _ORIGINS_REPORTED)
     oldest = len(totals) - HORIZON - WEEK * (count - 1)

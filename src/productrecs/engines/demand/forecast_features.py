@@ -1,7 +1,7 @@
-"""Forecast features: numbers about an item's past, relative to its level.
+"""Forecast features: an item's history as numbers relative to its level.
 
-Everything is computed at an origin: the number of days that are known then. A target is
-`ahead` days after the last known one, 1 to 28.
+Features are computed at an origin: the number of known days. A target is `ahead` days after
+the last known one, 1 to 28.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 YEAR: Final = 52 * WEEK
 SALES_RATE_HALF_LIFE: Final = 14.0
-"""In days, of the recent pace: of 7 to 56 the one that forecast best on earlier origins."""
+"""Half-life of the recent pace, in days: the best of 7 to 56 on earlier origins."""
 
 _WINDOWS: Final = (7, 28, 56, 112)
 _LEVEL_DAYS: Final = 56
@@ -36,7 +36,7 @@ _LONGEST: Final = 365.0
 _HALF_LIVES: Final = (7.0, SALES_RATE_HALF_LIFE, 28.0, 56.0)
 _RECENT_DAYS: Final = 12 * WEEK
 _HELD_DOWN: Final = 0.97
-_USUAL_SHARE: Final = 0.75  # of the weeks, in which a weekday brings sales
+_USUAL_SHARE: Final = 0.75  # minimum share of weeks in which a weekday has sales
 _YEAR_LEAST, _YEAR_MOST = 0.4, 2.5
 
 
@@ -45,7 +45,7 @@ def mean_amounts(
 ) -> Floats:
     """Return each item's mean amount on its open days of the last `window` days: [items].
 
-    NaN where it had none; a day counts for at most `most` [items].
+    NaN without open days; a day counts at most `most` [items].
     """
     start = max(0, origin - window)
     on_sale = demand.on_sale[:, start:origin]
@@ -58,9 +58,9 @@ def mean_amounts(
 
 
 def item_levels(demand: Demand, origin: int, most: Floats | None = None) -> Floats:
-    """Return what each item's amounts are measured in: above 0, [items].
+    """Return the scale of each item's amounts: above 0, [items].
 
-    `most` are its `bulk_order_caps`, where they are known already.
+    `most` are its `bulk_order_caps`, if already computed.
     """
     held = bulk_order_caps(demand, origin) if most is None else most
     recent = mean_amounts(demand, origin, _LEVEL_DAYS, held)
@@ -69,9 +69,9 @@ def item_levels(demand: Demand, origin: int, most: Floats | None = None) -> Floa
 
 
 def sales_rates(ordinary_days: Demand, profile: Floats, half_life: float) -> Floats:
-    """Return what each item sells on an average open day of late: [items].
+    """Return each item's recent sales on an average open day: [items].
 
-    `ordinary_days` hold no huge orders; `profile` [7] are the store's weekdays.
+    `ordinary_days` have no bulk orders; `profile` [7] are the store's weekday factors.
     """
     days = profile[weekdays(ordinary_days.ordinals(0, ordinary_days.days))]
     return recent_weighted(ordinary_days, ordinary_days.days, half_life, days)
@@ -81,9 +81,9 @@ class OriginFeatures:
     """The features of every item at one origin."""
 
     def __init__(self, demand: Demand, origin: int, whole: Demand | None = None) -> None:
-        """Look at `demand` from `origin` days; nothing later is read.
+        """Compute features of the first `origin` days of `demand`; later days are not read.
 
-        `whole` is the whole store's, where `demand` is that of some of its items.
+        `whole` is the whole store's demand, if `demand` has only some of its items.
         """
         everything = self._whole = whole or demand
         self._demand = demand
@@ -151,7 +151,7 @@ class OriginFeatures:
         return np.stack(columns, axis=1).astype(np.float32)
 
     def _of_paces(self, quick: list[Floats]) -> Amounts:
-        """Return how the pace moved, and how far days lie from it, in paces."""
+        """Return the trend of the pace, and the deviation of days from it, in paces."""
         known = self._demand.amounts[:, : self._origin]
         jumps = np.sqrt((np.diff(known, axis=1) ** 2).mean(axis=1, dtype=np.float64))
         largest = np.minimum(self.most, known.max(axis=1))
@@ -159,7 +159,7 @@ class OriginFeatures:
         return np.stack([one / self.paces for one in columns], axis=1).astype(np.float32)
 
     def _of_categories(self) -> Floats:
-        """Return how each item's category moves: [items], NaN without one."""
+        """Return the trend of each item's category: [items], NaN without one."""
         codes = self._demand.categories
         if not (codes >= 0).any():
             return np.full(len(codes), np.nan)
@@ -199,14 +199,14 @@ def own_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]:
 
 
 def store_totals(demand: Demand) -> Floats:
-    """Return what the whole store sold each day: [days]."""
+    """Return the store's sales by day: [days]."""
     return np.asarray(demand.amounts.sum(axis=0, dtype=np.float64))
 
 
 def store_profile(demand: Demand, origin: int, window: int = 16 * WEEK) -> Floats:
-    """Return the store's factor of each weekday, mean 1 over the weekdays it opens: [7].
+    """Return the store's factor of each weekday, mean 1 over its open weekdays: [7].
 
-    Single huge orders are held down, for they say nothing of weekdays.
+    Bulk orders are capped, because they do not depend on the weekday.
     """
     start = max(0, origin - window)
     part = demand.amounts[:, start:origin]
@@ -218,9 +218,9 @@ def store_profile(demand: Demand, origin: int, window: int = 16 * WEEK) -> Float
 def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
     """Return each weekday's share of an open day: [7], mean 1 over those with sales.
 
-    Half by the median of all weeks, which no single day bends, half by the mean of the last
-    twelve, which follow a new habit sooner: chosen on earlier origins, where both together
-    did better than either.
+    The average of two estimates: the median of all weeks, which is robust, and the mean of
+    the last twelve, which adapts faster. On earlier origins both together were better than
+    either.
     """
     recent = slice(max(0, len(totals) - _RECENT_DAYS), len(totals))
     both = _usual_weeks(totals, ordinals) + _mean_week(totals[recent], ordinals[recent])
@@ -228,7 +228,7 @@ def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
 
 
 def _mean_week(totals: Floats, ordinals: Ints) -> Floats:
-    """Return the mean of each weekday's open days, the largest held down: [7]."""
+    """Return the mean of each weekday's open days, with the largest capped: [7]."""
     days, factors = weekdays(ordinals), np.zeros(WEEK)
     sold = totals > 0
     if not sold.any():
@@ -241,7 +241,7 @@ def _mean_week(totals: Floats, ordinals: Ints) -> Floats:
 
 
 def _usual_weeks(totals: Floats, ordinals: Ints) -> Floats:
-    """Return each weekday's part of the median week, or the mean where sales are few."""
+    """Return each weekday's share of the median week, or the mean if sales are few."""
     factors = np.zeros(WEEK)
     weeks = len(totals) // WEEK
     whole = totals[len(totals) - weeks * WEEK :].reshape(weeks, WEEK)
@@ -266,7 +266,7 @@ def recent_weighted(
 ) -> Floats:
     """Return each item's mean on open days, newer days weighing more: [items].
 
-    With a `profile` [origin], what each day is worth, it is the mean of a day worth 1.
+    `profile` [origin] normalises days: the result is the mean of a day worth 1.
     """
     start = max(0, origin - round(8 * half_life))
     ages = origin - 1 - np.arange(start, origin)
@@ -287,7 +287,7 @@ def _store_features(demand: Demand, origin: int) -> Amounts:
 
 
 def _by_category(demand: Demand, origin: int) -> Floats:
-    """Return how each category sells now beside its last 56 days: [codes]."""
+    """Return each category's current sales relative to its last 56 days: [codes]."""
     known = demand.categories >= 0
     codes = demand.categories[known]
     part = demand.amounts[known, max(0, origin - 56) : origin]
@@ -306,9 +306,9 @@ def _lag_year(demand: Demand, origin: int) -> Floats:
 
 
 def _year_ratio(totals: Floats, origin: int) -> Floats:
-    """Return how the store sold a year before each target, beside the 28 days before.
+    """Return the store's sales a year before each target, relative to the 28 days before.
 
-    Shape [28]; NaN where there is no such year. `totals` [days] are the whole store's.
+    Shape [28]; NaN without that year. `totals` [days] are the whole store's.
     """
     start = origin - YEAR
     if start < HORIZON:
@@ -323,19 +323,19 @@ def _year_ratio(totals: Floats, origin: int) -> Floats:
 
 
 def year_factors_of(totals: Floats, origin: int) -> Floats:
-    """Return how much the season moved each target a year before: [28].
+    """Return the seasonal factor of each target, from the year before: [28].
 
-    From the level of the days before, within bounds; 1 where there is no such year.
+    It is relative to the level of the days before and bounded; 1 without that year.
     """
     ratio = np.nan_to_num(_year_ratio(totals, origin), nan=1.0)
     return np.clip(ratio, _YEAR_LEAST, _YEAR_MOST)
 
 
 def shrunk_season(season: Floats, doubt: float) -> Floats:
-    """Return a `season` as far as it is believed: large moves wholly, small ones hardly.
+    """Return a shrunken `season`: large moves are kept, small ones almost removed.
 
-    A move as large as `doubt` (as a logarithm) is believed by half. Most small ones are
-    chance; Christmas is none.
+    A move as large as `doubt` (as a logarithm) is halved. Most small moves are random;
+    large ones such as Christmas are not.
     """
     moves = np.log(np.maximum(season, 1e-9))
     if doubt <= 0:
@@ -344,6 +344,6 @@ def shrunk_season(season: Floats, doubt: float) -> Floats:
 
 
 def year_factors(demand: Demand, origin: int, doubt: float) -> Floats:
-    """Return how the season moves the store whose demand this is, as far as believed."""
+    """Return the shrunken seasonal factors of the store."""
     totals = store_totals(demand.until(origin))
     return shrunk_season(year_factors_of(totals, origin), doubt)

@@ -1,7 +1,7 @@
 """Gradient-boosted trees: one global model of all items, one set of trees per quantile.
 
-Direct multi-step forecast: the day ahead is a feature, and no forecast is fed back. Amounts
-are scaled by the level of their item, so that large and small items share one model.
+Direct multi-step forecast: the lead time is a feature, and no forecast is fed back. Amounts
+are scaled by their item's level, so that large and small items share one model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from productrecs.engines.demand.demand_series import Amounts, Demand
 
 _FIRST_ORIGIN: Final = 56
-_STEP: Final = 5  # days between origins, so that they fall on every weekday
+_STEP: Final = 5  # days between origins; covers every weekday
 _MOST_ORIGINS: Final = 100
 _FEWEST_SALES: Final = 5
 _MEAN: Final[dict[str, Any]] = {"objective": "poisson", "num_leaves": 15}
@@ -43,10 +43,10 @@ class BoostingLibraryMissingError(ProductRecsError):
 
 
 class GradientBoostedModel:
-    """Trees for the mean and for each quantile, learned from all items together."""
+    """Trees for the mean and for each quantile, trained on all items together."""
 
     def __init__(self, boosters: list[Booster], threads: int) -> None:
-        """Hold boosters for the mean, in paces, and for QUANTILES, in levels."""
+        """Store boosters for the mean, in paces, and for QUANTILES, in levels."""
         self._boosters = boosters
         self._threads = threads
 
@@ -87,10 +87,10 @@ def fit_boosted_model(
     """Return a model fitted to `demand`; `progress` is called with shares of 1.
 
     Raises:
-        BoostingLibraryMissingError: when the library or its system package is not there.
+        BoostingLibraryMissingError: when the library or its system package is missing.
     """
     try:
-        import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB: only where it forecasts
+        import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB, for forecasting only
     except (ImportError, OSError) as error:
         message = f"boosted trees cannot be loaded ({error}); on Debian install libgomp1"
         raise BoostingLibraryMissingError(message) from error
@@ -127,7 +127,7 @@ def fit_boosted_model(
 def _examples(demand: Demand, options: DemandOptions) -> tuple[Amounts, Amounts, Amounts]:
     """Return a sample of [rows]: features, amounts in paces and in levels.
 
-    Those in paces are without huge orders.
+    Those in paces exclude bulk orders.
     """
     rng = np.random.default_rng(options.seed)
     origins = list(range(demand.days - 7, _FIRST_ORIGIN, -_STEP))[:_MOST_ORIGINS]
@@ -155,7 +155,7 @@ def _examples(demand: Demand, options: DemandOptions) -> tuple[Amounts, Amounts,
 def _sampled(
     demand: Demand, origin: int, count: int, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """Return items and days ahead of `count` targets on days when they could be sold."""
+    """Return items and lead times of `count` targets on days with the item on sale."""
     before = demand.amounts[:, max(0, origin - 112) : origin]
     items = np.flatnonzero((before > 0).sum(axis=1) >= _FEWEST_SALES)
     reach = min(HORIZON, demand.days - origin)

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 _NORMAL: Final = NormalDist()
 _NORMAL_P90: Final = 1.2816
-_FARTHEST: Final = 365  # days until an order that are worth telling
+_FARTHEST: Final = 365  # maximum days until a reported order
 _NO_PACE: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class ReplenishmentPolicy:
-    """How a store orders: days until goods are there, service from 0 to 1, and so on."""
+    """Replenishment policy: lead time in days, service level from 0 to 1, and so on."""
 
     lead_days: int
-    service: float  # the share of orders that should come before stock has run out
-    order_days: int  # what an order should last on top of its lead time
+    service: float  # probability that an order arrives before a stockout
+    order_days: int  # days that an order covers beyond its lead time
     overstock_days: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedDemand:
-    """What items are expected to sell: `means` and `p90s` [items, days]; `spreads` [items].
+    """Expected sales of items: `means` and `p90s` [items, days]; `spreads` [items].
 
     `spreads` are the overdispersion of sums of days against independent days.
     """
@@ -43,7 +43,7 @@ class ExpectedDemand:
     spreads: Floats
 
     def by(self, day: Floats | float) -> Floats:
-        """Return what is expected to be sold up to the end of `day` ([items] or one)."""
+        """Return the expected sales up to the end of `day` ([items] or one)."""
         known = self.means.shape[1]
         if not isinstance(day, np.ndarray):
             summed = self.means[:, : min(int(day), known)].sum(axis=1)
@@ -54,11 +54,11 @@ class ExpectedDemand:
 
     @property
     def pace(self) -> Floats:
-        """What sells on an average day: [items]."""
+        """Mean sales per day: [items]."""
         return np.asarray(self.means.mean(axis=1))
 
     def scatter(self, days: int) -> Floats:
-        """Return the standard deviation of what `days` together sell: [items]."""
+        """Return the standard deviation of the sum of `days` days: [items]."""
         upper = np.maximum(self.p90s - self.means, 0) / _NORMAL_P90
         variance = np.maximum(upper**2, self.means).mean(axis=1)
         return np.asarray(self.spreads * np.sqrt(variance * days))
@@ -66,22 +66,22 @@ class ExpectedDemand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StockPlan:
-    """What to do for each item: [items] each. All unknown (NaN, -1) where stock is."""
+    """The plan of each item: [items] each. Unknown (NaN, -1) if stock is unknown."""
 
     order_in: Ints  # days until an order is due; 0 is today, -1 not within a year
-    quantity: Floats  # of that order, whole units; 0 where none is due
-    lost: Floats  # units that will be wanted and not there before an order of today comes
-    surplus: Floats  # units beyond what `overstock_days` sell
+    quantity: Floats  # of that order, in whole units; 0 without an order
+    lost: Floats  # expected lost sales before an order of today arrives
+    surplus: Floats  # units beyond the demand of `overstock_days`
 
 
 def plan_stock(
     stock: Floats, outlook: ExpectedDemand, supply: ReplenishmentPolicy
 ) -> StockPlan:
-    """Return the plan for items with `stock` [items] units now, NaN where it is unknown.
+    """Return the plan for items with `stock` [items] units now, NaN if unknown.
 
-    An order is due on the first day on which what is left may not last for the lead time
-    with the wanted service; it brings as much as lead time and `order_days` need with that
-    service. Demand is taken as normal around its mean. Goods on their way are not known.
+    An order is due on the first day when the remaining stock may not cover the lead time at
+    the service level. It covers lead time and `order_days` at that level. Demand is
+    modelled as normal. Goods in transit are unknown.
     """
     factor = _NORMAL.inv_cdf(supply.service)
     cycle = supply.lead_days + supply.order_days
@@ -104,7 +104,7 @@ def plan_stock(
 
 
 def _first_day(left: Floats, outlook: ExpectedDemand, lead_days: int) -> Ints:
-    """Return the first day whose lead time `left` does not outlast; -1 within no year."""
+    """Return the first day when `left` does not cover the lead time; -1 beyond a year."""
     known = outlook.means.shape[1]
     summed = np.cumsum(outlook.means, axis=1)
     reached = summed >= left[:, None]
@@ -117,7 +117,7 @@ def _first_day(left: Floats, outlook: ExpectedDemand, lead_days: int) -> Ints:
 
 
 def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:
-    """Return how much more than `stock` is wanted on average, and never less than 0."""
+    """Return the expected demand beyond `stock`, at least 0."""
     spread = np.maximum(scatter, 1e-9)
     gap = (stock - mean) / spread
     density = np.exp(-(gap**2) / 2) / np.sqrt(2 * np.pi)

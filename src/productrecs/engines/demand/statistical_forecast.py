@@ -1,8 +1,8 @@
 """Statistical forecast: level, weekdays and spread of an item without a trained model.
 
-A ladder of methods: items that sell regularly follow their recent level and the store's
-weekdays; intermittent items do the same more slowly; new and rare items lean on their
-category; items that have not sold for half a year are expected to sell nothing.
+A ladder of methods: regular items use their recent level and the store's weekdays;
+intermittent items use a slower level; new and rare items are shrunk towards their category;
+items without a sale for half a year are forecast as zero.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 _SPARSE_HALF_LIFE: Final = 56.0
 _LOOK_BACK: Final = 112
 _PRIOR_DAYS: Final = 14.0
-"""How many days of its category's rate an item's own days are weighed against."""
+"""Prior weight of the category's rate, in days."""
 
 _SPREAD_DAYS: Final = 56
-"""The number of open days from which an item's spread is estimated from its own days."""
+"""Open days at which an item's own days determine its spread."""
 
 _LEAST_DISPERSION, _MOST_DISPERSION = 0.05, 20.0
 _CLASSES: Final = np.array([0.05, 0.2, 1.0, 5.0, 25.0])
-"""Where volume classes end, in a day's mean."""
+"""Limits of volume classes, as mean per day."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class DemandClasses:
     """The class of each item at an origin: [items] each."""
 
     regular: Bools
-    young: Bools  # or rare: its category speaks for it
+    young: Bools  # new or rare: the category's rate is used
     obsolete: Bools
 
 
@@ -77,7 +77,7 @@ def classify_demand(demand: Demand, origin: int, options: DemandOptions) -> Dema
     regular = ~young & (interval < options.regular_interval)
     seen = on_sale[:, -options.obsolete_days :].sum(axis=1)
     silent = sold[:, -options.obsolete_days :].sum(axis=1) == 0
-    # Half a year without a sale, though it could be bought on most of its days.
+    # Obsolete: half a year without a sale, although on sale on most days.
     obsolete = silent & (sales > 0) & (seen >= options.obsolete_days // 2)
     return DemandClasses(regular, young, obsolete)
 
@@ -85,9 +85,9 @@ def classify_demand(demand: Demand, origin: int, options: DemandOptions) -> Dema
 def statistical_forecast(
     demand: Demand, origin: int, options: DemandOptions, doubt: float = USUAL_DOUBT
 ) -> ForecastPaths:
-    """Return what each item sells on the HORIZON days after `origin`, by the ladder.
+    """Return each item's forecast for the HORIZON days after `origin`, by the ladder.
 
-    `doubt` says how large a move of the store's season must be to be believed.
+    `doubt` is the shrinkage of the store's season.
     """
     ahead = demand.ordinals(origin, HORIZON)
     rungs = classify_demand(demand, origin, options)
@@ -111,9 +111,9 @@ def statistical_forecast(
 def _levels(
     usual: Demand, additions: Floats, profile: Floats, rungs: DemandClasses
 ) -> tuple[Floats, Floats]:
-    """Return each item's amount on an average open day, and by what huge orders raise it.
+    """Return each item's mean on an open day, and its increase by bulk orders.
 
-    `usual` is without these; [items] each.
+    `usual` excludes bulk orders; [items] each.
     """
     classes = sale_classes(usual, usual.days)
     quick = sales_rates(usual, profile, SALES_RATE_HALF_LIFE)
@@ -128,8 +128,8 @@ def _levels(
 def _young_levels(demand: Demand, rungs: DemandClasses) -> Floats:
     """Return (sold + 14 days of the category's rate) / (days on sale + 14): [items].
 
-    The category's rate is that of its items that are known well, at the median; the whole
-    store's where it has none.
+    The category's rate is the median of its items with enough data; the whole store's if
+    there are none.
     """
     amounts = demand.amounts[:, -_LOOK_BACK:]
     on_sale = demand.on_sale[:, -_LOOK_BACK:]
@@ -147,7 +147,7 @@ def _young_levels(demand: Demand, rungs: DemandClasses) -> Floats:
 
 
 def _by_own_days(usual: Demand, demand: Demand, mean: Floats | np.ndarray) -> Floats:
-    """Return the quantiles of an item's own days, moved to its usual `mean` [items, h]."""
+    """Return the quantiles of an item's own days, shifted to its `mean` [items, h]."""
     recent = own_quantiles(demand, usual.days, _LOOK_BACK)
     held = usual.on_sale[:, -_LOOK_BACK:]
     sums = (usual.amounts[:, -_LOOK_BACK:] * held).sum(axis=1)
@@ -157,9 +157,9 @@ def _by_own_days(usual: Demand, demand: Demand, mean: Floats | np.ndarray) -> Fl
 
 
 def _dispersions(demand: Demand, origin: int) -> Floats:
-    """Return k of var = mean + k mean^2 for each item: its class of volume's median.
+    """Return k of var = mean + k mean^2 for each item: the median of its volume class.
 
-    Poisson, or nearly so, where days scatter no more than chance has them.
+    It is near 0 (Poisson) if days vary no more than by chance.
     """
     start = max(0, origin - _LOOK_BACK)
     amounts, held = demand.amounts[:, start:origin], demand.on_sale[:, start:origin]
@@ -194,20 +194,20 @@ def negative_binomial(mean: Floats | np.ndarray, dispersion: Floats) -> Floats:
 
 _FEWEST_WEEKS, _MOST_WEEKS = 8, 16
 _BY_CHANCE: Final = 3.1
-"""So far differs one item in a hundred that has no weekdays of its own (F, 6 degrees)."""
+"""Critical value (F, 6 degrees): one item in a hundred without own weekdays exceeds it."""
 
 _NOTHING: Final = 1e-9
 
 
 def apply_item_weekdays(demand: Demand, paths: ForecastPaths) -> ForecastPaths:
-    """Return the `paths` after `demand` with each week's sum on the item's own weekdays.
+    """Return the `paths` with each week's sum distributed by the item's own weekdays.
 
-    Only as far as an item's weeks differ from the store's by more than chance.
+    Own weekdays are shrunk towards the store's unless they differ significantly.
     """
     weeks = min(_MOST_WEEKS, demand.days // WEEK)
     if weeks < _FEWEST_WEEKS:
         return paths
-    start = demand.days - weeks * WEEK  # so that the first column is tomorrow's weekday
+    start = demand.days - weeks * WEEK  # aligns the first column with tomorrow's weekday
     usual = without_bulk_orders(demand, demand.days, bulk_order_caps(demand, demand.days))
     shape = (demand.items, weeks, WEEK)
     held = usual.on_sale[:, start:].reshape(shape)
@@ -227,10 +227,10 @@ def apply_item_weekdays(demand: Demand, paths: ForecastPaths) -> ForecastPaths:
 
 
 def _belief(sold: Floats, held: Bools, profile: Floats) -> Floats:
-    """Return how far each item's own weekdays are believed, from 0 to 1: [items].
+    """Return the weight of each item's own weekdays, from 0 to 1: [items].
 
-    How far weekdays differ from the store's, held against how weeks differ from each
-    other: a shrunken estimate (James and Stein), 0 where chance alone may differ so far.
+    A James-Stein estimate: the variance between weekdays relative to that between weeks, 0
+    if chance explains it.
     """
     counts = held.sum(axis=1)
     means = sold.sum(axis=1) / np.maximum(counts, 1)
@@ -239,7 +239,7 @@ def _belief(sold: Floats, held: Bools, profile: Floats) -> Floats:
     between = (counts * (means - pace[:, None] * profile) ** 2).sum(axis=1) / (WEEK - 1)
     spare = np.maximum(counts.sum(axis=1) - WEEK, 1)
     within = (np.where(held, sold - means[:, None], 0) ** 2).sum(axis=(1, 2)) / spare
-    # Of days that are all the same nothing is left to chance, but what rounding leaves.
+    # Identical days have no variance except rounding errors.
     differs = between > _BY_CHANCE * within + _NOTHING
     enough = counts.min(axis=1, where=profile > 0, initial=_MOST_WEEKS) >= _FEWEST_WEEKS
     ratio = _BY_CHANCE * within / np.maximum(between, _NOTHING)

@@ -1,8 +1,8 @@
-"""Store total forecast: the whole store's sales, forecast by itself, not summed from items.
+"""Store total forecast: forecasts the whole store's sales directly, not by summing items.
 
 Quantiles cannot be summed. The mean of three simple levels is multiplied by the store's
-weekdays and season; the season counts as much as it helped in past weeks. The interval
-comes from the errors of past forecasts.
+weekday and seasonal factors; the season is weighted by its backtest. The interval comes
+from past forecast errors.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _SMOOTHING, _TREND, _DAMPING = 0.3, 0.1, 0.9
 _WEEKS: Final = 12
 _MOST_ORIGINS: Final = 26
 _FEWEST_ORIGINS: Final = 4
-_DOUBTS: Final = (USUAL_DOUBT, 0.1, 0.0)  # of a season; of equals the usual one
+_DOUBTS: Final = (USUAL_DOUBT, 0.1, 0.0)  # shrinkage of a season; ties give the default
 FIRST_ORIGIN: Final = 5 * WEEK
-"""Days of history before a store's total is forecast at all by its past errors."""
+"""Minimum days of history for an interval from past errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalForecast:
-    """The store's days ahead: mean [28], quantiles [3, 28]; sums [3] of 7 and 28 days."""
+    """The store's forecast: mean [28], quantiles [3, 28]; sums [3] of 7 and 28 days."""
 
     mean: Floats
     quantiles: Floats
@@ -55,43 +55,43 @@ class TotalForecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalBacktest:
-    """What would have been forecast at earlier origins: [origins, 28], newest first."""
+    """Forecasts at earlier origins: [origins, 28], newest first."""
 
     forecast: Floats
     actual: Floats
-    naive: Floats  # last week once more
+    naive: Floats  # seasonal naive: last week repeated
     moving: Floats  # the mean of the last 28 days
 
     @property
     def origins(self) -> int:
-        """How many there are."""
+        """Number of origins."""
         return len(self.forecast)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonOutlook:
-    """The HORIZON days after some day, before it is said how far the season counts."""
+    """The HORIZON days after a day, before the season is shrunk."""
 
-    level: Floats  # of each day, with its weekday
-    season: Floats  # how the store moved a year before; 1 where there is none
+    level: Floats  # of each day, including its weekday factor
+    season: Floats  # last year's seasonal factor; 1 without that year
     closed: Bools
 
     def mean(self, doubt: float) -> Floats:
-        """Return the expected totals; without `doubt` all of last year's season counts."""
+        """Return the expected totals; without `doubt` the season has full weight."""
         expected = np.maximum(self.level * shrunk_season(self.season, doubt), 0.0)
         return np.where(self.closed, 0.0, expected)
 
 
 class YearlySeasonality:
-    """The weight of last year's season, by its backtest in a store's past."""
+    """The shrinkage of last year's season, by its backtest in the store."""
 
     def __init__(self, totals: Floats, first_day: int) -> None:
-        """Use `totals` [days]; a question about a day reads no later day."""
+        """Use `totals` [days]; a forecast at a day reads no later day."""
         self._totals, self._first_day = totals, first_day
         self._outlooks: dict[int, SeasonOutlook] = {}
 
     def outlook(self, day: int) -> SeasonOutlook:
-        """Return what is to be expected when `day` days are known."""
+        """Return the outlook after `day` known days."""
         if day not in self._outlooks:
             self._outlooks[day] = _outlook(self._totals[:day], self._first_day)
         return self._outlooks[day]
@@ -101,9 +101,9 @@ class YearlySeasonality:
         return self.outlook(day).mean(self.best_doubt(day))
 
     def best_doubt(self, day: int) -> float:
-        """Return what would have missed least from the origins that were over by `day`.
+        """Return the shrinkage with the least error at the origins completed by `day`.
 
-        Where fewer than four of them had a year before them, the usual one.
+        With fewer than four origins that have a previous year, it is the default.
         """
         origins = range(day - HORIZON, YEAR + HORIZON - 1, -WEEK)[:_MOST_ORIGINS]
         if len(origins) < _FEWEST_ORIGINS:
@@ -138,7 +138,7 @@ def _outlook(totals: Floats, first_day: int) -> SeasonOutlook:
 
 
 def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
-    """Return what was to be expected a horizon ago, a week before that, and so on."""
+    """Return the forecasts from one horizon ago, one week earlier, and so on."""
     origins = range(len(totals) - HORIZON, FIRST_ORIGIN - 1, -WEEK)
     chosen, seasons = list(origins)[:_MOST_ORIGINS], YearlySeasonality(totals, first_day)
     forecast, actual, naive, moving = (np.zeros((len(chosen), HORIZON)) for _ in range(4))
@@ -152,7 +152,7 @@ def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
 
 
 def forecast_total(totals: Floats, first_day: int, past: TotalBacktest) -> TotalForecast:
-    """Return the forecast by the best method in `past`, which calibrates its band."""
+    """Return the forecast by the best method in `past`, with a calibrated interval."""
     seasons, days = YearlySeasonality(totals, first_day), len(totals)
     mean, shut = seasons.mean(days), seasons.outlook(days).closed
     if past.origins < _FEWEST_ORIGINS:
@@ -195,7 +195,7 @@ def shifted_forecast(
 
 
 def error_quantiles(forecast: Floats, actual: Floats) -> Floats:
-    """Return the QUANTILES of what came over what was forecast: [3], of any shape alike."""
+    """Return the QUANTILES of actual over forecast: [3], for equal shapes."""
     held = forecast > 0
     ratios = actual[held] / forecast[held]
     return np.array([_at(ratios, share) for share in QUANTILES])
@@ -206,7 +206,7 @@ def _sum(values: Floats, length: int) -> Floats:
 
 
 def _at(ratios: Floats, share: float) -> float:
-    """Return the quantile that holds for one more draw, not only for those seen."""
+    """Return the conformal quantile: corrected for one more draw."""
     count = len(ratios)
     if not count:
         return 1.0
@@ -215,12 +215,12 @@ def _at(ratios: Floats, share: float) -> float:
 
 
 def _uncertain(totals: Floats, mean: Floats, shut: Bools) -> TotalForecast:
-    """Return a band as wide as the days were, where there is no past to learn from."""
+    """Return an interval from the variance of days, without past errors."""
     sold = totals[totals > 0]
     average = sold.mean() if len(sold) else 0.0
     ratios = sold / average if average > 0 else np.ones(1)
     quantiles = np.stack([mean * float(np.quantile(ratios, share)) for share in QUANTILES])
-    # Over more days chance evens out, but the level itself is known no better.
+    # Chance averages out over more days, but the error of the level does not.
     sums = [
         np.array(
             [
@@ -243,10 +243,10 @@ def _weighted(
 
 
 def _damped(totals: Floats, closed: Bools, profile: Floats, ordinals: Ints) -> Floats:
-    """Return the level of each day ahead by the last weeks' trend, which fades: [28]."""
+    """Return the level of each future day by a damped trend of the last weeks: [28]."""
     worth = np.where(closed, 0, profile[weekdays(ordinals)])
     weeks = min(_WEEKS, len(totals) // WEEK)
-    if weeks < 2:  # noqa: PLR2004 - no trend yet
+    if weeks < 2:  # noqa: PLR2004 - too few for a trend
         return np.full(HORIZON, _weighted(totals, closed, profile, ordinals, 14.0))
     span = slice(len(totals) - weeks * WEEK, len(totals))
     sums = totals[span].reshape(weeks, WEEK).sum(axis=1)

@@ -1,7 +1,7 @@
 """Image similarity engine: colour, texture and shape of pictures, and their neighbours.
 
-Pixels in, vectors and item numbers out. It reads no files, decodes nothing and uses no
-pretrained weights: it learns from the store's own pictures.
+Pixels in, vectors and item numbers out. It reads and decodes no files and uses no
+pretrained weights: it is trained on the store's own pictures.
 """
 
 from productrecs.engines.visual.embedding_space import EmbeddingSpace, fit_embedding_space

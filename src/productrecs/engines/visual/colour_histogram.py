@@ -8,11 +8,11 @@ import numpy.typing as npt
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.visual.image_transforms import Floats, Plane
 
-BINS: Final = (12, 13, 13)  # of lightness, of red against green, of yellow against blue
+BINS: Final = (12, 13, 13)  # of lightness, green-red and blue-yellow
 LENGTH: Final = BINS[0] * BINS[1] * BINS[2]
 
 _FINE: Final = 4.0
-"""Below about this much colour bins are narrow: most of what is worn is nearly grey."""
+"""Chroma below which bins are narrow: most clothes are nearly grey."""
 
 _REACH: Final = float(np.arcsinh(70 / _FINE))
 
@@ -29,7 +29,8 @@ def histogram_axes(lab: Floats) -> Floats:
 def colour_histogram(axes: Floats, weights: Plane) -> Floats:
     """Return the square roots of the colours' shares, [LENGTH], from `histogram_axes`.
 
-    Each pixel counts by its weight, in the eight bins around its colour by nearness.
+    Each pixel is weighted and spread over the eight nearest bins by trilinear
+    interpolation.
     """
     flat = axes.reshape(-1, 3)
     low = flat.astype(np.intp)

@@ -9,9 +9,9 @@ from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.visual.image_transforms import Floats, Plane
 
 DIRECTIONS: Final = 9
-SIDE: Final = 96  # of the square that edges are read off
-_MOST: Final = 0.35  # of one direction in a cell: one seam is not everything
-_DIFFERENT: Final = 1.0  # of 255: less is noise
+SIDE: Final = 96  # side of the square for edges
+_MOST: Final = 0.35  # maximum of one direction in a cell: limits a single seam
+_DIFFERENT: Final = 1.0  # minimum difference, of 255: less is noise
 
 
 def edge_directions(grey: Plane) -> Floats:
@@ -31,7 +31,7 @@ def edge_directions(grey: Plane) -> Floats:
 
 
 def edge_histograms(planes: Floats, cells: int) -> Floats:
-    """Return [cells * cells / 2 * DIRECTIONS]: by cell, against the edges around it."""
+    """Return [cells * cells / 2 * DIRECTIONS]: edges by cell, normalised locally."""
     size = SIDE // cells
     shape = (DIRECTIONS, cells, size, cells, size)
     sums = np.moveaxis(planes.reshape(shape).sum(axis=(2, 4)), 0, 2)
@@ -50,10 +50,10 @@ def edge_histograms(planes: Floats, cells: int) -> Floats:
 
 
 def texture_histogram(grey: Plane, weights: Plane) -> Floats:
-    """Return the square roots of the shares of local patterns, [TEXTURES].
+    """Return the square roots of the shares of local binary patterns, [TEXTURES].
 
-    Which of a pixel's eight neighbours are brighter than it: smooth runs of them one by
-    one, all others together; a pattern and its mirror image are one.
+    A pattern marks which of a pixel's eight neighbours are brighter. Uniform patterns have
+    separate bins, all others share one; mirror images share a bin.
     """
     middle = grey[1:-1, 1:-1] + _DIFFERENT
     rows, columns = middle.shape
@@ -68,12 +68,12 @@ def texture_histogram(grey: Plane, weights: Plane) -> Floats:
 
 _AROUND: Final = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))
 _MIRRORED: Final = (2, 1, 0, 7, 6, 5, 4, 3)
-_SMOOTH: Final = 2  # changes around the ring, at most
+_SMOOTH: Final = 2  # maximum changes around the ring of a uniform pattern
 
 
 @memoized(Cache.CONSTANTS)
 def _kinds() -> npt.NDArray[np.intp]:
-    """Return the kind of each of the 256 patterns."""
+    """Return the bin of each of the 256 patterns."""
     names: dict[int, int] = {}
     kinds = []
     for code in range(256):

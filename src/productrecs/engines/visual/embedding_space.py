@@ -1,4 +1,4 @@
-"""Embedding space: linear maps from descriptors to vectors, learned from the pictures."""
+"""Embedding space: linear maps from descriptors to vectors, fitted to the pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ COLOUR, SHAPE, KIND = 64, 48, 32
 DIMENSIONS: Final = COLOUR + SHAPE + KIND
 
 MIN_PICTURES: Final = 32
-"""Below so many pictures the axes are drawn by lot, the same ones everywhere."""
+"""Minimum number of pictures; with fewer, the axes are fixed random ones."""
 
 _BASIS: Final = 96  # discriminant axes of each half
 _SAMPLE: Final = 3_000
 _CHUNK: Final = 1_000
 _ROUNDS: Final = 5
-MIN_GROUP: Final = 5  # pictures a category needs to teach anything
-_SOFTENED: Final = 0.5  # how much of the spread of an axis is taken out
-_RIDGE: Final = 0.3  # of the mean spread within a kind, added to every axis
-_SHARE: Final = (1.0, 0.6, 0.65)  # of colour, shape and kind in a vector
+MIN_GROUP: Final = 5  # minimum pictures of a category for training
+_SOFTENED: Final = 0.5  # whitening strength
+_RIDGE: Final = 0.3  # ridge, relative to the mean spread within a kind
+_SHARE: Final = (1.0, 0.6, 0.65)  # weights of colour, shape and kind in a vector
 LOOKS_SHARE, KIND_SHARE = _SHARE[0] ** 2 + _SHARE[1] ** 2, _SHARE[2] ** 2
 """Of a similarity, but for a common factor."""
 
@@ -48,17 +48,17 @@ Descriptors = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """Linear maps from descriptors to vectors; plain arrays, to be kept and mapped."""
+    """Linear maps from descriptors to vectors: plain, memory-mappable arrays."""
 
     mean: Floats  # [LENGTH]
-    weights: Floats  # [LENGTH]; 0 where no picture differs from another
+    weights: Floats  # [LENGTH]; 0 where all pictures are equal
     colour: Floats  # [LENGTH of colour, _BASIS]
     shape: Floats  # [LENGTH of the rest, _BASIS]
     kind_mean: Floats  # [2 * _BASIS]
     kind: Floats  # [2 * _BASIS, KIND], zeros without discriminant axes
 
     def vectors(self, descriptors: Descriptors) -> Floats:
-        """Return the pictures' unit vectors, [n, DIMENSIONS]: cosines are likenesses."""
+        """Return the pictures' unit vectors, [n, DIMENSIONS], for cosine similarity."""
         found = np.zeros((len(descriptors), DIMENSIONS), dtype=np.float32)
         for start in range(0, len(descriptors), _CHUNK):
             chunk = descriptors[start : start + _CHUNK]
@@ -66,7 +66,7 @@ class EmbeddingSpace:
         return found
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what `from_arrays` takes."""
+        """Return the arrays that `from_arrays` reads."""
         return {
             "space_mean": self.mean,
             "space_weights": self.weights,
@@ -78,11 +78,11 @@ class EmbeddingSpace:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "EmbeddingSpace":
-        """Return a space that was kept.
+        """Return a stored space.
 
         Raises:
             KeyError: when an array is missing.
-            ValueError: when one is of another format.
+            ValueError: when one has another format.
         """
         space = cls(
             arrays["space_mean"],
@@ -125,9 +125,9 @@ def fit_embedding_space(
 ) -> EmbeddingSpace:
     """Return the space of a store's pictures.
 
-    `groups` are rows of pictures that are of one kind: categories. They may overlap, and
-    leave pictures out; without them nothing is learned of kinds. Deterministic: the same
-    pictures in the same order give the same space.
+    `groups` are rows of pictures of one category. They may overlap and need not cover all
+    pictures; without them there are no category axes. The same pictures in the same order
+    give the same space.
     """
     rows = sampled_rows(len(descriptors))
     sample = descriptors[rows].astype(np.float32)
@@ -150,14 +150,14 @@ def fit_embedding_space(
 
 
 def sampled_rows(count: int) -> npt.NDArray[np.intp]:
-    """Return the rows to learn from: all, or as many evenly spread."""
+    """Return the rows of the training sample: all, or an even selection."""
     if count <= _SAMPLE:
         return np.arange(count)
     return np.linspace(0, count - 1, _SAMPLE).astype(np.intp)
 
 
 def _block_weights(sample: Floats) -> Floats:
-    """Return a factor for each number, so that each block counts by its weight."""
+    """Return a factor per number, which gives each block its weight."""
     weights = np.empty(LENGTH, dtype=np.float32)
     start = 0
     for block in DESCRIPTOR_BLOCKS:
@@ -169,10 +169,10 @@ def _block_weights(sample: Floats) -> Floats:
 
 
 def principal_axes(centred: Floats, count: int, whitened: float) -> Floats:
-    """Return the axes along which rows differ most, [d, count].
+    """Return the principal axes of rows, [d, count].
 
-    Of the spread along an axis the share `whitened` is taken out, 1 being all. By subspace
-    iteration from a start that is always the same; axes beyond the number of rows are 0.
+    `whitened` is the whitening strength, 1 for full whitening. Uses subspace iteration from
+    a fixed start; axes beyond the number of rows are 0.
     """
     length = centred.shape[1]
     span = min(count, len(centred) - 1, length)
@@ -190,19 +190,19 @@ def principal_axes(centred: Floats, count: int, whitened: float) -> Floats:
 
 
 class ScatterMatrices(NamedTuple):
-    """How pictures differ that belong together, and how those do that do not, [d, d]."""
+    """Scatter matrices within and between groups, [d, d]."""
 
     within: Floats
     between: Floats
-    axes: int  # that may be learned from it, at most
+    axes: int  # maximum number of discriminant axes
 
 
 def scatter_matrices(
     features: Floats, groups: Sequence[npt.NDArray[np.intp]]
 ) -> ScatterMatrices | None:
-    """Return how groups of rows of `features` spread; None for fewer than two groups."""
+    """Return the scatter of groups of `features` rows; None for fewer than two groups."""
     size = features.shape[1]
-    if len(groups) < 2:  # noqa: PLR2004 - one tells nothing from another
+    if len(groups) < 2:  # noqa: PLR2004 - discriminants need two groups
         return None
     mean = features.mean(axis=0)
     within, between = np.zeros((size, size)), np.zeros((size, size))
@@ -221,9 +221,9 @@ def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
     if spreads is None:
         return axes
     within, between, count = spreads
-    # Much is added to the spread within: a few hundred pictures say little of each axis.
+    # Strong regularisation: a few hundred pictures determine each axis poorly.
     within = within + np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
-    from scipy import linalg  # noqa: PLC0415 - a quarter second that only who learns needs
+    from scipy import linalg  # noqa: PLC0415 - 0.25 s to import, for training only
 
     found, turn = linalg.eigh(between, within)
     best = np.argsort(-found)[:count]
@@ -233,7 +233,7 @@ def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
 
 
 def _by_lot(sample: Floats) -> EmbeddingSpace:
-    """Return a space for too few pictures to learn from: nothing counts more or less."""
+    """Return a space of random axes with equal weights, for too few pictures."""
     weights = np.empty(LENGTH, dtype=np.float32)
     start = 0
     for block in DESCRIPTOR_BLOCKS:
@@ -251,7 +251,7 @@ def _by_lot(sample: Floats) -> EmbeddingSpace:
 
 
 def random_axes(length: int, count: int) -> Floats:
-    """Return axes drawn by lot, always the same, [length, count]."""
+    """Return fixed random axes, [length, count]."""
     drawn = np.random.Generator(np.random.PCG64(20_261_121))
     axes: Floats = drawn.standard_normal((length, count), dtype=np.float32)
     return axes / np.float32(length**0.5)
@@ -262,7 +262,7 @@ def _both(colour: Floats, shape: Floats) -> Floats:
 
 
 def unit_rows(vectors: Floats) -> Floats:
-    """Return the rows at length 1."""
+    """Return the rows scaled to length 1."""
     lengths: Floats = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     return vectors / np.maximum(lengths, 1e-9)
 

@@ -1,4 +1,4 @@
-"""Foreground estimation: weights that say where in a picture the product probably is."""
+"""Foreground estimation: weights for where the product probably is in a picture."""
 
 from typing import Final, NamedTuple
 
@@ -6,26 +6,26 @@ import numpy as np
 
 from productrecs.engines.visual.image_transforms import Floats, Plane, resized
 
-_RIM: Final = 0.04  # of each side: what is taken for the background
-_PLAIN: Final = 14.0  # spread of Lab in the rim: below, it is one colour
-_EDGE: Final = 0.02  # of the weight may lie outside the box, on each side
+_RIM: Final = 0.04  # of each side: the rim counts as background
+_PLAIN: Final = 14.0  # maximum Lab spread of a plain rim
+_EDGE: Final = 0.02  # maximum weight outside the box, on each side
 _SMALL: Final = 64
 _LEAST_FRONT: Final = 8
 
 
 class Foreground(NamedTuple):
-    """Weights by pixel, and the box around what weighs: [y0, y1, x0, x1), in pixels."""
+    """Weights by pixel, and the foreground's box: [y0, y1, x0, x1), in pixels."""
 
     weights: Plane
     box: tuple[int, int, int, int]
-    plainness: float  # 1: on one colour, as a studio's photo; 0: any background
+    plainness: float  # 1 for a plain background, such as a studio's; 0 for any other
 
 
 def find_foreground(lab: Floats) -> Foreground:
-    """Return where the product is likely to be.
+    """Return the likely location of the product.
 
-    What differs from the rim's colours, and what is near the centre. On a plain background
-    the difference decides, else the centre.
+    Weights combine the difference from the rim's colours and the distance to the centre. On
+    a plain background the difference dominates, otherwise the centre.
     """
     height, width = lab.shape[:2]
     small = resized(lab, _SMALL, _SMALL)
@@ -42,7 +42,7 @@ def find_foreground(lab: Floats) -> Foreground:
     centre = centre_of(_SMALL)
     by_colour = differs * (0.35 + 0.65 * centre)
     weights = plainness * differs + (1.0 - plainness) * (0.5 * by_colour + 0.5 * centre)
-    if weights.mean() < 0.02:  # noqa: PLR2004 - white on white, say: nothing stands out
+    if weights.mean() < 0.02:  # noqa: PLR2004 - no contrast, such as white on white
         weights = centre
     weights = _smoothed(weights.astype(np.float32))
     box = _box_of(weights * (0.25 + 0.75 * centre), height, width)
@@ -50,14 +50,14 @@ def find_foreground(lab: Floats) -> Foreground:
 
 
 def _rim_of(lab: Floats) -> Floats:
-    """Return the pixels of the top and both sides; products often stand on the bottom."""
+    """Return the pixels of the top and both sides; products often touch the bottom."""
     depth = max(1, round(_RIM * len(lab)))
     parts = (lab[:depth], lab[:, :depth], lab[:, -depth:], lab[-depth:])
     return np.concatenate([part.reshape(-1, 3) for part in parts])
 
 
 def _colours_of(rim: Floats) -> list[Floats]:
-    """Return up to three colours that much of the rim is of."""
+    """Return up to three dominant colours of the rim."""
     left, seeds = rim, list[Floats]()
     for _ in range(3):
         seed = np.median(left, axis=0)
@@ -72,7 +72,7 @@ def _colours_of(rim: Floats) -> list[Floats]:
 
 
 def centre_of(size: int) -> Plane:
-    """Return how near the middle each cell of a square is, 1 there, [size, size]."""
+    """Return each cell's closeness to the centre of a square, 1 there, [size, size]."""
     place = (np.arange(size, dtype=np.float32) + 0.5) / size - 0.5
     return np.exp(-0.5 * ((place[:, None] / 0.3) ** 2 + (place[None, :] / 0.25) ** 2))
 
@@ -90,19 +90,19 @@ def _box_of(weights: Plane, height: int, width: int) -> tuple[int, int, int, int
 
 
 def _span(profile: Plane, length: int) -> tuple[int, int]:
-    """Return [first, last) of what holds all weight but a little at either end."""
+    """Return [first, last) of the cells with almost all weight."""
     share = np.cumsum(profile) / max(float(profile.sum()), 1e-9)
     first = int(np.searchsorted(share, _EDGE))
     last = int(np.searchsorted(share, 1 - _EDGE)) + 1
     low, high = first * length // len(profile), -(-last * length // len(profile))
-    if high - low < length // 4:  # a speck: look at more than that
+    if high - low < length // 4:  # a speck: include its surroundings
         middle = (low + high) // 2
         low, high = max(0, middle - length // 8), min(length, middle + length // 8 + 1)
     return low, min(high, length)
 
 
 def window_of(front: Foreground, height: int, width: int) -> tuple[slice, slice]:
-    """Return the rows and columns of the front, with a margin; all where it is a speck."""
+    """Return the foreground's rows and columns, with a margin; all if it is a speck."""
     top, bottom, left, right = front.box
     down, across = (bottom - top) // 12, (right - left) // 12
     rows = slice(max(0, top - down), min(height, bottom + down))

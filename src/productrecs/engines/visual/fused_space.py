@@ -1,9 +1,9 @@
-"""Fused space: a trained encoder's features beside our own descriptor, in one vector.
+"""Fused space: a trained encoder's features and the built-in descriptor in one vector.
 
-An encoder that was trained on photos of everything knows what a thing is; our descriptor
-knows its colours and edges. A vector has four blocks, each of length 1 before it is
-weighed: what a picture looks like and what kind that is, by our descriptor and by the
-encoder. A query may weigh the blocks otherwise than the vectors do.
+An encoder that was trained on general photos recognises objects; the descriptor has colours
+and edges. A vector has four blocks, each normalised before weighting: visual similarity and
+kind, by the descriptor and by the encoder. Queries may use other block weights than the
+stored vectors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,25 +28,25 @@ from productrecs.engines.visual.embedding_space import (
 from productrecs.engines.visual.image_transforms import Floats
 
 AXES: Final = 64
-"""Of the encoder's features in a vector: those along which pictures differ most."""
+"""Number of principal axes of the encoder's features in a vector."""
 
 FUSED_DIMENSIONS: Final = DIMENSIONS + AXES + KIND
 
-_BASIS: Final = 128  # axes that discriminants are found in
+_BASIS: Final = 128  # axes before the discriminant analysis
 _WHITENED: Final = 0.5
 _LOOKS: Final = DIMENSIONS - KIND
 OWN_BLOCKS: Final = (slice(0, _LOOKS), slice(_LOOKS, DIMENSIONS))
-"""Of a vector of our own descriptor: looks, and kind."""
+"""Descriptor block weights: visual similarity and kind."""
 
 FUSED_BLOCKS: Final = (
     *OWN_BLOCKS,
     slice(DIMENSIONS, DIMENSIONS + AXES),
     slice(DIMENSIONS + AXES, FUSED_DIMENSIONS),
 )
-"""Of a fused vector: our looks and kind, the encoder's looks and kind."""
+"""Fused block weights: the descriptor's similarity and kind, then the encoder's."""
 
 FUSED_SHARES: Final = (0.35, 0.1, 0.35, 0.2)
-"""Of the similarity of two fused vectors, block by block."""
+"""Block weights of the similarity of two fused vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class FeatureSpace:
         return np.concatenate([unit_rows(projected[:, :AXES]), unit_rows(kind)], axis=1)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what `from_arrays` takes."""
+        """Return the arrays that `from_arrays` reads."""
         return {
             "space_feature_mean": self.mean,
             "space_feature_axes": self.axes,
@@ -75,7 +75,7 @@ class FeatureSpace:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "FeatureSpace":
-        """Return a space that was kept.
+        """Return a stored space.
 
         Raises:
             KeyError: when an array is missing.
@@ -115,7 +115,7 @@ def fit_feature_space(
 
 
 def fused_vectors(own: Floats, encoded: Floats) -> Floats:
-    """Return unit vectors of rows of our space and of an encoder's, [n, d]."""
+    """Return the unit vectors of descriptor rows and encoder rows, [n, d]."""
     both = np.concatenate([own, encoded], axis=1)
     for block, share in zip(FUSED_BLOCKS, FUSED_SHARES, strict=True):
         both[:, block] = unit_rows(both[:, block]) * np.sqrt(share)
@@ -125,10 +125,10 @@ def fused_vectors(own: Floats, encoded: Floats) -> Floats:
 def reweighted(
     vectors: Floats, blocks: Sequence[slice], stored: Floats, wanted: Floats
 ) -> Floats:
-    """Return queries whose products with stored vectors weigh the blocks by `wanted`.
+    """Return queries whose dot products with stored vectors have block weights `wanted`.
 
-    `stored` is what each block weighs in the vectors, 0 where it holds nothing. The product
-    with an equal vector is 1.
+    `stored` are the block weights of the vectors, 0 for empty blocks. The product with an
+    equal vector is 1.
     """
     there = np.where(stored > 0, wanted, 0.0)
     factors = there / there.sum() / np.sqrt(np.maximum(stored, 1e-9) / stored.sum())

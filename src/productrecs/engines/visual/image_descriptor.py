@@ -1,6 +1,6 @@
-"""Image descriptor: the numbers of one picture before anything is learned from a catalog.
+"""Image descriptor: features of one picture, independent of any catalog.
 
-Nothing here is learned, so that stored descriptors stay valid when models change.
+Nothing here is trained, so stored descriptors stay valid when models change.
 """
 
 from collections.abc import Sequence
@@ -24,25 +24,25 @@ from productrecs.engines.visual.image_transforms import (
 from productrecs.engines.visual.salient_objects import salient_boxes
 
 FORMAT: Final = "tier0-1"
-"""Changes with anything that changes descriptors: old ones are then made anew."""
+"""Format version: stored descriptors of another version are recomputed."""
 
 PICTURE_SIDE: Final = 224
-"""The longer side of the pictures to describe; larger ones are described alike, slower."""
+"""Longer side of pictures to describe; larger ones give the same result more slowly."""
 
 LEAST_SIDE: Final = 8
 
-_COLOURED: Final = 72  # the side of the square that colours are counted on
-_FINE, _COARSE = 12, 6  # cells of edges, each way
+_COLOURED: Final = 72  # side of the square for colours
+_FINE, _COARSE = 12, 6  # edge cells per side
 _LAYOUT: Final = 8
 _TONES: Final = 12
-_SMALL: Final = 0.3  # of a photo, with its margin
+_SMALL: Final = 0.3  # share of a photo, including its margin
 _ASIDE: Final = 0.3
-_NEARLY_ALL: Final = 0.8  # of what differs from a wall: a part of it is not the thing
+_NEARLY_ALL: Final = 0.8  # minimum share of the contrast; less is part of an object
 _PLAIN: Final = 0.8
 
 
 class DescriptorBlock(NamedTuple):
-    """One part of a descriptor: what it tells, and which values 0 and 255 stand for."""
+    """One part of a descriptor: its name, and the values that 0 and 255 stand for."""
 
     name: str
     length: int
@@ -71,16 +71,17 @@ DESCRIPTOR_BLOCKS: Final = (
     DescriptorBlock("proportions", 5, -2.0, 2.0, is_colour=False),
 )
 LENGTH: Final = sum(block.length for block in DESCRIPTOR_BLOCKS)
-_SPREAD: Final = (20.0, 12.0, 12.0)  # of Lab: the scale of `layout`
+_SPREAD: Final = (20.0, 12.0, 12.0)  # Lab scale of `layout`
 
 
 def describe(pixels: Pixels) -> Descriptor:
     """Return the descriptor of an upright picture, [LENGTH].
 
-    The same for its mirror image, but for rounding. Needs `LEAST_SIDE` pixels a side.
+    Mirror images have the same descriptor, except for rounding. Needs `LEAST_SIDE` pixels a
+    side.
 
     Raises:
-        ValueError: when the picture is smaller, or no picture.
+        ValueError: when the picture is smaller or has another shape.
     """
     lab = _lab(pixels)
     return _packed(_parts(lab, find_foreground(lab)))
@@ -89,11 +90,11 @@ def describe(pixels: Pixels) -> Descriptor:
 def views_in(
     lab: Floats, front: Foreground, window: tuple[slice, slice], share: float
 ) -> list[Descriptor]:
-    """Return descriptors of a photo to be averaged: it, and what is in its front.
+    """Return descriptors of a photo to be averaged: the whole, and its foreground.
 
-    Of its Lab in white light; `window` and `share` are those of `window_in`. What is small
-    counts three times as much as the room around it. A product's own picture before a wall
-    is described as `describe` does.
+    `lab` is white-balanced; `window` and `share` are those of `window_in`. A small
+    foreground counts three times as much as the whole photo. A product picture before a
+    plain wall is described as by `describe`.
     """
     whole = _packed(_parts(lab, front))
     part = np.ascontiguousarray(lab[window])
@@ -106,8 +107,9 @@ def views_in(
 def window_in(lab: Floats, front: Foreground) -> tuple[tuple[slice, slice], float]:
     """Return rows and columns of a photo's foreground, and its share of the photo.
 
-    What the rim does not lead to is the front, where that is small or before no wall of one
-    colour. Elsewhere what differs from the wall is, which has all of a thing's parts.
+    The salient region is the foreground if it is small, or if the background is not plain.
+    Otherwise the foreground is all that differs from the wall, which includes every part of
+    the object.
     """
     height, width = lab.shape[:2]
     things = salient_boxes(lab)
@@ -136,7 +138,7 @@ def describe_parts(
 
 
 def parts_in(lab: Floats, windows: Sequence[tuple[slice, slice]]) -> list[Descriptor]:
-    """Return what `describe_parts` does, of a picture's Lab.
+    """Return `describe_parts` of a picture's Lab.
 
     Raises:
         ValueError: as `describe_parts`.

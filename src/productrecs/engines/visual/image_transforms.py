@@ -15,13 +15,13 @@ Plane: TypeAlias = npt.NDArray[np.floating[Any]]
 """[h, w]."""
 
 Descriptor: TypeAlias = npt.NDArray[np.uint8]
-"""[DESCRIPTOR_LENGTH], what was read off one picture; see `image_descriptor.py`."""
+"""[DESCRIPTOR_LENGTH], features of one picture; see `image_descriptor.py`."""
 
 
 _BITS: Final = 6  # of each channel in the table of colours
 _SHIFT: Final = 8 - _BITS
 _WHITE: Final = (0.95047, 1.0, 1.08883)  # D65
-_DARK, _DIM = 0.04045, 0.008856  # where sRGB and Lab become straight lines
+_DARK, _DIM = 0.04045, 0.008856  # limits of the linear segments of sRGB and Lab
 _TO_XYZ: Final = (
     (0.4124564, 0.3575761, 0.1804375),
     (0.2126729, 0.7151522, 0.0721750),
@@ -32,7 +32,7 @@ _TO_XYZ: Final = (
 def to_lab(pixels: Pixels) -> Floats:
     """Return CIE Lab, [h, w, 3]: lightness 0 to 100, the two colours about -100 to 100.
 
-    By a table of 262,144 colours: off by about a unit.
+    Uses a table of 262,144 colours, with an error of about one unit.
     """
     small = pixels >> _SHIFT
     codes = (small[..., 0].astype(np.intp) << 2 * _BITS) | (
@@ -43,7 +43,7 @@ def to_lab(pixels: Pixels) -> Floats:
 
 
 def resized(plane: Floats, height: int, width: int) -> Floats:
-    """Return [h, w] or [h, w, c] scaled by averaging (or by straight lines, upwards)."""
+    """Return [h, w] or [h, w, c], downscaled by averaging or upscaled linearly."""
     rows = _weights(plane.shape[0], height)
     columns = _weights(plane.shape[1], width)
     if plane.ndim == 2:  # noqa: PLR2004 - a plane
@@ -74,7 +74,7 @@ def _lab_table() -> Floats:
 
 @memoized(Cache.RESIZE_WEIGHTS)
 def _weights(old: int, new: int) -> Floats:
-    """Return [new, old]: how much each old row counts in each new one; rows sum to 1."""
+    """Return [new, old]: the weight of each old row in each new one; rows sum to 1."""
     step = old / new
     reach = max(step, 1.0)
     centres = (np.arange(new) + 0.5) * step - 0.5

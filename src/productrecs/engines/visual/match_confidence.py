@@ -1,7 +1,7 @@
-"""Match confidence: how likely a visual match is right, calibrated on the store's pictures.
+"""Match confidence: the probability of a right visual match, calibrated per store.
 
-Each sampled picture is searched as if it were a photo. Its category is known, so that the
-share of right matches can be counted for each similarity and each agreement of neighbours.
+Each sampled picture is searched like a photo. Its category is known, so the share of right
+matches is counted by similarity and by agreement of neighbours.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from productrecs.engines.visual.image_transforms import Floats
 from productrecs.engines.visual.model import VisualModel
 
 VOTERS: Final = 5
-"""Neighbours that are asked what kind of thing it is."""
+"""Number of neighbours that vote on the kind."""
 
 _SAMPLE: Final = 300
 _AMONG: Final = 20_000
@@ -25,34 +25,34 @@ _LEAST_SPAN: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class MatchConfidence:
-    """What of a likeness and of its neighbours' agreement follows in one store."""
+    """Calibration of similarity and neighbour agreement in one store."""
 
-    floor: float  # two pictures that are no more alike than this are not alike
-    usual: float  # how alike a picture and its nearest usually are
-    evidence: Floats  # [k] rising; empty where kinds are not known
-    chance: Floats  # [k] rising: how often such evidence was right
+    floor: float  # similarity of unrelated pictures
+    usual: float  # usual similarity of a picture and its nearest neighbour
+    evidence: Floats  # [k] ascending; empty if kinds are unknown
+    chance: Floats  # [k] ascending: observed share of right matches
 
     def evidence_of(self, likeness: float, agreement: float) -> float:
-        """Return how much speaks for a thing, 0 to 1.
+        """Return the evidence for a match, 0 to 1.
 
-        `likeness` is that of its nearest picture, `agreement` the share of its voters that
-        are of one kind.
+        `likeness` is the similarity of the nearest picture, `agreement` the share of voting
+        neighbours of one kind.
         """
         told = _evidence(self, np.array([likeness]), np.array([agreement]))
         return float(told[0])
 
     def chance_of(self, evidence: float) -> float:
-        """Return how likely it is what its neighbours are, 0 to 1."""
+        """Return the probability that the kind is that of the neighbours, 0 to 1."""
         if not len(self.evidence):
             return evidence
         return float(np.interp(evidence, self.evidence, self.chance))
 
 
 def fit_match_confidence(model: VisualModel) -> MatchConfidence:
-    """Return what a store's pictures say of likenesses; deterministic."""
+    """Return the calibration on a store's pictures; deterministic."""
     empty = np.zeros(0)
     vectors, kinds = model.pictured.vectors, model.pictured.kinds
-    if len(model) < 2:  # noqa: PLR2004 - nothing is like one alone
+    if len(model) < 2:  # noqa: PLR2004 - a single picture has no neighbour
         return MatchConfidence(model.floor, 1.0, empty, empty)
     among = _spread(len(model), _AMONG)
     sample = _spread(len(among), _SAMPLE)
@@ -82,7 +82,7 @@ def _spread(count: int, most: int) -> npt.NDArray[np.intp]:
 
 
 def _majority(voted: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Floats]:
-    """Return the kind that most of each row is of, and its share; unknown ones are none."""
+    """Return each row's majority kind and its share; unknown kinds do not vote."""
     votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2) * (voted >= 0)
     place = votes.argmax(axis=1)
     rows = np.arange(len(voted))
@@ -90,7 +90,7 @@ def _majority(voted: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Floa
 
 
 def _rising(evidence: Floats, is_right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return chances that rise with the evidence, by pooling neighbours that do not.
+    """Return ascending probabilities by evidence (isotonic regression).
 
     Source: Ayer et al., An Empirical Distribution Function for Sampling with Incomplete
     Information, 1955. Each pool counts one hit and one miss more than it saw.

@@ -1,8 +1,8 @@
 """Metric learning: decides whether co-viewed products improve the embedding space.
 
-Categories say what a product is. Pairs viewed in one visit say what shoppers compare, which
-may be more precise or only noise. So pairs of later visits, held out of the training,
-decide which of the two is used.
+Categories are product types. Pairs viewed in one visit are products that shoppers compare,
+which may be more precise or only noise. Held-out pairs of later visits decide which of the
+two is used.
 """
 
 from collections.abc import Sequence
@@ -24,21 +24,21 @@ from productrecs.engines.visual.embedding_space import (
 from productrecs.engines.visual.image_transforms import Floats
 
 MIN_PAIRS: Final = 600
-"""The fewest pairs for a result that is not random."""
+"""Minimum number of pairs for a significant result."""
 
-_TAUGHT: Final = 0.7  # of the pairs, the earlier ones
-_MAX_TEST_PAIRS: Final = 1_500  # of the later pairs
+_TAUGHT: Final = 0.7  # training share of the pairs, the earlier ones
+_MAX_TEST_PAIRS: Final = 1_500  # maximum test pairs, of the later ones
 _NEAR: Final = 20
 _BLOCK: Final = 256
-_GAIN: Final = 1.02  # times as many later pairs found, at least
-_SURE: Final = 2.5  # standard deviations beyond chance
+_GAIN: Final = 1.02  # minimum ratio of found test pairs
+_SURE: Final = 2.5  # minimum standard deviations
 
 Pairs = npt.NDArray[np.integer[Any]]
-"""[n, 2] rows of descriptors that one visit looked at, in the order of time."""
+"""[n, 2] rows of co-viewed descriptors, in time order."""
 
 
 class SupervisionChoice(NamedTuple):
-    """Which teacher was taken, and which share of later pairs each let be found."""
+    """The chosen supervision, and the share of test pairs that each one finds."""
 
     teacher: str  # categories, visits or both
     found: dict[str, float]
@@ -47,10 +47,10 @@ class SupervisionChoice(NamedTuple):
 def fit_supervised_space(
     descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]], pairs: Pairs
 ) -> tuple[EmbeddingSpace, SupervisionChoice]:
-    """Return the space of a store's pictures, learned from the best of its teachers.
+    """Return the space of a store's pictures, trained with the best supervision.
 
-    Categories do unless visits, or both, let more pairs of later visits be found among the
-    nearest, by more than chance. Then they teach by all pairs. Deterministic.
+    The default is categories. Visits, or both, replace them if they find significantly more
+    test pairs among nearest neighbours; then all pairs are used. Deterministic.
     """
     space = fit_embedding_space(descriptors, groups)
     if len(pairs) < MIN_PAIRS:
@@ -89,7 +89,7 @@ def _spreads(
 
 
 def _new_among(late: Pairs, early: Pairs) -> Pairs:
-    """Return the later pairs that are not among the earlier ones, some spread evenly."""
+    """Return the later pairs that are not among the earlier ones, evenly sampled."""
     known = {tuple(sorted(pair)) for pair in early.tolist()}
     fresh = {tuple(sorted(pair)) for pair in late.tolist()} - known
     pairs = np.array(sorted(fresh), dtype=np.intp).reshape(-1, 2)
@@ -104,7 +104,7 @@ def _hits(
 ) -> npt.NDArray[np.bool_]:
     """Return, for each later pair, whether one is among the nearest of the other.
 
-    What is known to go with it does not stand in the way.
+    Other known matches are not counted as competitors.
     """
     vectors, found = space.vectors(descriptors), list[npt.NDArray[np.bool_]]()
     known: dict[int, list[int]] = {}
@@ -123,7 +123,7 @@ def _hits(
 
 
 def _is_better(one: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> bool:
-    """Return whether `one` finds more, and more than chance would give it."""
+    """Return whether `one` finds significantly more."""
     won, lost = int((one & ~other).sum()), int((other & ~one).sum())
     if not won + lost:
         return False

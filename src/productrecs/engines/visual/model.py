@@ -26,13 +26,13 @@ from productrecs.engines.visual.nearest_neighbours import (
 
 @dataclass(frozen=True, slots=True)
 class VisualModel:
-    """Arrays that several processes map; answers about items cost no more than a look."""
+    """Memory-mapped arrays, shared between processes; item queries are table lookups."""
 
     pictured: ImageVectors
     neighbours: NeighbourTable
-    floor: float  # two pictures that are no more alike than this are not alike
+    floor: float  # similarity of unrelated pictures
     digests: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Of each row's file, 0 where it is not known; of an older release none at all."""
+    """Digest of each row's file, 0 if unknown; empty in older releases."""
 
     @classmethod
     def empty(cls) -> "VisualModel":
@@ -57,7 +57,7 @@ class VisualModel:
         return row if row < len(items) and int(items[row]) == item else None
 
     def similar_to_item(self, item: int) -> Ranked:
-        """Return the items that look like one, best first; none when it has no picture."""
+        """Return the items similar to one, best first; none if it has no picture."""
         row = self.row_of(item)
         if row is None:
             return NO_RANKED
@@ -76,7 +76,7 @@ class VisualModel:
         return hash((items.tobytes(), scores[row, :count].tobytes()))
 
     def similar_to_item_exhaustive(self, item: int, limit: int, visible: Bools) -> Ranked:
-        """Return the `limit` visible items most like one, however far down they stand."""
+        """Return the `limit` visible items most similar to one, by a full search."""
         row = self.row_of(item)
         if row is None:
             return NO_RANKED
@@ -87,17 +87,17 @@ class VisualModel:
     def similar_to_vectors(
         self, queries: Floats, limit: int, visible: Bools | None = None
     ) -> list[Ranked]:
-        """Return for each unit vector of `queries`, [n, d], the items most like it."""
+        """Return for each unit vector of `queries`, [n, d], the most similar items."""
         return nearest_items_batch(self.pictured, queries, limit, visible)
 
     def items_with_digest(self, digest: int, visible: Bools) -> Items:
-        """Return the visible items whose picture is the very file of this digest."""
+        """Return the visible items whose picture file has this digest."""
         rows = np.flatnonzero((self.digests == digest) & (self.digests != 0))
         items = self.pictured.items[rows]
         return items[visible_mask(visible, items)]
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what `from_arrays` takes."""
+        """Return the arrays that `from_arrays` reads."""
         return {
             "vectors": self.pictured.vectors,
             "items": self.pictured.items,
@@ -111,7 +111,7 @@ class VisualModel:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "VisualModel":
-        """Return a model that was kept.
+        """Return a stored model.
 
         Raises:
             KeyError: when an array is missing.

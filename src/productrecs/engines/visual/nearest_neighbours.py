@@ -16,20 +16,20 @@ from productrecs.engines.arrays import (
 from productrecs.engines.visual.image_transforms import Floats
 
 KEPT: Final = 40
-"""So many neighbours of each picture are known beforehand."""
+"""Number of precomputed neighbours of each picture."""
 
-_LOOKED_AT: Final = 120  # candidates by the picture alone, before kind and price count
+_LOOKED_AT: Final = 120  # candidates by picture, before kind and price are added
 _BLOCK: Final = 128
-_AT_ONCE: Final = 4_096  # vectors whose likenesses stay in the processor's cache
-_NEVER: Final = -1.0  # a score of what may not be shown
+_AT_ONCE: Final = 4_096  # vectors per block, whose similarities fit the CPU cache
+_NEVER: Final = -1.0  # score of hidden items
 _PAIRS: Final = 4_000
-_FLOOR: Final = 0.6  # a likeness that this share of random pairs does not reach
+_FLOOR: Final = 0.6  # quantile of the similarity of random pairs
 
 IMAGE_SHARE, KIND_SHARE, PRICE_SHARE = 0.7, 0.2, 0.1
 
 
 class ImageVectors(NamedTuple):
-    """What is known of the items that have a picture, row by row."""
+    """The items with a picture, row by row."""
 
     vectors: Floats  # [n, d], of length 1
     items: Items  # [n] distinct item numbers, rising
@@ -38,7 +38,7 @@ class ImageVectors(NamedTuple):
 
 
 class NeighbourTable(NamedTuple):
-    """The rows most like each row, best first: `rows` are -1 where there are no more."""
+    """The rows most similar to each row, best first; -1 marks missing `rows`."""
 
     rows: npt.NDArray[np.int32]  # [n, KEPT]
     scores: npt.NDArray[np.float32]  # [n, KEPT] falling, 0 to 1
@@ -47,9 +47,9 @@ class NeighbourTable(NamedTuple):
 def nearest_items(
     pictured: ImageVectors, query: Floats, limit: int, visible: Bools | None = None
 ) -> Ranked:
-    """Return the `limit` items most like the unit vector `query`, of the visible ones.
+    """Return the `limit` visible items most similar to the unit vector `query`.
 
-    `visible` is by item number. Scores are cosines, cut at 0; equals stand by number.
+    `visible` is by item number. Scores are cosines, clipped at 0; ties by item number.
     """
     return nearest_items_batch(pictured, query[None], limit, visible)[0]
 
@@ -57,7 +57,7 @@ def nearest_items(
 def nearest_items_batch(
     pictured: ImageVectors, queries: Floats, limit: int, visible: Bools | None = None
 ) -> list[Ranked]:
-    """Return for each of `queries`, [n, d], what `nearest_items` would, in less time."""
+    """Return `nearest_items` of each of `queries`, [n, d], in less time."""
     items = pictured.items
     if not len(items):
         return [NO_RANKED] * len(queries)
@@ -75,7 +75,7 @@ def nearest_items_batch(
 def merge_best(found: Sequence[Ranked], limit: int) -> Ranked:
     """Return the `limit` best items of several lists, each with its best score.
 
-    Exact where every list has as many as it could have, up to `limit`.
+    Exact if every list has its best `limit` items.
     """
     items = np.concatenate([one.items for one in found])
     scores = np.concatenate([one.scores for one in found])
@@ -95,7 +95,7 @@ def _best(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
 
 
 def visible_mask(visible: Bools, items: Items) -> Bools:
-    """Return which items are visible; one that came later than `visible` is not."""
+    """Return which items are visible; items beyond the end of `visible` are not."""
     if not len(items) or int(items[-1]) < len(visible):
         return visible[items]
     found = np.zeros(len(items), dtype=np.bool_)
@@ -105,9 +105,9 @@ def visible_mask(visible: Bools, items: Items) -> Bools:
 
 
 def similarity_floor(vectors: Floats) -> float:
-    """Return the likeness below which two pictures are no more alike than any two."""
+    """Return the similarity that unrelated pictures reach."""
     count = len(vectors)
-    if count < 4:  # noqa: PLR2004 - too few to say
+    if count < 4:  # noqa: PLR2004 - too few for a quantile
         return 0.0
     lot = np.random.Generator(np.random.PCG64(7))
     one, other = lot.integers(0, count, (2, _PAIRS))
@@ -118,7 +118,7 @@ def similarity_floor(vectors: Floats) -> float:
 def compute_neighbours(
     pictured: ImageVectors, rows: npt.NDArray[np.intp], floor: float
 ) -> NeighbourTable:
-    """Return the neighbours of the given rows among all, those above `floor` only."""
+    """Return the neighbours of the given rows among all, only those above `floor`."""
     found = NeighbourTable(
         np.full((len(rows), KEPT), -1, dtype=np.int32),
         np.zeros((len(rows), KEPT), dtype=np.float32),
@@ -138,9 +138,9 @@ def compute_neighbours(
 def update_neighbours(
     pictured: ImageVectors, known: NeighbourTable, added: npt.NDArray[np.intp], floor: float
 ) -> NeighbourTable:
-    """Return the neighbours of all rows, when only those of the rows `added` are unknown.
+    """Return the neighbours of all rows, when only the rows `added` are new.
 
-    `known` has a row for each of `pictured`; what it says of `added` does not matter.
+    `known` has a row for each of `pictured`; its rows of `added` are ignored.
     """
     rows, scores = known.rows.copy(), known.scores.copy()
     fresh = compute_neighbours(pictured, added, floor)
@@ -149,7 +149,7 @@ def update_neighbours(
     is_new[added] = True
     for row in added.tolist():
         likes = pictured.vectors @ pictured.vectors[row]
-        likes[is_new] = -1.0  # they know one another already
+        likes[is_new] = -1.0  # new rows already have each other
         near = np.flatnonzero(likes > floor)
         column = np.full(1, row)
         blended = _blended(pictured, near[:, None], column[None, :], likes[near][:, None])
@@ -167,7 +167,7 @@ def _blended(
     others: npt.NDArray[np.intp],
     cosines: Floats,
 ) -> npt.NDArray[np.float32]:
-    """Return how well `others` go with `rows`: picture first, then kind and price."""
+    """Return the similarity of `others` to `rows`: picture first, then kind and price."""
     kinds, prices = pictured.kinds, pictured.prices
     same = (kinds[rows] == kinds[others]) & (kinds[rows] >= 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -187,7 +187,7 @@ def _best_columns(likes: Floats, limit: int) -> npt.NDArray[np.intp]:
 def _put(
     found: NeighbourTable, start: int, candidates: npt.NDArray[np.intp], scores: Floats
 ) -> None:
-    """Write the best of the candidates, equals by row number."""
+    """Write the best of the candidates, ties by row number."""
     order = np.lexsort((candidates, -scores), axis=1)[:, :KEPT]
     best = np.take_along_axis(scores, order, axis=1)
     rows = np.take_along_axis(candidates, order, axis=1)

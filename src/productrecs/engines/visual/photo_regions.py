@@ -15,31 +15,32 @@ from productrecs.engines.visual.region_proposals import propose_regions_in
 from productrecs.engines.visual.salient_objects import white_balanced
 
 MAX_REGIONS: Final = 4
-"""Beside the front, which is looked at anyway. More find a little more, and take long."""
+"""Regions besides the foreground; more add little and cost time."""
 
 
-_SCENE_CELLS: Final = 3  # each way
-_CLUTTERED, _EVEN = 0.6, 0.95  # plainness: below, a photo is a scene; above, never
-_WIDE: Final = 1.15  # times as wide as high
+_SCENE_CELLS: Final = 3  # grid cells per side
+_CLUTTERED, _EVEN = 0.6, 0.95  # plainness of a scene: below, always; above, never
+_WIDE: Final = 1.15  # minimum aspect ratio of a wide photo
 
 
 class RegionDescriptors(NamedTuple):
-    """What is seen of a photo, and where; windows are rows and columns."""
+    """Descriptors of a photo and of its regions; windows are rows and columns."""
 
-    views: list[Descriptor]  # to be averaged: it, then its foreground
+    views: list[Descriptor]  # to be averaged: the photo, then its foreground
     places: list[Descriptor]
     front: tuple[slice, slice]
-    windows: list[tuple[slice, slice]]  # of `places`
-    is_scene: bool  # several things may stand anywhere in it
+    windows: list[tuple[slice, slice]]  # one per entry of `places`
+    is_scene: bool  # may show several objects anywhere
 
 
 def describe_regions(pixels: Pixels) -> RegionDescriptors:
-    """Return descriptors of an upright photo, to be averaged, and of places in it.
+    """Return descriptors of an upright photo, to be averaged, and of regions in it.
 
-    The photo's own are those of `views_in`, as if a pale wall were white. The likeliest
-    places beside its front, the first first, are looked at alone: a product that stands
-    small among other things is like one of them, hardly like it all. The places of a
-    scene are the nine cells of a grid: a cluttered photo, or a wide one not of a studio.
+    The photo's own descriptors are those of `views_in`, with a pale wall as white. The
+    likeliest regions besides the foreground are described separately, because a small
+    product among others resembles one region more than the whole photo. A scene (a
+    cluttered photo, or a wide one without a studio background) is divided into a grid of
+    nine cells.
 
     Raises:
         ValueError: when the photo has no `LEAST_SIDE` pixels a side.
@@ -60,7 +61,7 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
 
 
 def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:
-    """Return the rows and columns of a box; of a speck with some of what is around it."""
+    """Return the rows and columns of a box; a speck includes its surroundings."""
     height, width = pixels.shape[:2]
     x, y, across, down = box
     left, top = int(x * width), int(y * height)

@@ -16,34 +16,33 @@ from productrecs.engines.visual.image_transforms import (
 )
 
 MAX_PROPOSALS: Final = 12
-"""Each costs some 12 ms of processor time with an encoder."""
+"""With an encoder, each takes about 12 ms of CPU time."""
 
 _SIDE: Final = 64
 _COLOURS: Final = 6
 _ROUNDS: Final = 6
 _LEAST, _LARGEST = 0.025, 0.85  # of the picture's area
 _LEAST_SIDE: Final = 0.11
-_SAME: Final = 0.75  # boxes that overlap more are one
+_SAME: Final = 0.75  # maximum overlap of distinct boxes
 _WINDOWS: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
 _STEPS: Final = 4
-_UPRIGHT: Final = 1.15  # times as high as wide, at least: a person may stand in the photo
-_FIGURE: Final = (0.25, 0.04, 0.5, 0.93)  # where one stands in most full-length photos
+_UPRIGHT: Final = 1.15  # minimum aspect ratio of a photo that may show a person
+_FIGURE: Final = (0.25, 0.04, 0.5, 0.93)  # usual place of a person in full-length photos
 _GARMENTS: Final = ((0.0, 0.15, 1.0, 0.37), (0.05, 0.46, 0.9, 0.42))
-"""Of a figure: what is worn above the waist, and below it."""
+"""Upper and lower garment, relative to a person's box."""
 
-_EVEN: Final = 1.5  # the most that Lab differs: below, nobody sees anything
+_EVEN: Final = 1.5  # minimum Lab contrast of a picture with anything visible
 
 Boxes = npt.NDArray[np.float32]
 """[n, 4]: x, y, width and height, fractions of the picture, from its top left."""
 
 
 def propose_regions(pixels: Pixels) -> Boxes:
-    """Return up to `MAX_PROPOSALS` boxes, each of which may be a product; deterministic.
+    """Return up to `MAX_PROPOSALS` boxes that may be products; deterministic.
 
-    The first is what stands in front as a whole. In an upright photo garments follow: of
-    the front as a figure, and of a figure where most people stand in such photos. Then
-    come parts of the front, patches of a colour, and windows, those that stand out most
-    first. None where all is of one colour, as with a hand before the camera.
+    The first is the whole foreground. In an upright photo garments follow: of the
+    foreground as a person, and of a person in the usual place. Then come connected parts,
+    patches of one colour and windows, by saliency. A picture of one colour has none.
     """
     lab = to_lab(pixels)
     boxes = propose_regions_in(lab)
@@ -60,7 +59,7 @@ def propose_regions(pixels: Pixels) -> Boxes:
 
 
 def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
-    """Return the front and what stands out, of a picture in Lab; its front if known."""
+    """Return the foreground and salient boxes of a picture in Lab."""
     small = resized(lab, _SIDE, _SIDE)
     if float(np.ptp(small, axis=(0, 1)).max()) < _EVEN:
         return np.zeros((0, 4), np.float32)
@@ -70,7 +69,7 @@ def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
     whole = (left / width, top / height, (right - left) / width, (bottom - top) / height)
     weights = resized(front.weights, _SIDE, _SIDE)
     masks = [weights > bar for bar in (0.25, 0.5, 0.75)]
-    masks += _patches(small, weights > 0.2)  # noqa: PLR2004 - hardly the background
+    masks += _patches(small, weights > 0.2)  # noqa: PLR2004 - probably not background
     found = [box for mask in masks for box in _parts(mask)]
     found += _windows()
     scores = _stands_out(weights, np.array(found))
@@ -80,7 +79,7 @@ def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
 
 
 def _distinct(boxes: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
-    """Return the first `MAX_PROPOSALS` boxes that are not nearly the same as one before."""
+    """Return the first `MAX_PROPOSALS` boxes without near duplicates."""
     chosen: list[tuple[float, ...]] = []
     for box in boxes:
         if len(chosen) == MAX_PROPOSALS:
@@ -91,7 +90,7 @@ def _distinct(boxes: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
 
 
 def intersection_over_union(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return how much two boxes share of the area that they cover together."""
+    """Return the area of two boxes' intersection relative to their union."""
     across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
     down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
     if across <= 0 or down <= 0:
@@ -101,7 +100,7 @@ def intersection_over_union(one: Sequence[float], other: Sequence[float]) -> flo
 
 
 def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
-    """Return where each of the front's main colours is."""
+    """Return the mask of each main colour of the foreground."""
     points = lab[is_front]
     if len(points) < 4 * _COLOURS:
         return []
@@ -109,7 +108,7 @@ def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[n
     spread = np.linspace(0, len(points) - 1, _COLOURS).astype(np.intp)
     centres = points[order[spread]].copy()
     for _ in range(_ROUNDS):
-        # Squares of distances but for what all of a point's have alike.
+        # Squared distances without the constant term of each point.
         near = ((centres**2).sum(axis=1) - 2 * points @ centres.T).argmin(axis=1)
         counts = np.bincount(near, minlength=_COLOURS)
         sums = [np.bincount(near, axis, minlength=_COLOURS) for axis in points.T]
@@ -121,8 +120,8 @@ def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[n
 
 
 def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
-    """Return boxes around the connected parts of a mask, those of a likely size."""
-    from scipy import ndimage  # noqa: PLC0415 - only who looks at pictures needs it
+    """Return boxes around the connected components of a mask, of a plausible size."""
+    from scipy import ndimage  # noqa: PLC0415 - for pictures only
 
     labels, _ = ndimage.label(_closed(mask))
     boxes = []
@@ -136,7 +135,7 @@ def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float
 
 
 def _closed(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return a mask with its gaps of a pixel filled; beyond the picture is nothing."""
+    """Return a mask after morphological closing by one pixel; the outside is empty."""
     for join in (np.logical_or, np.logical_and):
         wide = np.pad(mask, 1)
         sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:])
@@ -155,7 +154,7 @@ def _windows() -> list[tuple[float, float, float, float]]:
 
 
 def _stands_out(weights: Plane, boxes: npt.NDArray[np.floating[Any]]) -> Floats:
-    """Return how much more is in front inside each of `boxes`, [n, 4], than around it."""
+    """Return the saliency of `boxes`, [n, 4]: foreground inside minus around."""
     sums = np.pad(weights.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     left, top, width, height = np.rint(boxes * _SIDE).astype(np.intp).T
     inner = np.array([top, top + height, left, left + width]).clip(0, _SIDE)
@@ -171,7 +170,7 @@ def _stands_out(weights: Plane, boxes: npt.NDArray[np.floating[Any]]) -> Floats:
 def _sum_of(
     sums: Floats, edges: npt.NDArray[np.intp]
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Return what rectangles hold, by running sums of a plane, and how many cells."""
+    """Return the sums of rectangles by a summed-area table, and their cell counts."""
     top, bottom, left, right = edges
     held = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     return held, (bottom - top) * (right - left)

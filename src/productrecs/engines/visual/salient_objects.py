@@ -1,6 +1,6 @@
-"""Salient objects: things that stand out from the photo's border.
+"""Salient objects: regions that differ from the photo's border.
 
-Products in front of a studio wall do not need this; shoppers' photos of rooms do.
+Product pictures before a studio wall do not need this; shoppers' photos of rooms do.
 """
 
 from typing import Final
@@ -15,21 +15,21 @@ Box = tuple[float, float, float, float]
 
 _SIDE: Final = 48
 _ROUNDS: Final = 2
-_LIGHTNESS: Final = 0.6  # of its steps, beside those of colour: shadows are no things
+_LIGHTNESS: Final = 0.6  # lightness weight; low, so that shadows count less
 _LEVELS: Final = 64
 _FAR: Final = 1e9
 
-_PALE: Final = 130.0  # the least that a wall's brightest channel has
-_TINTED: Final = 0.6  # of it, at least, have the others
-_EVEN: Final = 14.0  # the most that the rim differs from itself
+_PALE: Final = 130.0  # minimum of a pale wall's brightest channel
+_TINTED: Final = 0.6  # minimum of its other channels, relative to it
+_EVEN: Final = 14.0  # maximum spread of an even rim
 _WHITE: Final = 250.0
 _GAIN: Final = (0.8, 2.0)
 _RIM: Final = 0.04
 
 
 def salient_boxes(lab: Floats) -> list[Box]:
-    """Return what in a picture, [h, w, 3] Lab, its rim does not lead to, clearest first."""
-    from scipy import ndimage  # noqa: PLC0415 - only who looks at pictures needs it
+    """Return the salient boxes of a picture, [h, w, 3] Lab, most salient first."""
+    from scipy import ndimage  # noqa: PLC0415 - for pictures only
 
     apart = _apart(lab) * (0.6 + 0.4 * centre_of(_SIDE))
     bar = _bar_between(apart)
@@ -50,7 +50,7 @@ def salient_boxes(lab: Floats) -> list[Box]:
 
 
 def white_balanced(pixels: Pixels) -> Pixels:
-    """Return a picture before an even, pale wall as if the wall were white; else itself."""
+    """Return a picture white-balanced by its even, pale wall; without one, itself."""
     depth = max(1, round(_RIM * min(pixels.shape[:2])))
     parts = (pixels[:depth], pixels[-depth:], pixels[:, :depth], pixels[:, -depth:])
     rim = np.concatenate([part.reshape(-1, 3) for part in parts]).astype(np.float32)
@@ -64,10 +64,10 @@ def white_balanced(pixels: Pixels) -> Pixels:
 
 
 def _apart(lab: Floats) -> Plane:
-    """Return by how much every way from the rim to a pixel must change, [_SIDE, _SIDE].
+    """Return the minimum barrier distance of each pixel to the rim, [_SIDE, _SIDE].
 
-    Source: Zhang et al., Minimum Barrier Salient Object Detection at 80 FPS, ICCV 2015: in
-    sweeps over rows and columns, each pixel goes on from its neighbour where that is less.
+    Source: Zhang et al., Minimum Barrier Salient Object Detection at 80 FPS, ICCV 2015.
+    Raster sweeps update each pixel from its neighbour if that is shorter.
     """
     small = resized(lab, _SIDE, _SIDE) * np.array([_LIGHTNESS, 1.0, 1.0], dtype=np.float32)
     padded = np.pad(small, ((1, 1), (1, 1), (0, 0)), mode="edge")
@@ -86,9 +86,9 @@ def _apart(lab: Floats) -> Plane:
 
 
 def _sweep(values: Floats, highest: Floats, lowest: Floats, barrier: Plane) -> None:
-    """Let each row go on from the one before it, in place; all but `barrier` [row, 3, x].
+    """Update each row from the previous one, in place; all but `barrier` [row, 3, x].
 
-    Written for few and short calls: there are four hundred rows to a photo.
+    Minimises the number of NumPy calls: a photo has four hundred rows.
     """
     for row in range(1, len(values)):
         high = np.maximum(highest[row - 1], values[row])
@@ -102,7 +102,7 @@ def _sweep(values: Floats, highest: Floats, lowest: Floats, barrier: Plane) -> N
 
 
 def _bar_between(plane: Plane) -> float:
-    """Return the value that parts the low from the high best (Otsu)."""
+    """Return the threshold that best separates low and high values (Otsu)."""
     counts, edges = np.histogram(plane, _LEVELS)
     shares, middles = counts / counts.sum(), (edges[:-1] + edges[1:]) / 2
     below, sums = np.cumsum(shares), np.cumsum(shares * middles)
