@@ -1,4 +1,4 @@
-"""Popularity engine: what most shoppers buy or view in a time window."""
+"""Popularity engine: ranks items by purchases, carts and views in a time window."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias

@@ -241,7 +241,7 @@ class TrainingInputs:
 
     @property
     def size(self) -> int:
-        """The number of events and order lines held, caches counted by their memory."""
+        """Number of events and order lines in memory; caches count by their size."""
         held = len(self.behaviour.items) + len(self.purchases.items)
         held += self.fit_cache.size // _FACT_BYTES
         return held + self.searches.size + len(self.signs.times)

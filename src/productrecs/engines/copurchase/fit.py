@@ -1,4 +1,4 @@
-"""Co-purchase training: keeps each item's strongest significant companions."""
+"""Co-purchase training: selects each item's strongest significant companions."""
 
 from __future__ import annotations
 

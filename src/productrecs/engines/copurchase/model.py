@@ -67,7 +67,7 @@ class CopurchaseModel:
 
     @classmethod
     def empty(cls) -> Self:
-        """Return the model of a store that sold nothing: every answer is empty."""
+        """Return the model of a store without sales: every answer is empty."""
         none, nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
         nowhere = np.zeros(1, np.int64)
         return cls(nowhere, none, nothing, none, nothing, nothing, np.zeros(1))

@@ -46,9 +46,9 @@ class Relaxed(StrEnum):
     """How a query was relaxed to find enough."""
 
     NOTHING = "none"
-    SPELLING = "spelling"  # a word that nothing holds was read as another
-    WORDS = "words"  # some products hold only some of the words
-    MEANING = "meaning"  # no product holds a word; these are of similar meaning
+    SPELLING = "spelling"  # a word without matches was corrected
+    WORDS = "words"  # includes partial matches
+    MEANING = "meaning"  # no match by word: products of similar meaning
 
 
 class IndexQuery(NamedTuple):

@@ -325,7 +325,7 @@ def _code_parts(parts: list[str]) -> Iterator[str]:
     for part in parts:
         if len(part) > 1 or part.isdecimal():
             yield part
-    if 2 < len(parts) <= _MOST_PARTS:  # noqa: PLR2004 - of two parts there is nothing between
+    if 2 < len(parts) <= _MOST_PARTS:  # noqa: PLR2004 - two parts have no inner ones
         for size in range(2, len(parts)):
             for first in range(len(parts) - size + 1):
                 yield "".join(parts[first : first + size])

@@ -96,8 +96,8 @@ class WordInterpreter:
     def second_edit(self, word: str, beside: Sequence[str]) -> tuple[WordReading, ...]:
         """Return words of 6 to 8 letters that are two edits away, the likeliest first.
 
-        A match must begin alike, be frequent enough, and occur in a product with one of the
-        words `beside` it.
+        A match must have the same first letters, be frequent enough, and occur in a product
+        with one of the words `beside` it.
         """
         near = self.vocabulary.near_twice(word)
         stems = self.language.stems([one.word for one in near])

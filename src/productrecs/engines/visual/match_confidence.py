@@ -95,7 +95,7 @@ def _rising(evidence: Floats, is_right: npt.NDArray[np.bool_]) -> tuple[Floats, 
     Source: Ayer et al., An Empirical Distribution Function for Sampling with Incomplete
     Information, 1955. Each pool counts one hit and one miss more than it saw.
     """
-    pools: list[tuple[float, float, float]] = []  # hits, tries, evidence in all
+    pools: list[tuple[float, float, float]] = []  # hits, cases, summed evidence
     order = np.argsort(evidence, kind="stable")
     for seen, right in zip(evidence[order].tolist(), is_right[order].tolist(), strict=True):
         hits, tries, total = float(right), 1.0, float(seen)

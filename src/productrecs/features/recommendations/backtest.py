@@ -71,7 +71,7 @@ _PLACES: Final[Mapping[Task, Placement]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """Result of one task; without scores where there is too little data."""
+    """Result of one task; without scores if there is too little data."""
 
     task: Task
     since_ms: int  # training ends and the test part begins here

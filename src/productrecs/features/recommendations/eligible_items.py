@@ -1,4 +1,4 @@
-"""Eligible items: what one kind of list may show now, and its backfill orders."""
+"""Eligible items: the items that a list may show now, and its backfill orders."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """Explanation of a list: the engines, evidence and rules behind each product.
 
-The list comes from the functions that serve it; this module only reads their decision.
+The serving functions make the list; this module only reads their decision.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineVote:
-    """What one engine returned for a product: its rank among the candidates, from 1.
+    """One engine's result for a product: its rank among the candidates, from 1.
 
     `score` is comparable within that engine only. `share` is its part of the fused score
     before rules apply; None if one engine supplied the list alone.

@@ -79,7 +79,7 @@ class Decision(NamedTuple):
     ranking: FusedCandidates  # the fused order after the store's rules
     refused: frozenset[int]  # never listed: anchors, excluded and bought items
     picks: list[Pick]
-    tried: ExploredItem | None = None  # a new product with a place in the list
+    tried: ExploredItem | None = None  # the explored item
     is_learned: bool = False  # whether the learned ranker ordered the candidates
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first
 
@@ -131,7 +131,7 @@ def decide(
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> Decision:
-    """Return what `recommend` returns, with every intermediate result."""
+    """Return the picks of `recommend`, with every intermediate result."""
     recipe = recipe_of(effective_source(shop, request), shop.settings)
     context, eligible = _understood(shop, request, recipe, histories, now_ms)
     refused = context.bought.union(

@@ -82,7 +82,7 @@ _NO_ITEMS: Final = frozenset[int]()
 
 
 class ShopperContext(NamedTuple):
-    """The anchors of a request and what is known of its shopper, in item numbers."""
+    """A request's anchors, and its shopper's history and signals, in item numbers."""
 
     anchors: tuple[int, ...]  # the page's item or the cart's; known to the catalog
     recent: Sequence[int]  # the shopper's latest items, newest last

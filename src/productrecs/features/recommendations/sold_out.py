@@ -76,7 +76,7 @@ def rank_replacements(
 def _orders(
     eligible: EligibleItems, anchor: int, buyable: Mask, *, is_visual: bool
 ) -> tuple[Items, Items, Items]:
-    """Return replacements in three orders: alike, closest, best-selling."""
+    """Return replacements in three orders: similar, closest, best-selling."""
     alike: list[int] = []
     if is_visual:
         alike = eligible.models.visual.similar_to_item(anchor).items.tolist()

@@ -35,9 +35,9 @@ from productrecs.tenancy.accounts.store import Store
 class QueryFilter(StrEnum):
     """Which searches to list."""
 
-    ALL = "all"  # what was searched for most
+    ALL = "all"  # the most frequent
     NO_RESULTS = "no-results"
-    NO_CLICKS = "no-clicks"  # that found something which nobody clicked on
+    NO_CLICKS = "no-clicks"  # with results but without clicks
 
 
 @dataclass(frozen=True, slots=True)

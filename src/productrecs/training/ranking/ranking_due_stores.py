@@ -1,4 +1,4 @@
-"""Due stores: those with enough clicks whose ranking was last trained a day ago.
+"""Due stores: stores with enough clicks whose ranker is at least a day old.
 
 Live impressions are counted when they arrive. Imported ones are counted in the metadata of
 the next model, so a store need not wait after an import.

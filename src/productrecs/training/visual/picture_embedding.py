@@ -120,7 +120,7 @@ class ModelEmbedding:
         self.name = model.name
 
     def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
-        """Return the vector's length; nothing else is learned."""
+        """Return the vector's length; there is no other training."""
         descriptors = lessons.descriptors
         length = descriptors.shape[1] // _BYTES if len(descriptors) else 0
         return {"space_length": np.array([length], dtype=np.int64)}, "nobody"
