@@ -25,17 +25,17 @@ class SalePeriod:
 
 @dataclass(frozen=True, slots=True)
 class ShelfLocation:
-    """Where a product stands."""
+    """The shelf of a product and its place on it."""
 
     department: Department
     shelf: Shelf
 
 
 class Assortment:
-    """The shop's products with their lives, drawn from by shelf."""
+    """The shop's products with their sale periods, sampled by shelf."""
 
     def __init__(self, lives: Mapping[str, SalePeriod], rng: random.Random) -> None:
-        """Give each product its place and how often it is picked from its shelf."""
+        """Assign each product a place and a popularity on its shelf."""
         self.products: dict[str, DemoProduct] = {}
         self.places: dict[str, ShelfLocation] = {}
         self.shelves: dict[str, Shelf] = {}
@@ -58,16 +58,16 @@ class Assortment:
         )
 
     def life(self, product: DemoProduct) -> SalePeriod:
-        """Return when the product may be sold."""
+        """Return the product's sale period."""
         return self._lives[product.id]
 
     def on_sale(self, product: DemoProduct, day: int) -> bool:
-        """Tell whether the product stands on its shelf on a day of the history."""
+        """Return whether the product is on sale on a day of the history."""
         life = self._lives[product.id]
         return life.first <= day <= life.last
 
     def pick(self, shelf: str, day: int, rng: random.Random) -> DemoProduct:
-        """Return a product of the shelf that is on sale that day, popular ones oftener."""
+        """Return a random product of the shelf on sale that day, weighted by popularity."""
         urn = self._urns[shelf]
         product = urn.draw(rng)
         while not self.on_sale(product, day):
@@ -78,8 +78,8 @@ class Assortment:
 def create_assortment(days: Sequence[date], rng: random.Random) -> Assortment:
     """Return the assortment over a history of `days`, the last being today.
 
-    The things of bundles, chores and looks are always there; among the others some are new,
-    some not yet out, some gone, some sold out. Each shelf keeps things that are on sale.
+    Products of bundles, repeat purchases and looks are always on sale. Some others are new,
+    not yet released, discontinued or sold out. Each shelf always has products on sale.
     """
     lives = {
         product.id: SalePeriod(0, len(days))
@@ -115,7 +115,7 @@ def _ordinary_products() -> list[DemoProduct]:
         product
         for department in DEPARTMENTS
         for shelf in department.shelves
-        # The first three of a shelf always stay, so that none is ever empty.
+        # The first three products of a shelf are always on sale, so that no shelf is empty.
         for product in shelf.products[3:]
         if product.id not in constant
     ]
@@ -127,7 +127,7 @@ def catalog_items(
     sold: Mapping[str, int],
     rng: random.Random,
 ) -> list[dict[str, object]]:
-    """Return every product as an object of `POST /v1/items`; `sold` are units by id."""
+    """Return every product as an object of `POST /v1/items`; `sold` is units by id."""
     return [
         _item(assortment, product, days, sold.get(product.id, 0), rng)
         for product in assortment.products.values()
@@ -161,7 +161,7 @@ def _item(
 
 
 def _stock(pace: float, rng: random.Random) -> int:
-    """Return units in stock of what sells `pace` a day: of most for a month or two."""
+    """Return the stock of a product that sells `pace` a day: mostly for 1-2 months."""
     return rng.randint(2, 9) + int(pace * 50 * rng.lognormvariate(0, 0.7))
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class DemoProduct:
-    """One thing on a shelf; `colour` is a word that a picture or a preference can use."""
+    """One product of a shelf; `colour` is a colour name of pictures and preferences."""
 
     id: str
     title: str
@@ -21,7 +21,7 @@ class DemoProduct:
 
 @dataclass(frozen=True)
 class Shelf:
-    """A leaf category: its season, what people type to find it, and its products.
+    """A leaf category: its season, its search words, and its products.
 
     `rows` holds two lines a product: `title | brand | colour | price`, then, indented, a
     sentence about it.
@@ -35,7 +35,7 @@ class Shelf:
 
     @cached_property
     def products(self) -> tuple[DemoProduct, ...]:
-        """The products in the order in which they were written down."""
+        """The products in the order of `rows`."""
         lines = self.rows.strip().splitlines()
         return tuple(
             self._product(head, sentence.strip())
@@ -58,11 +58,11 @@ class Department:
     shelves: tuple[Shelf, ...]
 
     def category_names(self, shelf: Shelf) -> list[str]:
-        """Return the path of a shelf, the department first, as a shop exports it."""
+        """Return the category path of a shelf, the department first."""
         return [self.name, f"{self.name} > {shelf.name}"]
 
     def category_ids(self, shelf: Shelf) -> list[str]:
-        """Return the ids that stand beside `category_names`, in the same order."""
+        """Return the ids of `category_names`, in the same order."""
         return [self.id, f"{self.id}/{shelf.id}"]
 
 

@@ -1,4 +1,4 @@
-"""`productrecs demo`: a shop to look at, made on the first run, then served."""
+"""`productrecs demo`: creates a demo shop on the first run, then serves it."""
 
 import io
 import json
@@ -85,10 +85,10 @@ SETTINGS: Final = {
     "holdout_test": "lists",
 }
 TEST: Final = HoldoutTest("lists", 20.0)
-"""The holdout test of the demo's last months; now everybody is shown lists."""
+"""The holdout test of the demo's last months; it has ended."""
 
 SAMPLE: Final = BUNDLES[0].pieces[0][0]
-"""A product that is always on sale, and often bought with others."""
+"""A product that is always on sale and often bought with others."""
 
 LOGIN: Final = "demo@example.com"
 """The e-mail of the demo store's owner."""
@@ -96,13 +96,13 @@ _PASSWORD_LENGTH: Final = 12
 
 _KIND: Final = "demo"
 _EDITION: Final = 9
-"""Of what the store holds: one made by an earlier edition of the program is made anew."""
+"""The version of the store's content: a store of an older version is recreated."""
 _STEPS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
 class DemoShop:
-    """The demo store with its secret key, made anew at each start to be shown."""
+    """The demo store with its secret key, which is replaced at each start."""
 
     store: Store
     secret: SecretKey
@@ -137,10 +137,10 @@ def demo(
 
 
 def _check_free(settings: Settings) -> None:
-    """Pass, if the address can be listened on: making the shop takes half a minute.
+    """Check the address first, because creating the shop takes half a minute.
 
     Raises:
-        ListenError: when it cannot.
+        ListenError: when the process cannot listen on the address.
     """
     try:
         listen(settings.host, settings.port).close()
@@ -151,7 +151,7 @@ def _check_free(settings: Settings) -> None:
 
 
 def prepare_store(services: Services) -> DemoShop:
-    """Return the demo store; made where it is missing, not whole, or of an old edition."""
+    """Return the demo store; create it if missing, incomplete or of an old version."""
     try:
         store = find_store(services.database, DOMAIN)
     except UnknownStoreError:
@@ -166,7 +166,7 @@ def prepare_store(services: Services) -> DemoShop:
 
 
 def print_access(shop: DemoShop, address: str) -> None:
-    """Print where the demo is, its keys, and a line to try."""
+    """Print the demo's addresses, its keys, and an example call."""
     query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
     click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
     click.echo(f"the shop         {address}/demo")
@@ -195,7 +195,7 @@ def _made(services: Services) -> DemoShop:
 
 
 def _new_login(services: Services, store: Store) -> str:
-    """Return a new password of the dashboard's owner; the demo may face the internet."""
+    """Return a new random password of the owner: the demo may be public."""
     password = random_text(_PASSWORD_LENGTH)
     owner = owner_of(services.database, store, LOGIN)
     now_ms = services.clock()
@@ -205,7 +205,7 @@ def _new_login(services: Services, store: Store) -> str:
 
 
 def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> None:
-    """Let a year of custom in by the doors that any merchant's data takes."""
+    """Import a year of data through the same code as any merchant's data."""
     shop = generate(
         SEED,
         services.clock(),
@@ -236,7 +236,7 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
 
 
 def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:
-    """Receive events as at the time they tell: reports are of what came in, no import."""
+    """Store events as received at their own time: reports skip imported events."""
     for begin in range(0, len(events), CHUNK):
         some = events[begin : begin + CHUNK]
         told = [parse_imported_event(event, store.settings.zone) for event in some]
@@ -247,7 +247,7 @@ def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:
 
 
 def _count(services: Services, store: Store, shop: DemoStore) -> None:
-    """Count the searches by day, and end the holdout test with today's result."""
+    """Count the searches by day, and store the result of the holdout test."""
     days: dict[str, Counter[ObservedSearch]] = defaultdict(Counter)
     for search in shop.searches:
         moment = datetime.fromtimestamp(search.at_ms / 1000, store.settings.zone)

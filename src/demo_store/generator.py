@@ -17,17 +17,17 @@ __all__ = ["DAYS", "DOMAIN", "ORDER_COLUMNS", "SEED", "DemoStore", "generate"]
 DOMAIN = "demo.localhost"
 DAYS = 365
 SEED = 2_026
-"""Of the shop that `productrecs demo` opens."""
+"""The seed of the shop of `productrecs demo`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoStore:
-    """A shop's catalog and its year, in the shapes in which a merchant sends them.
+    """A shop's catalog and its year of history, in the formats of the public interface.
 
-    `items` are objects of `POST /v1/items`; `events` those of `import-events`, with every
-    purchase; `order_rows` have the columns `ORDER_COLUMNS` of an order history (4.2) and
-    what came back, too. `searches` were made in the search box, and `exposures` say who
-    was met in the holdout test. All stand in the order of their time.
+    `items` are objects of `POST /v1/items`; `events` those of `import-events`, including
+    every purchase; `order_rows` have the columns `ORDER_COLUMNS` of an order history (4.2)
+    and include returns. `searches` are those of the search box, and `exposures` those of
+    the holdout test. All are in order of time.
     """
 
     items: list[dict[str, object]]
@@ -38,11 +38,11 @@ class DemoStore:
 
 
 def generate(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> DemoStore:
-    """Return the shop as it stands at `now_ms` (UTC): the same for the same arguments.
+    """Return the shop at `now_ms` (UTC): deterministic for the same arguments.
 
     400 products, about 3,000 shoppers, 6,000 orders and 110,000 events over `DAYS` days,
-    none later than `now_ms`. Whoever `is_held_out` names sees no list in the holdout test:
-    what lists show is clicked on and bought by the others, at times.
+    none later than `now_ms`. In the holdout test, shoppers of whom `is_held_out` is true
+    see no lists; the others sometimes click and buy products of lists.
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
     days = [today - timedelta(days=back) for back in range(DAYS, -1, -1)]

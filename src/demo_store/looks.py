@@ -16,7 +16,7 @@ _TALL: Final = 100 * HEIGHT / WIDTH  # units of a scene, which is 100 wide
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A product in a scene: where its sheet's corner lies, and how large it is."""
+    """A product in a look: the position of its sheet's corner, and its scale."""
 
     item_id: str
     label: str
@@ -27,9 +27,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class DemoLook:
-    """A scene: its pieces, the hindmost first but for the one it is about, which is first.
+    """A look: the main piece first, then the other pieces from back to front.
 
-    `words` say what is seen, for those who see no pictures.
+    `words` are the alternative text of the picture.
     """
 
     id: str
@@ -113,7 +113,7 @@ def look_named(look_id: str) -> DemoLook | None:
 
 
 def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:
-    """Return the picture of a look as WebP, three high to four wide."""
+    """Return the picture of a look as WebP, in the ratio 4:3."""
     colour = COLOURS[look.colour]
     canvas = Canvas((width, width * HEIGHT // WIDTH), mixed(colour, WHITE, 0.6))
     canvas.furnish(Thing(read_drawing(look.ground), colour))
@@ -123,7 +123,7 @@ def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:
 
 
 def box_of(piece: Piece) -> tuple[float, float, float, float]:
-    """Return where a piece is seen: left, top, width, height, 0 to 1 of the picture."""
+    """Return a piece's box: left, top, width, height, as fractions of the picture."""
     points = [point for shape in _placed(piece).shapes for point in shape.points]
     left = max(0.0, min(x for x, _ in points))
     top = max(0.0, min(y for _, y in points))

@@ -1,7 +1,7 @@
 """Demo publishing: indexes the demo's pictures and publishes its looks.
 
-A shop's pictures are fetched from its addresses. The demo's are drawn here before the
-server listens, so they are indexed without a fetch. The rest is the same as for any shop.
+A shop's pictures are fetched from their URLs. The demo draws its pictures before the server
+listens, and indexes them without a fetch. Everything else is the same as for any shop.
 """
 
 from typing import Final
@@ -34,11 +34,11 @@ _WORDS: Final = {
     "upload": "Find it from your photo",
 }
 _NEVER_MS: Final = 2**52
-"""When a picture is asked for again: it changes with the program only, and then all do."""
+"""When a picture is fetched again: pictures change only with the program."""
 
 
 def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> None:
-    """Look at the picture of every product, and let their like be found."""
+    """Index the picture of every product, and build the visual model."""
     database, now_ms = services.database, services.clock()
     while not follow_catalog(database, store.store_id, now_ms):
         pass
@@ -55,9 +55,9 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
 
 
 def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> None:
-    """Publish each look on the page of everything in it, the first thing's last.
+    """Publish each look on the page of each of its products, the first product last.
 
-    The widget that shows them says what suits a shop of more than clothes.
+    Also set a widget title that suits a shop with more than clothes.
     """
     editor = LookEditor(services.database, store, services.clock)
     contents = []

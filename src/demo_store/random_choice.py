@@ -10,10 +10,10 @@ Member = TypeVar("Member")
 
 
 class WeightedChoice(Generic[Member]):
-    """An urn whose members come out as often as their weights say, and stay in it."""
+    """Weighted random choice with replacement."""
 
     def __init__(self, weighted: Iterable[tuple[Member, float]]) -> None:
-        """Fill the urn; at least one weight must be above zero."""
+        """Store the weights; at least one must be above zero."""
         pairs = list(weighted)
         self._members = [member for member, _ in pairs]
         self._bounds = list(accumulate(weight for _, weight in pairs))
@@ -25,13 +25,13 @@ class WeightedChoice(Generic[Member]):
 
 
 def happens_with_probability(chance: float, rng: random.Random) -> bool:
-    """Tell whether something of that chance (0 to 1) happens this time."""
+    """Return true with the given probability (0 to 1)."""
     return rng.random() < chance
 
 
 def seeded_random(seed: int, purpose: str) -> random.Random:
-    """Return a source of chance of its own for each purpose.
+    """Return a separate random source for each purpose.
 
-    So a change in how shoppers are drawn leaves the prices of products as they were.
+    So a change in the sampling of shoppers does not change the prices of products.
     """
     return random.Random(f"{seed}/{purpose}")  # noqa: S311  a shop to look at, no secrets

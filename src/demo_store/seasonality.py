@@ -23,7 +23,7 @@ PEAKS: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 )
 # Monday to Sunday.
 WEEKDAYS = (0.80, 0.78, 0.82, 0.90, 1.02, 1.38, 1.45)
-# Midnight to eleven at night: a bump at lunch, a hill after supper.
+# 0:00 to 23:00, with peaks at noon and in the evening.
 HOURS = (
     2,
     1,
@@ -50,14 +50,14 @@ HOURS = (
     15,
     6,
 )
-# A shop that grows: the last day of the year against its first.
+# Growth of the shop: the last day of the year relative to the first.
 GROWTH = 1.35
-# How much of the haste for gifts the whole shop feels.
+# The share of the gift season that affects the whole shop.
 CHRISTMAS = 0.35
 
 
 def season_factor(season: str, day: date) -> float:
-    """Return how much more a season's things sell on a day than far from its peak, >= 1."""
+    """Return the sales factor of a season's products on a day, >= 1."""
     peak, width, height = PEAKS[season]
     away = abs(day.timetuple().tm_yday - peak)
     away = min(away, YEAR_DAYS - away)
@@ -65,12 +65,12 @@ def season_factor(season: str, day: date) -> float:
 
 
 def bustle(day: date) -> float:
-    """Return how busy the whole shop is on a day: by weekday, and before Christmas."""
+    """Return the activity factor of the whole shop on a day."""
     return WEEKDAYS[day.weekday()] * math.pow(season_factor("gifts", day), CHRISTMAS)
 
 
 def days_to_shop(season: str, days: Sequence[date]) -> WeightedChoice[int]:
-    """Return the urn of the days, as indices of `days`, for a season's shopping."""
+    """Return the weighted choice of a season's shopping day, as indices of `days`."""
     growth = [1.0 + (GROWTH - 1.0) * at / len(days) for at in range(len(days))]
     return WeightedChoice(
         (at, season_factor(season, day) * bustle(day) * growth[at])
@@ -79,5 +79,5 @@ def days_to_shop(season: str, days: Sequence[date]) -> WeightedChoice[int]:
 
 
 def hours_to_shop() -> WeightedChoice[int]:
-    """Return the urn of the hours of a day."""
+    """Return the weighted choice of the hour of a day."""
     return WeightedChoice(enumerate(float(weight) for weight in HOURS))

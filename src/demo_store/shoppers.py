@@ -1,4 +1,4 @@
-"""Shoppers: the simulated customers and guests, their tastes and how often they come."""
+"""Shoppers: simulated customers and guests, their tastes and their activity."""
 
 import random
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ ALPHABET = ascii_lowercase + digits
 
 @dataclass(slots=True)
 class Shopper:
-    """A person: a customer with an account, or one who always stays a guest.
+    """A person: a customer with an account, or a guest.
 
-    `shelves` are what the person likes. `devices` are the session ids of the browsers in
-    use; a guest's browser forgets now and then.
+    `shelves` are the preferred ones. `devices` are the session ids of the person's
+    browsers; a guest's browser sometimes gets a new one.
     """
 
     customer: str | None
@@ -28,7 +28,7 @@ class Shopper:
     devices: list[str] = field(default_factory=list)
 
     def device(self, rng: random.Random) -> str:
-        """Return the session id of the browser that the person uses this time."""
+        """Return the session id of a random browser of the person."""
         if not self.devices or happens_with_probability(
             0.12 if self.customer else 0.3, rng
         ):
@@ -41,12 +41,12 @@ class Shopper:
 
 
 class ShopperPopulation:
-    """Everyone who shops here, drawn by what they like and how often they come."""
+    """All shoppers, sampled by taste and activity."""
 
     def __init__(
         self, shoppers: Sequence[Shopper], likes: Sequence[tuple[str, ...]]
     ) -> None:
-        """Sort the shoppers by the shelves they like; `likes` stands beside `shoppers`."""
+        """Group the shoppers by preferred shelves; `likes` is parallel to `shoppers`."""
         self.shoppers = shoppers
         self._likes = likes
         self._anyone = _by_activity(shoppers)
@@ -57,7 +57,7 @@ class ShopperPopulation:
         self._fans = {shelf: _by_activity(found) for shelf, found in fans.items()}
 
     def most_active(self, shelves: tuple[str, ...]) -> Shopper:
-        """Return who comes most of those with an account who like these shelves best."""
+        """Return the most active customer with an account who prefers these shelves."""
         alike = [
             shopper
             for shopper, liked in zip(self.shoppers, self._likes, strict=True)
@@ -66,11 +66,11 @@ class ShopperPopulation:
         return max(alike, key=lambda shopper: shopper.activity)
 
     def someone(self, rng: random.Random) -> Shopper:
-        """Return a shopper, active ones oftener."""
+        """Return a random shopper, weighted by activity."""
         return self._anyone.draw(rng)
 
     def someone_who_likes(self, shelf: str, rng: random.Random) -> Shopper:
-        """Return a buyer for something on the shelf, nearly always one who likes it."""
+        """Return a random buyer for a shelf, nearly always one who prefers it."""
         fans = self._fans.get(shelf)
         return (
             fans.draw(rng)
@@ -80,7 +80,7 @@ class ShopperPopulation:
 
 
 def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopulation:
-    """Return the shoppers: three in four have an account, a few come much oftener."""
+    """Return the shoppers: three in four have an account, a few are very active."""
     personas = WeightedChoice((shelves, float(share)) for share, shelves in PERSONAS)
     shoppers, likes = [], []
     for number in range(SHOPPERS):

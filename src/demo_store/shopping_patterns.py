@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Things bought for one purpose: each piece with the chance that it is in the basket.
+    """Products bought for one purpose, each with the probability of being in the basket.
 
-    `share` says how often this purpose leads to an order, against the other bundles.
+    `share` is the frequency of this bundle relative to the others.
     """
 
     season: str
@@ -17,7 +17,7 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class RepeatPurchase:
-    """Things used up: bought again about every `every_days`, each with its own chance."""
+    """Consumables bought about every `every_days`, each with its own probability."""
 
     every_days: int
     share: float
@@ -276,7 +276,7 @@ REPEAT_PURCHASES = (
     _chore(60, 0.6, "ink-cartridges-blue-twelve"),
 )
 
-# How often such a person comes in, and the shelves that person likes, best first.
+# The frequency of each kind of shopper, and the preferred shelves, best first.
 PERSONAS = (
     (16, ("pans", "baking", "sauces", "pasta", "knives", "linen")),
     (8, ("plates", "glasses", "cutlery", "linen", "candles")),

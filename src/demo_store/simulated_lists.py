@@ -1,4 +1,4 @@
-"""Lists of the demo shop: what they show, and where."""
+"""Simulated lists: the products in the lists of the demo shop's pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MOST, BUNDLE, IN_CART, TRENDING = 6, 3, 3, 6
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A recommended product at its place in a list, from 1."""
+    """A recommended product with its position in a list, from 1."""
 
     product: DemoProduct
     source: str
@@ -22,12 +22,12 @@ class Card:
 
 
 class SimulatedLists:
-    """The lists of this shop's pages, as its widgets fill them on a day."""
+    """The lists of this shop's widgets on a day."""
 
     def __init__(
         self, assortment: Assortment, companions: Mapping[str, Sequence[str]]
     ) -> None:
-        """Show what is bought together first: `companions` by product."""
+        """Show products bought together first: `companions` by product."""
         self._shop = assortment
         self._companions = {
             product: list(dict.fromkeys(others)) for product, others in companions.items()
@@ -35,7 +35,7 @@ class SimulatedLists:
         self._trending: dict[int, list[Card]] = {}
 
     def on_page(self, product: DemoProduct, day: int) -> list[Card]:
-        """Return the bundle of a product's page, where there is one, and its list."""
+        """Return the bundle, if there is one, and the list of a product's page."""
         together = self._with([product], day)
         bundle = together[:BUNDLE] if len(together) > 1 else []
         listed = [(other, "buy") for other in together if other not in bundle]
@@ -50,12 +50,12 @@ class SimulatedLists:
         ]
 
     def in_cart(self, products: Sequence[DemoProduct], day: int) -> list[Card]:
-        """Return what goes with the things in the cart."""
+        """Return the list of a cart."""
         others = self._with(products, day)[:IN_CART]
         return _cards([(other, "complementary") for other in others], "cart")
 
     def trending(self, day: int) -> list[Card]:
-        """Return what the front page shows in the week of a day."""
+        """Return the trending list of the week of a day."""
         week = day // 7
         if week not in self._trending:
             rng = seeded_random(week, "trending")
@@ -66,7 +66,7 @@ class SimulatedLists:
         return self._trending[week]
 
     def _with(self, products: Sequence[DemoProduct], day: int) -> list[DemoProduct]:
-        """Return what is bought together with products and is not one of them."""
+        """Return products bought together with the given ones."""
         found = dict.fromkeys(
             other for one in products for other in self._companions.get(one.id, ())
         )
@@ -78,7 +78,7 @@ class SimulatedLists:
         ]
 
     def _beside(self, product: DemoProduct, day: int) -> list[DemoProduct]:
-        """Return what stands next to a product on its shelf, the nearest first."""
+        """Return a product's neighbours on its shelf, the nearest first."""
         shelf = self._shop.shelves[product.shelf].products
         place = shelf.index(product)
         around = (*shelf[place + 1 :], *shelf[:place])

@@ -16,19 +16,19 @@ CURRENCY = "EUR"
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSearch:
-    """Words that somebody stayed with in the search box."""
+    """A completed search in the search box."""
 
     at_ms: int
     words: str
-    is_empty: bool  # nothing was found
+    is_empty: bool  # no results
     shopper: str
 
 
 class SimulatedVisit:
-    """One sitting at the shop's pages; each step takes its time.
+    """One session in the shop; each step advances the time.
 
-    A shopper with an account is signed in from the start, signs in at the till, or stays
-    unknown: events carry the customer's id from then on, and the session's always.
+    A shopper with an account is signed in from the start, signs in at the checkout, or
+    stays anonymous. Events always have the session id, and the customer id after sign-in.
     """
 
     def __init__(self, shopper: Shopper, starts_ms: int, rng: random.Random) -> None:
@@ -40,33 +40,33 @@ class SimulatedVisit:
         self._session = shopper.device(rng)
         self._customer = shopper.customer if happens_with_probability(0.7, rng) else None
         self.searches: list[SimulatedSearch] = []
-        self.tempted: list[DemoProduct] = []  # in the cart because a list showed it
+        self.tempted: list[DemoProduct] = []  # in the cart because of a list
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """The names by which the visitor is met, the customer's first."""
+        """The visitor's ids, the customer id first."""
         return (self._customer, self._session) if self._customer else (self._session,)
 
     @property
     def session(self) -> str:
-        """The session id of the browser that is used."""
+        """The session id of the browser."""
         return self._session
 
     @property
     def unit(self) -> str:
-        """The name that a holdout test draws."""
+        """The id that the holdout test assigns to an arm."""
         return self.shopper.customer or self._session
 
     def sign_in(self) -> None:
-        """Make the account known, where there is one."""
+        """Sign in, if the shopper has an account."""
         self._customer = self.shopper.customer
 
     def open_category(self, category_id: str) -> None:
-        """Look at a shelf."""
+        """View a category page."""
         self._note("category-view", 12.0, item_id=category_id)
 
     def search(self, words: str, *, is_empty: bool = False) -> None:
-        """Type into the search box."""
+        """Search in the search box."""
         self.searches.append(
             SimulatedSearch(self.now_ms, words, is_empty, self.identities[0])
         )
@@ -85,12 +85,12 @@ class SimulatedVisit:
         self.view(product)
 
     def open_photo_result(self, product: DemoProduct) -> None:
-        """Click on what a search by photo found, which opens the product's page."""
+        """Click on a photo search result, which opens the product's page."""
         self._note("image-search-click", 12.0, item_id=product.id, widget="search")
         self.view(product)
 
     def see(self, cards: Sequence[Card]) -> None:
-        """Come to see cards of one list."""
+        """See cards of one list: log the impression."""
         self._note(
             "rec-impression",
             3.0,
@@ -113,15 +113,15 @@ class SimulatedVisit:
         self.view(card.product)
 
     def view(self, product: DemoProduct) -> None:
-        """Read a product's page."""
+        """View a product's page."""
         self._note("detail-page-view", 45.0, item_id=product.id)
 
     def prefer(self, attribute: str) -> None:
-        """Tick a brand or a colour in the filters."""
+        """Select a brand or a colour in the filters."""
         self._note("metadata-pref", 8.0, item_id=attribute)
 
     def add_to_cart(self, product: DemoProduct, quantity: int, price: float) -> None:
-        """Put some units of a product into the cart."""
+        """Add units of a product to the cart."""
         self._note(
             "add-to-cart",
             20.0,
@@ -139,7 +139,7 @@ class SimulatedVisit:
 
 
 def names_of(customer: str | None, session: str | None) -> dict[str, str]:
-    """Return the names that an event carries, those that are known."""
+    """Return the known ids of an event."""
     names = {"session_id": session, "user_id": customer}
     return {field: name for field, name in names.items() if name}
 

@@ -1,4 +1,4 @@
-"""Shopper simulation: a year of bundles, finds, repeat purchases, browsing and returns."""
+"""Shopper simulation: a year of bundles, single purchases, repeats and returns."""
 
 from collections.abc import Sequence
 
@@ -22,37 +22,40 @@ from demo_store.store_history import (
 )
 
 BUNDLE_ORDERS, FINDS, CHORE_KEEPERS, STROLLS = 2_250, 1_850, 420, 9_500
-LOOKERS, LOOK_DAYS = 3_000, 180  # visits that begin with a look, and since when there are
-# Orders that left no visit behind: by telephone, or from a browser that blocks scripts.
+LOOKERS, LOOK_DAYS = (
+    3_000,
+    180,
+)  # visits that start at a look, and the days since the first one
+# Orders without a visit: by telephone, or from a browser that blocks scripts.
 UNSEEN = 0.35
 SENT_BACK = 0.02
 BARGAIN, BARGAIN_PRICE = 0.05, 0.9
 USED_UP = frozenset({"pasta", "sauces", "coffee-tea", "sweets"})
 SET_OF_FOUR = frozenset({"plates"})
 BOUGHT_SINGLY = frozenset({"tents"})
-# What nobody sells here.
+# Searches without results.
 SOUGHT_IN_VAIN = (
     *("umbrella", "voucher", "bicycle", "trampoline", "microwave", "drone", "laptop"),
     *("aquarium", "skateboard", "headphones", "perfume", "typewriter"),
 )
 RESULT_OPENED = 0.68
-SCROLLED = 0.45  # pages on which a list comes into sight
+SCROLLED = 0.45  # share of pages on which a list is seen
 CLICKED = {
     "fbt": 0.045,
     "recs": 0.035,
     "cart": 0.05,
     "trending": 0.02,
     "look": 0.0,  # see HOTSPOT_OPENED
-}  # at the first place
+}  # in the first position
 BUTTONS = frozenset({"fbt", "cart"})  # widgets with a button that adds to the cart
 ADDED_AT_ONCE = 0.006
 HOTSPOT_OPENED = 0.09
-CONVINCED = 0.35  # by the page of a card that was clicked on
-WANTED_ANYWAY = 0.35  # who sees what they came for goes there by its card
+CONVINCED = 0.35  # probability of a purchase after a click on a card
+WANTED_ANYWAY = 0.35  # probability that a shopper opens the wanted product by its card
 
 
 def simulate_year(history: StoreHistory) -> None:
-    """Fill the history: bundles, finds, chores, strolls without a purchase, returns."""
+    """Fill the history: bundles, single and repeat purchases, browsing, returns."""
     customs = ShopperSimulation(history)
     orders_per_share = BUNDLE_ORDERS / sum(bundle.share for bundle in BUNDLES)
     for bundle in BUNDLES:
@@ -72,10 +75,10 @@ def simulate_year(history: StoreHistory) -> None:
 
 
 class ShopperSimulation:
-    """The ways in which this shop's customers behave; each writes into one history."""
+    """The behaviours of this shop's customers; each adds to one history."""
 
     def __init__(self, history: StoreHistory) -> None:
-        """Learn which things go together."""
+        """Prepare the products that go together."""
         self._history = history
         self._shop = history.assortment
         self._rng = history.rng
@@ -88,7 +91,7 @@ class ShopperSimulation:
         self._lists = SimulatedLists(self._shop, self._companions)
 
     def buy_a_bundle(self, bundle: Bundle) -> None:
-        """Someone prepares for something and buys most of what it takes."""
+        """Simulate a shopper who buys most of a bundle."""
         pieces = self._some_of(bundle.pieces)
         if pieces:
             day = self._history.day_in(bundle.season)
@@ -98,7 +101,7 @@ class ShopperSimulation:
             self._purchase(buyer, day, pieces)
 
     def buy_a_find(self) -> None:
-        """Someone buys a thing for its own sake, and sometimes a second."""
+        """Simulate a shopper who buys one product, and sometimes a second one."""
         buyer = self._history.crowd.someone(self._rng)
         shelf = buyer.shelves.draw(self._rng)
         day = self._history.day_in(self._shop.shelves[shelf].season)
@@ -108,7 +111,7 @@ class ShopperSimulation:
         self._purchase(buyer, day, found)
 
     def keep_a_chore(self, chore: RepeatPurchase) -> None:
-        """Someone with an account buys the same again whenever it runs out."""
+        """Simulate a customer who buys the same product again whenever it runs out."""
         first, _ = chore.pieces[0]
         shelf = self._shop.products[first].shelf
         keeper = self._history.crowd.someone_who_likes(shelf, self._rng)
@@ -123,7 +126,7 @@ class ShopperSimulation:
                 return
 
     def stroll(self) -> None:
-        """Someone looks at a few things, maybe puts one into the cart, and leaves."""
+        """Simulate a visit that ends without a purchase, sometimes with a cart."""
         visitor = self._history.crowd.someone(self._rng)
         shelf = visitor.shelves.draw(self._rng)
         day = self._history.day_in(self._shop.shelves[shelf].season)
@@ -143,7 +146,7 @@ class ShopperSimulation:
         self._history.remember(visit)
 
     def open_a_look(self) -> None:
-        """Someone comes to a product's page, sees its look, and maybe opens a hotspot."""
+        """Simulate a visit that sees a product's look and sometimes opens a hotspot."""
         look = self._rng.choice(LOOKS)
         pieces = [self._shop.products[piece.item_id] for piece in look.pieces]
         day = len(self._history.days) - 1 - self._rng.randrange(LOOK_DAYS)
@@ -165,7 +168,7 @@ class ShopperSimulation:
         self._history.remember(visit)
 
     def send_some_back(self) -> None:
-        """A few lines of known customers come back some days later."""
+        """Simulate returns: a few lines of known customers, some days later."""
         for purchase in list(self._history.purchases):
             if purchase.customer and self._happens(SENT_BACK):
                 line = self._rng.choice(purchase.lines)
@@ -185,7 +188,7 @@ class ShopperSimulation:
         return self._choose(shopper, shopper.shelves.draw(self._rng), day)
 
     def _choose(self, shopper: Shopper, shelf: str, day: int) -> DemoProduct:
-        """Return one of two products of a shelf: in the right colour, or the cheaper."""
+        """Return one of two products of a shelf: the preferred colour, or the cheaper."""
         one, other = (self._shop.pick(shelf, day, self._rng) for _ in range(2))
         if (one.colour == shopper.colour) != (other.colour == shopper.colour):
             return one if one.colour == shopper.colour else other
@@ -194,7 +197,7 @@ class ShopperSimulation:
         )
 
     def _next_to(self, seen: DemoProduct, shopper: Shopper, day: int) -> DemoProduct:
-        """Return what one looks at after `seen`: its companion, a neighbour, or a whim."""
+        """Return the next viewed product: a companion, a neighbour, or a random one."""
         companions = self._companions.get(seen.id)
         if companions and self._happens(0.3):
             return self._shop.products[self._rng.choice(companions)]
@@ -203,7 +206,7 @@ class ShopperSimulation:
         return self._find(shopper, day)
 
     def _arrive(self, visit: SimulatedVisit, goal: DemoProduct, day: int) -> None:
-        """Come to a product by search, by its shelf, or straight from elsewhere."""
+        """Reach a product by search, by its shelf, or directly from another site."""
         place = self._shop.places[goal.id]
         if self._happens(0.3) and self._history.sees_lists(visit):
             cards = self._lists.trending(day)[: self._rng.randint(2, 5)]
@@ -227,7 +230,7 @@ class ShopperSimulation:
         visit.view(goal)
 
     def _typed(self, words: str) -> str:
-        """Return the words as fingers type them: now and then two letters change places."""
+        """Return the words as typed: sometimes with two letters swapped."""
         if not self._happens(0.08):
             return words
         at = self._rng.randrange(len(words) - 1)
@@ -247,7 +250,7 @@ class ShopperSimulation:
     def _shop_for(
         self, buyer: Shopper, starts_ms: int, lines: Sequence[BasketLine], day: int
     ) -> None:
-        """Log the visit that ends at the till, with what lists have added to the cart."""
+        """Log a visit that ends with a purchase, and the products that lists added."""
         visit = SimulatedVisit(buyer, starts_ms, self._rng)
         self._arrive(visit, lines[0].product, day)
         seen = {
@@ -283,7 +286,7 @@ class ShopperSimulation:
     def _cards_on(
         self, visit: SimulatedVisit, product: DemoProduct, day: int
     ) -> list[Card]:
-        """Return the cards that come into sight on a product's page, and report them."""
+        """Return the cards seen on a product's page, and log their impressions."""
         if not self._happens(SCROLLED) or not self._history.sees_lists(visit):
             return []
         seen: list[Card] = []
@@ -296,7 +299,7 @@ class ShopperSimulation:
         return seen
 
     def _tempt(self, visit: SimulatedVisit, cards: Sequence[Card]) -> None:
-        """Let a list that is seen lead to one thing in the cart, now and then."""
+        """Sometimes add one product of a seen list to the cart."""
         for card in cards:
             is_wanted = card.widget in BUTTONS and self._happens(ADDED_AT_ONCE)
             share = CLICKED[card.widget] * card.position**-0.4
@@ -325,7 +328,7 @@ class ShopperSimulation:
 
 
 def _without_seconds(products: Sequence[DemoProduct]) -> list[DemoProduct]:
-    """Return each product once, and only the first of a shelf that is bought singly."""
+    """Return each product once, and one product per shelf of single purchases."""
     kept: list[DemoProduct] = []
     for product in dict.fromkeys(products):
         is_single = product.shelf in BOUGHT_SINGLY

@@ -21,7 +21,7 @@ from demo_store.simulated_visit import (
 )
 
 TEST_DAYS = 120
-"""So long before now the holdout test began."""
+"""The time since the start of the holdout test."""
 DAY_MS = 86_400_000
 ORDER_COLUMNS = ("order_id", "item_id", "customer_id", "timestamp", "quantity", "price")
 
@@ -37,7 +37,7 @@ class BasketLine:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """A basket that was paid for, or a line of one that was sent back."""
+    """A paid basket, or a returned line."""
 
     at_ms: int
     customer: str | None
@@ -46,13 +46,13 @@ class Purchase:
 
     @property
     def is_return(self) -> bool:
-        """Whether something came back."""
+        """Whether it is a return."""
         return self.lines[0].quantity < 0
 
 
 @dataclass(frozen=True, slots=True)
 class HoldoutExposure:
-    """When a visitor of the holdout test was first met by a name, and in which arm."""
+    """A visitor's first exposure in the holdout test under one id, and the arm."""
 
     identity: str
     unit: str
@@ -62,7 +62,7 @@ class HoldoutExposure:
 
 @dataclass(slots=True)
 class StoreHistory:
-    """A year of a shop while it is being lived; nothing after `now_ms` is written down.
+    """A year of a shop's purchases and events; nothing after `now_ms` is recorded.
 
     `is_held_out` draws a visitor's arm of the holdout test, which runs to the end.
     """
@@ -81,22 +81,22 @@ class StoreHistory:
     _seasons: dict[str, WeightedChoice[int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Hang up the calendars."""
+        """Prepare the calendars."""
         self._hours = hours_to_shop()
         self._seasons = {season: days_to_shop(season, self.days) for season in PEAKS}
 
     def day_in(self, season: str) -> int:
-        """Return a day of the history on which a season's things are bought."""
+        """Return a random day of the history on which a season's products sell."""
         return self._seasons[season].draw(self.rng)
 
     def moment(self, day: int) -> int:
-        """Return a moment (ms) on a day of the history, at an hour when people shop."""
+        """Return a random shopping time (ms) on a day of the history."""
         midnight = datetime.combine(self.days[day], time.min, UTC)
         hour = self._hours.draw(self.rng) + self.rng.random()
         return int(midnight.timestamp() * 1000) + int(hour * 3_600_000)
 
     def sees_lists(self, visit: SimulatedVisit) -> bool:
-        """Tell whether the visitor is shown recommendations, and note that they came."""
+        """Return whether the visitor sees recommendations, and record the exposure."""
         now_ms, unit = visit.now_ms, visit.unit
         if not self.now_ms - TEST_DAYS * DAY_MS <= now_ms <= self.now_ms:
             return True
@@ -108,16 +108,16 @@ class StoreHistory:
         return not is_held_out
 
     def remember(self, visit: SimulatedVisit) -> None:
-        """Write a visit down, as far as it has happened."""
+        """Record the events of a visit up to now."""
         self._events += [told for told in visit.events if told[0] <= self.now_ms]
         self.searches += [told for told in visit.searches if told.at_ms <= self.now_ms]
 
     def exposures(self) -> list[HoldoutExposure]:
-        """Return who was met in the holdout test, each name once."""
+        """Return the exposures of the holdout test, each id once."""
         return sorted(self._met.values(), key=lambda one: (one.first_ms, one.identity))
 
     def sell(self, purchase: Purchase) -> None:
-        """Write a purchase down, if it has happened."""
+        """Record a purchase, unless it is in the future."""
         if purchase.at_ms <= self.now_ms:
             self.purchases.append(purchase)
 

@@ -24,16 +24,16 @@ from demo_store.pictures.outlines import Point
 
 SHEET: Final = 100.0
 _FINER: Final = 2
-_GLASS: Final = 0.62  # how much of what is behind it a glass covers
-_SHADE, _SHINE = 74, 46  # of the light that falls from the left, of 255
+_GLASS: Final = 0.62  # opacity of glass
+_SHADE, _SHINE = 74, 46  # strength of the light from the left, of 255
 _SHADOW: Final = 96
 _INK: Final = (58, 52, 48)
-_LEAST_LETTER: Final = 1.5  # units; a smaller word is left out
+_LEAST_LETTER: Final = 1.5  # units; smaller words are omitted
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A product as it is painted: its shapes, its colour, its cloth, and its label."""
+    """A product to paint: its shapes, its colour, its pattern, and its label."""
 
     shapes: Sequence[Shape]
     colour: Colour
@@ -42,27 +42,27 @@ class Thing:
     scale: float = 1.0
 
     def moved(self, x: float, y: float, scale: float) -> "Thing":
-        """Return it made smaller and moved to another place of the sheet."""
+        """Return it scaled and moved to another place of the sheet."""
         shapes = [shape.moved(x, y, scale) for shape in self.shapes]
         return replace(self, shapes=shapes, scale=self.scale * scale)
 
 
 class Canvas:
-    """A picture while it is painted: width and height in pixels, units from its corner."""
+    """A picture being painted: size in pixels, coordinates in units from its corner."""
 
     def __init__(self, size: tuple[int, int], ground: Colour) -> None:
-        """Begin with a ground that is a little lighter in its middle."""
+        """Start with a background that is slightly lighter in the middle."""
         self._size = (size[0] * _FINER, size[1] * _FINER)
         self._scale = self._size[0] / SHEET
         self._ground = ground
         self._image = _lit(self._size, ground).copy()
 
     def finished(self) -> Image.Image:
-        """Return the picture at its own size."""
+        """Return the picture at its final size."""
         return self._image.reduce(_FINER)
 
     def paint(self, thing: Thing) -> None:
-        """Paint a thing with its shadow over what is there."""
+        """Paint a thing and its shadow on top."""
         self._cast_shadow(thing.shapes)
         for shape in thing.shapes:
             if shape.tone == LABEL:
@@ -71,7 +71,7 @@ class Canvas:
                 self._fill(shape, thing)
 
     def furnish(self, room: Thing) -> None:
-        """Paint what things stand in: it casts no shadow."""
+        """Paint the room, which casts no shadow."""
         for shape in room.shapes:
             self._fill(shape, room)
 
@@ -120,7 +120,7 @@ class Canvas:
             self._image.paste(WHITE, edges, ImageChops.multiply(area, shine))
 
     def _stick(self, shape: Shape, thing: Thing) -> None:
-        """Put the label on: paper, a stripe of the product's colour, its words."""
+        """Paint the label: paper, a stripe of the product's colour, and its text."""
         points = [(x * self._scale, y * self._scale) for x, y in shape.points]
         (left, top), (right, bottom) = points[0], points[2]
         pen = ImageDraw.Draw(self._image)
@@ -153,7 +153,7 @@ def _trace(pen: ImageDraw.ImageDraw, points: Sequence[Point], width: float) -> N
 def _edges(
     points: Sequence[Point], margin: float, size: tuple[int, int]
 ) -> tuple[int, int, int, int] | None:
-    """Return the whole pixels around the points within the picture; None when outside."""
+    """Return the points' pixel bounds within the picture; None if outside."""
     across, down = [x for x, _ in points], [y for _, y in points]
     left = max(0, int(min(across) - margin) - 1)
     top = max(0, int(min(down) - margin) - 1)
@@ -172,7 +172,7 @@ def _second(colour: Colour, pattern: str) -> Colour:
 
 @lru_cache(maxsize=512)
 def _light(size: tuple[int, int]) -> tuple[Image.Image, Image.Image]:
-    """Return where shade lies, to the right and below, and where the light does."""
+    """Return the masks of shade (right and below) and of light."""
     ramp = Image.linear_gradient("L").rotate(90).resize(size)
     fall = Image.linear_gradient("L").resize(size)
     both = Image.blend(ramp, fall, 0.38)
@@ -181,7 +181,7 @@ def _light(size: tuple[int, int]) -> tuple[Image.Image, Image.Image]:
 
 @lru_cache(maxsize=16)
 def _lit(size: tuple[int, int], ground: Colour) -> Image.Image:
-    """Return an empty ground with a glow in its middle."""
+    """Return an empty background with a glow in the middle."""
     image = Image.new("RGB", size, ground)
     glow = Image.radial_gradient("L").resize(size, Image.Resampling.BILINEAR)
     light = Image.new("RGB", size, mixed(ground, WHITE, 0.5))
@@ -197,14 +197,14 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 def _fitting(
     words: Sequence[str], room: tuple[float, float], least: float
 ) -> ImageFont.FreeTypeFont | None:
-    """Return the largest letters in which the words fit, a line each; None: too small."""
+    """Return the largest font in which the lines fit; None if it is too small."""
     if not words:
         return None
     size = int(min(room[1] / len(words) / 1.16, room[0] / 4))
     while size >= least:
         font = _font(size)
         if not isinstance(font, ImageFont.FreeTypeFont):
-            return None  # Pillow was built without the library that draws letters
+            return None  # Pillow was built without FreeType
         if max(font.getlength(word) for word in words) <= room[0]:
             return font
         size -= max(1, size // 14)

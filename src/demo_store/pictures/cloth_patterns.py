@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 Stroke: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 Strokes: TypeAlias = Callable[[float, float], Iterator[Stroke]]
 
-# Pattern -> (its strokes over width and height, their width, how strongly they show).
+# Pattern -> (its strokes over width and height, their width, their opacity).
 _SHEET: Final = 100.0
 
 
@@ -108,12 +108,12 @@ _PATTERNS: Final[Mapping[str, tuple[Strokes, float, float]]] = MappingProxyType(
         "linen": (_lines(1.9), 0.5, 0.22),
     }
 )
-# What shows the lighter neighbour of its colour; the others show the darker one.
+# Patterns in a lighter tone of the colour; the others use a darker tone.
 BRIGHT: Final = frozenset(("stripe", "dots"))
 
 
 def mask(pattern: str, size: tuple[int, int], scale: float) -> Image.Image:
-    """Return where a pattern's strokes lie, over `size` pixels, as a mask.
+    """Return the mask of a pattern's strokes, of `size` pixels.
 
     Raises:
         KeyError: when there is no such pattern.

@@ -8,7 +8,7 @@ Colour: TypeAlias = tuple[int, int, int]
 
 WHITE: Final = (255, 255, 255)
 BLACK: Final = (24, 20, 18)
-# What `colour` of a product can say.
+# The values of a product's `colour`.
 COLOURS: Final[Mapping[str, Colour]] = MappingProxyType(
     {
         "amber": (226, 158, 48),
@@ -31,7 +31,7 @@ COLOURS: Final[Mapping[str, Colour]] = MappingProxyType(
         "white": (247, 244, 238),
     }
 )
-# What a drawing can be made of besides.
+# The other materials of drawings.
 _MATERIALS: Final[Mapping[str, Colour]] = MappingProxyType(
     {
         **COLOURS,
@@ -43,7 +43,7 @@ _MATERIALS: Final[Mapping[str, Colour]] = MappingProxyType(
     }
 )
 GLASS: Final = (214, 230, 232)
-# Backdrops: what stands before them is told from them by lightness.
+# Backdrops: their lightness differs from that of the objects before them.
 _PALE: Final[tuple[Colour, ...]] = (
     (243, 237, 226),
     (233, 238, 231),
@@ -84,19 +84,19 @@ def tone(name: str, base: Colour, backdrop: Colour) -> Colour:
 
 
 def backdrop(base: Colour, place: int) -> Colour:
-    """Return what stands behind a product; `place` (its department's) chooses the hue."""
+    """Return the backdrop of a product; `place` (its department's) selects the hue."""
     ground = _DEEP if lightness(base) > _BRIGHT else _PALE
     return ground[place % len(ground)]
 
 
 def lightness(colour: Colour) -> float:
-    """Return how light the eye finds it, 0 to 255."""
+    """Return the perceived lightness, 0 to 255."""
     red, green, blue = colour
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
 def _neighbour(name: str, base: Colour) -> Colour:
-    # Light things take little shade, or they would look dirty.
+    # Light colours get little shade, or they would look dirty.
     shade = 0.75 if lightness(base) > _BRIGHT else 1.0
     if name == "dark":
         return mixed(base, BLACK, 0.22 * shade)

@@ -32,7 +32,7 @@ from demo_store.pictures.outlines import (
 
 LABEL: Final = "label"
 FLAT: Final = "flat"
-_PATH: Final = 2  # words before a path's steps; a line has one more
+_PATH: Final = 2  # words before the commands of a path; a line has one more
 _OUTLINES: Final = {"oval": oval, "box": box}
 
 
@@ -53,24 +53,24 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class ProductDrawing:
-    """What a product's picture shows: which drawing, and the pattern of its cloth."""
+    """The drawing and the cloth pattern of a product's picture."""
 
     drawing: tuple[Shape, ...]
     pattern: str
 
 
 def drawing_of_product(product_id: str) -> ProductDrawing:
-    """Return what the picture of a product shows.
+    """Return the drawing of a product.
 
     Raises:
-        KeyError: when no drawing shows it.
+        KeyError: when it has no drawing.
     """
     name, pattern = _subjects()[product_id]
     return ProductDrawing(drawings()[name], pattern)
 
 
 def read_drawing(name: str) -> tuple[Shape, ...]:
-    """Return the shapes of a drawing, the hindmost first.
+    """Return the shapes of a drawing, back to front.
 
     Raises:
         KeyError: when there is none of this name.

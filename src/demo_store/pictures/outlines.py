@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 Point: TypeAlias = tuple[float, float]
 
-_STEPS: Final = 10  # of a curve; its chords are below a pixel at the sizes of a shop
+_STEPS: Final = 10  # of a curve: the error is below a pixel at the shop's sizes
 _ROUND: Final = 40  # points around an oval
 _NEEDS: Final = {"M": 2, "L": 2, "Q": 4}
 
@@ -56,7 +56,7 @@ def box(numbers: Sequence[float]) -> list[Point]:
 
 
 def turned(points: Sequence[Point], degrees: float, around: Point) -> list[Point]:
-    """Return the points turned clockwise around one of them."""
+    """Return the points rotated clockwise around a point."""
     if not degrees:
         return list(points)
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))

@@ -1,4 +1,4 @@
-"""Product picture: draws a product as WebP, always the same for the same product."""
+"""Product picture: draws a product as WebP, deterministically."""
 
 import io
 import re
@@ -21,7 +21,7 @@ _BESIDES: Final = frozenset(("and", "with", "of", "the", "in", "for"))
 def draw_product(product: DemoProduct, place: int, size: int = CARD) -> bytes:
     """Return the picture of a product as a square WebP of `size` pixels.
 
-    `place` is its department's number, which gives the department's pictures one ground.
+    `place` is its department's number, which selects the background.
 
     Raises:
         KeyError: when no drawing shows the product.
@@ -32,7 +32,7 @@ def draw_product(product: DemoProduct, place: int, size: int = CARD) -> bytes:
 
 
 def thing_of(product: DemoProduct) -> Thing:
-    """Return a product as it is painted, on a sheet of its own."""
+    """Return a product to paint on its own sheet."""
     subject = drawing_of_product(product.id)
     return Thing(
         subject.drawing,
@@ -50,7 +50,7 @@ def encoded(canvas: Canvas) -> bytes:
 
 
 def _label(title: str) -> tuple[str, ...]:
-    """Return what stands on a package: the name without its amount, in a few lines."""
+    """Return the text of a package label: the name without its amount, in lines."""
     name = _AMOUNT.sub("", title.split(",", maxsplit=1)[0])
     lines: list[str] = []
     for word in name.split()[:5]:

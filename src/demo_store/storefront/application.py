@@ -41,7 +41,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 
 IS_DEMO: Final = "productrecs.demo"
-"""Tells the service's start page that this shop runs: it then links to it."""
+"""Marks requests, so that the service's start page links to this shop."""
 ORDER: Final = "demo_order"
 LOOKED: Final = "demo_looked"
 SESSION: Final = "pr_sid"
@@ -51,12 +51,12 @@ _FORGET: Final = 0
 
 
 class Storefront:
-    """The demo's shop before the service: an ASGI application around the service's own."""
+    """ASGI middleware: the demo's shop in front of the service."""
 
     def __init__(
         self, service: Application, services: Services, domain: str = DOMAIN
     ) -> None:
-        """Show the shop of `domain`, which the services' database holds."""
+        """Show the shop of the store with `domain`."""
         self._around = service
         self._store = find_store(services.database, domain)
         self._service = ServiceClient(service, self._store.publishable_key)
@@ -145,7 +145,7 @@ class Storefront:
                 return redirect(f"{HOME}/cart")
 
     async def _order(self, visit: PageRequest, cart: Cart) -> ShopReply:
-        """Send the order to the service, as a shop's server does when it was paid."""
+        """Send the order to the service, as a shop's server does after the payment."""
         order_id = visit.form.get("order_id", "")
         if not _ORDER_ID.fullmatch(order_id):
             order_id = new_order_id()
@@ -187,7 +187,7 @@ class Storefront:
 
 
 def new_order_id() -> str:
-    """Return an order's number that no other order has."""
+    """Return a unique order id."""
     return f"HO-{secrets.token_hex(5).upper()}"
 
 

@@ -21,15 +21,15 @@ class CartLine:
 
     @property
     def sum(self) -> float:
-        """What they cost together."""
+        """The price of all units."""
         return round(self.good.price * self.quantity, 2)
 
 
 class Cart:
-    """What a shopper has put aside; products that can no longer be had fall out."""
+    """A shopper's cart, without products that are no longer sold."""
 
     def __init__(self, goods: ShopItems, wanted: Mapping[str, int]) -> None:
-        """Take the ids and how many of each."""
+        """Fill the cart with quantities by id."""
         self._goods = goods
         self._wanted = {
             item_id: min(quantity, MOST)
@@ -39,7 +39,7 @@ class Cart:
 
     @classmethod
     def read(cls, goods: ShopItems, cookie: str) -> "Cart":
-        """Return the cart of a cookie; what cannot be read of it is passed over."""
+        """Return the cart of a cookie; invalid parts are ignored."""
         wanted = {}
         for part in cookie.split("|"):
             item_id, _, quantity = part.rpartition("*")
@@ -53,23 +53,23 @@ class Cart:
         return Cart(self._goods, wanted)
 
     def with_just(self, item_id: str, quantity: int) -> "Cart":
-        """Return the cart with exactly so many units of a product; 0 takes it out."""
+        """Return the cart with exactly this quantity of a product; 0 removes it."""
         return Cart(self._goods, {**self._wanted, item_id: quantity})
 
     @property
     def lines(self) -> list[CartLine]:
-        """The lines in the order in which they came."""
+        """The lines in the order of addition."""
         found = self._goods.some(self._wanted)
         return [CartLine(good, self._wanted[good.id]) for good in found]
 
     @property
     def count(self) -> int:
-        """How many units there are."""
+        """The number of units."""
         return sum(self._wanted.values())
 
     @property
     def total(self) -> float:
-        """What everything costs."""
+        """The total price."""
         return round(sum(line.sum for line in self.lines), 2)
 
     def cookie(self) -> str:
@@ -78,7 +78,7 @@ class Cart:
 
 
 def written(units: Iterable[tuple[str, int]]) -> str:
-    """Return ids and numbers as a cookie's value."""
+    """Return ids and quantities as a cookie's value."""
     return quote(
         "|".join(f"{item_id}*{quantity}" for item_id, quantity in units), safe="*-"
     )

@@ -32,7 +32,7 @@ _ORDERS: Final = MappingProxyType(
 def category_page(
     setting: PageContext, goods: ShopItems, visit: PageRequest
 ) -> ShopReply | None:
-    """Return the page of a department or a shelf; None when there is no such."""
+    """Return the page of a department or a shelf; None if it does not exist."""
     names = visit.path[1:]
     department = next((one for one in DEPARTMENTS if names[:1] == (one.id,)), None)
     if department is None:
@@ -52,7 +52,7 @@ def category_page(
 
 
 class _Choice:
-    """Which colours there are, which was chosen, and in which order products come."""
+    """The available colours, the chosen colour, and the sort order."""
 
     def __init__(self, colours: Sequence[str], colour: str, order: str) -> None:
         self.colours = colours

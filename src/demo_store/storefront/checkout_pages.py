@@ -23,7 +23,7 @@ _CHECK: Final = (
 
 
 def cart_page(setting: PageContext, cart: Cart) -> ShopReply:
-    """Return the cart with what completes it."""
+    """Return the cart page with its recommendations."""
     if not cart.lines:
         content = f"""{crumbs([], "Cart")}<h1>Your cart is empty</h1>
 <p class="lead">Nothing in it yet. This is what others take home these days:</p>
@@ -42,7 +42,7 @@ def cart_page(setting: PageContext, cart: Cart) -> ShopReply:
 
 
 def checkout_page(setting: PageContext, cart: Cart, order_id: str) -> ShopReply:
-    """Return the last page before an order; `order_id` makes sending it twice harmless."""
+    """Return the checkout page; `order_id` is its idempotency key."""
     who = (
         f"You order as <b>{escape(setting.regular.name)}</b>, customer "
         f"{escape(setting.customer)}."
@@ -66,7 +66,7 @@ of a shop sends it.</p>
 
 
 def thanks_page(setting: PageContext, cart: Cart, order_id: str) -> ShopReply:
-    """Return the thanks for an order; `cart` holds what was bought."""
+    """Return the order confirmation; `cart` holds the purchase."""
     lines = "".join(_brief(line) for line in cart.lines)
     content = f"""<div class="thanks"><p class="seal">{_CHECK}</p>
 <p class="over">Order {escape(order_id)}</p>

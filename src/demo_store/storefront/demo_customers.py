@@ -15,14 +15,14 @@ COOKIE: Final = "demo_customer"
 
 @dataclass(frozen=True, slots=True)
 class DemoCustomer:
-    """A customer of the demo with a name for this window, and what they like."""
+    """A customer of the demo with a display name and tastes."""
 
     customer: str
     name: str
     likes: str
 
 
-# Name, what they like in a few words, and a shelf that only such people like best.
+# Name, tastes in a few words, and the shelf that identifies this kind of shopper.
 _PEOPLE: Final = (
     ("Anna", "cooks and bakes", "pans"),
     ("Ben", "camps and walks", "sleeping"),
@@ -35,7 +35,7 @@ _PEOPLE: Final = (
 
 @cache
 def demo_customers() -> tuple[DemoCustomer, ...]:
-    """Return the customers to choose from: of each kind, the one who shops most."""
+    """Return the customers to choose from: the most active one of each kind."""
     colours = sorted(
         {
             product.colour
@@ -53,5 +53,5 @@ def demo_customers() -> tuple[DemoCustomer, ...]:
 
 
 def demo_customer(customer: str) -> DemoCustomer | None:
-    """Return the one with this customer id."""
+    """Return the demo customer with this id."""
     return next((one for one in demo_customers() if one.customer == customer), None)

@@ -15,7 +15,7 @@ _IN_SEASON: Final = 10  # whole rows of five, and of two
 
 
 def home_page(setting: PageContext, goods: ShopItems) -> ShopReply:
-    """Return the first page: a scene, what is for this shopper, what trends, the doors."""
+    """Return the home page: a look, personal and trending lists, and the departments."""
     first, *others = LOOKS
     welcome = f"Good to see you, {setting.regular.name}." if setting.regular else ""
     content = f"""<section class="hero">
@@ -38,7 +38,7 @@ shop learns what you came for.</p>
 
 def _for_you(setting: PageContext) -> str:
     if not setting.is_known:
-        return ""  # it would be what everybody loves, which is shown anyway
+        return ""  # it would repeat the trending list
     name = setting.regular.name if setting.regular else "you"
     place = widget(
         "home",

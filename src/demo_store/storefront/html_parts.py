@@ -14,12 +14,12 @@ MONTHS: Final = (
 
 
 def money(amount: float) -> str:
-    """Return an amount as the shop writes it."""
+    """Return an amount in the shop's format."""
     return f"€{amount:,.2f}"
 
 
 def card(good: ShopItem, *, level: int = 3, note: str = "", is_first: bool = False) -> str:
-    """Return a product as a card; `is_first` where it is seen without scrolling."""
+    """Return a product as a card; `is_first` if it is above the fold."""
     loading = "eager" if is_first else "lazy"
     brand = escape(good.product.brand) if good.product else ""
     sold_out = "" if good.can_be_bought else '<span class="flag">Sold out</span>'
@@ -34,13 +34,13 @@ def card(good: ShopItem, *, level: int = 3, note: str = "", is_first: bool = Fal
 
 
 def cards(goods: Iterable[ShopItem], *, level: int = 3, eager: int = 0) -> str:
-    """Return products as a grid; the first `eager` are seen without scrolling."""
+    """Return products as a grid; the first `eager` are above the fold."""
     listed = (card(good, level=level, is_first=at < eager) for at, good in enumerate(goods))
     return f'<ul class="grid">{"".join(listed)}</ul>'
 
 
 def image(good: ShopItem, loading: str = "lazy", size: int = 480) -> str:
-    """Return a product's picture, its text being beside it."""
+    """Return a product's picture, without alt text, because the title is next to it."""
     source = escape(good.item.image_url or "")
     if size > 480:  # noqa: PLR2004 - larger than a card
         source = source.replace("/pictures/", "/pictures/large/")
@@ -51,7 +51,7 @@ def image(good: ShopItem, loading: str = "lazy", size: int = 480) -> str:
 
 
 def widget(kind: str = "recs", *, fallback: str = "", **data: str | int) -> str:
-    """Return a place for a widget of the service; `data` are its attributes."""
+    """Return the container of a widget of the service; `data` are its attributes."""
     told = "".join(
         f' data-{name.replace("_", "-")}="{escape(str(value))}"'
         for name, value in data.items()
@@ -62,7 +62,7 @@ def widget(kind: str = "recs", *, fallback: str = "", **data: str | int) -> str:
 
 
 def crumbs(path: Sequence[tuple[str, str]], here: str) -> str:
-    """Return where a page is: the doors on the way, and its own name."""
+    """Return the breadcrumbs of a page."""
     doors = [("Home", HOME), *path]
     links = "".join(f'<li><a href="{to}">{escape(name)}</a></li>' for name, to in doors)
     return (
@@ -80,12 +80,12 @@ def hidden(**fields: str) -> str:
 
 
 def swatch(colour: str) -> str:
-    """Return a dot of a colour of the catalog."""
+    """Return a colour swatch."""
     return f'<span class="dot c-{escape(colour)}" aria-hidden="true"></span>'
 
 
 def options(choices: Mapping[str, str], chosen: str) -> str:
-    """Return the options of a choice: value to words."""
+    """Return the options of a select element: value to label."""
     return "".join(
         f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>'
         f"{escape(words)}</option>"

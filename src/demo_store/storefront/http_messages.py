@@ -16,7 +16,7 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 HOME: Final = "/demo"
 _LONGEST_FORM: Final = 20_000
 _HALF_YEAR: Final = 15_552_000  # seconds, as interface section 5 suggests for pr_sid
-# Nothing from elsewhere and nothing inline: a shop's page can be as strict as this.
+# CSP: nothing from other hosts and nothing inline.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -29,12 +29,12 @@ _SAFE: Final[tuple[tuple[str, str], ...]] = (
 
 
 class FormTooLongError(Exception):
-    """A form is longer than any that this shop has."""
+    """A form is longer than any form of this shop."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request of a browser: the path below /demo, and everything that came with it."""
+    """One request of a browser: the path below /demo, query, form and cookies."""
 
     method: str
     path: tuple[str, ...]
@@ -45,18 +45,18 @@ class PageRequest:
 
     @property
     def is_ours(self) -> bool:
-        """Whether a form was sent by a page of this shop, as far as the browser says."""
+        """Whether the request's headers say that a page of this shop sent the form."""
         origin, host = self.headers.get("origin"), self.headers.get("host", "")
         return origin is None or origin.partition("://")[2] == host
 
     @property
     def wants_json(self) -> bool:
-        """Whether the shop's own script asks, not a form."""
+        """Whether the shop's own script sent the request."""
         return "application/json" in self.headers.get("accept", "")
 
     @property
     def back(self) -> str:
-        """The page of this shop that a form came from, or its home."""
+        """The page of this shop that sent the form, or the home page."""
         page = self.form.get("back", "")
         ours = page == HOME or page.startswith((f"{HOME}/", f"{HOME}?"))
         return page if ours and not set(page) & set('\r\n\\"') else HOME
@@ -64,7 +64,7 @@ class PageRequest:
 
 @dataclass(slots=True)
 class ShopReply:
-    """What a browser is told: a status, headers, a body."""
+    """A response: a status, headers, a body."""
 
     status: int = 200
     body: bytes = b""
@@ -73,7 +73,7 @@ class ShopReply:
     def with_cookie(
         self, name: str, value: str, *, seconds: int = _HALF_YEAR
     ) -> "ShopReply":
-        """Return the reply with a cookie of this shop; 0 seconds take it away."""
+        """Return the reply with a cookie of this shop; 0 seconds delete it."""
         cookie = f"{name}={value}; Path={HOME}; Max-Age={seconds}; SameSite=Lax; HttpOnly"
         self.headers.append(("set-cookie", cookie))
         return self
@@ -95,7 +95,7 @@ def json_reply(value: object, status: int = 200) -> ShopReply:
 
 
 def redirect(address: str) -> ShopReply:
-    """Send the browser on after a form, so that reloading repeats nothing."""
+    """Return a redirect after a form, so that a reload does not repeat it."""
     return ShopReply(303, b"", [("location", address), ("cache-control", "no-store")])
 
 
@@ -103,7 +103,7 @@ async def read_request(scope: Scope, receive: Receive) -> PageRequest:
     """Return the request of a scope below /demo, its form read.
 
     Raises:
-        FormTooLongError: when the form is longer than ours are.
+        FormTooLongError: when the form is longer than any form of this shop.
     """
     headers = {
         name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]

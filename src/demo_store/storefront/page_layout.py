@@ -32,23 +32,23 @@ _LEAF: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """What of the shop and its shopper every page shows."""
+    """The shop's and the shopper's data that every page shows."""
 
     key: str
     domain: str
     cart: int  # units
     regular: DemoCustomer | None
-    has_looked: bool  # at a product: from then on something is known of a guest too
-    here: str  # the page's own address, to come back to
+    has_looked: bool  # at a product: a guest then has a history too
+    here: str  # the page's own address, for redirects back
 
     @property
     def customer(self) -> str:
-        """The id of who is signed in; empty for a guest."""
+        """The id of the signed-in customer; empty for a guest."""
         return self.regular.customer if self.regular else ""
 
     @property
     def is_known(self) -> bool:
-        """Whether lists can be for this very shopper."""
+        """Whether lists can be personalised."""
         return self.regular is not None or self.has_looked
 
 

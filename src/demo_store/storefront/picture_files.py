@@ -16,18 +16,18 @@ from demo_store.storefront.http_messages import HOME, ShopReply
 from demo_store.storefront.shop_items import product_of
 
 PICTURES: Final = f"{HOME}/pictures"
-"""Below which address the shop has them."""
+"""The URL prefix of the pictures."""
 
 _ENDING: Final = ".webp"
-# A picture's address says nothing of the program's version, so it is asked for again daily.
+# A picture's URL has no version, so browsers revalidate it daily.
 _KEPT: Final = ("cache-control", "public, max-age=86400")
 
 
 class PictureFiles:
-    """The pictures of products and looks, as files of a folder that may be emptied."""
+    """File cache of the pictures of products and looks; the folder may be emptied."""
 
     def __init__(self, folder: Path) -> None:
-        """Keep them in `folder`, which is made when the first one is drawn."""
+        """Store them in `folder`, which is created with the first picture."""
         self._folder = folder
 
     def reply(self, names: tuple[str, ...]) -> ShopReply | None:
@@ -58,15 +58,15 @@ class PictureFiles:
 
 
 def pictures_folder(data: Path) -> Path:
-    """Return where the demo's pictures are kept in a data folder."""
+    """Return the folder of the demo's pictures in a data folder."""
     return data / "demo" / "pictures"
 
 
 @contextmanager
 def draw_in_background(folder: Path) -> Iterator[None]:
-    """Draw every picture of a card and every look while other things are done.
+    """Draw every card picture and every look in child processes while the block runs.
 
-    Processes of their own do it; at the end they are waited for.
+    The end of the block waits for them.
     """
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), spawned) as painters:
@@ -102,7 +102,7 @@ def _drawn(kind: str, name: str) -> bytes | None:
 
 
 def _keep(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: another process may draw the same."""
+    """Write a file atomically: another process may draw the same picture."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)

@@ -21,7 +21,7 @@ _FEW: Final = 8
 
 
 def product_page(setting: PageContext, goods: ShopItems, good: ShopItem) -> ShopReply:
-    """Return the page of a product, with what goes with it."""
+    """Return the page of a product, with its recommendations."""
     title = escape(good.item.title)
     brand = escape(good.product.brand) if good.product else ""
     sentence = good.product.sentence if good.product else good.item.description or ""
@@ -66,7 +66,7 @@ def _variants(goods: ShopItems, good: ShopItem) -> str:
 
 
 def _difference(good: ShopItem) -> str:
-    """Return what tells a variant from others: what follows the comma, or the colour."""
+    """Return a variant's difference: the text after the comma, or the colour."""
     _, comma, rest = good.item.title.rpartition(", ")
     if comma:
         return rest
@@ -124,7 +124,7 @@ def _scene(setting: PageContext, goods: ShopItems, good: ShopItem) -> str:
 def scene_of(
     setting: PageContext, goods: ShopItems, look: DemoLook, anchor: str, *, level: int = 2
 ) -> str:
-    """Return a scene with its products: the look of the service on the anchor's page."""
+    """Return a look with its products: the service's look of the anchor's page."""
     listed = "".join(
         f'<li>{image(one)}<span><a href="{escape(one.address)}">'
         f"{escape(one.item.title)}</a> <b>{money(one.price)}</b></span></li>"
@@ -136,7 +136,7 @@ def scene_of(
         f'width="1200" height="900" loading="lazy" decoding="async">'
         f"<ul>{listed}</ul></div></div>"
     )
-    # Until the widget has the look, and where it never comes, the scene stands still.
+    # A static picture is shown until the widget has loaded the look.
     return (
         f'<product-look data-item-id="{escape(anchor)}" data-view="off" data-upload '
         f'data-title="{escape(look.title)}" data-heading-level="{level}" '
@@ -145,7 +145,7 @@ def scene_of(
 
 
 def look_page(setting: PageContext, goods: ShopItems, look: DemoLook) -> ShopReply:
-    """Return the page of a scene."""
+    """Return the page of a look."""
     scene = scene_of(setting, goods, look, look.pieces[0].item_id, level=1)
     content = f"""{crumbs([], look.title)}{scene}
 <section class="band">{widget("trending", num=_FEW)}</section>"""

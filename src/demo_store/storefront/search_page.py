@@ -15,13 +15,13 @@ _MOST: Final = 24
 _EAGER: Final = 6
 _ANCHORS: Final = 5
 TRY: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
-"""What the page proposes; each finds something, whatever the season."""
+"""The suggested searches; each has results in every season."""
 
 
 async def search_page(
     setting: PageContext, goods: ShopItems, service: ServiceClient, words: str
 ) -> ShopReply:
-    """Return what the service finds for `words`, or what else there is to see."""
+    """Return the results of the service for `words`, or suggestions."""
     words = words.strip()[:200]
     told = f' data-page="search" data-query="{escape(words)}"'
     if not words:
@@ -41,7 +41,7 @@ async def search_page(
 
 
 def _besides(setting: PageContext, found: Sequence[ShopItem]) -> str:
-    """Return the place for what goes with the best of what was found."""
+    """Return the container of recommendations for the best result."""
     return widget(
         "results",
         item_ids=",".join(good.id for good in found[:_ANCHORS]),

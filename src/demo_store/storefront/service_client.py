@@ -16,13 +16,13 @@ _OURSELVES: Final = ("127.0.0.1", 0)
 
 @dataclass(frozen=True, slots=True)
 class ServiceReply:
-    """What the service answered; the value is None when it was no JSON."""
+    """The service's reply; the value is None if it is not JSON."""
 
     status: int
     value: Any
 
     def found(self, name: str) -> list[dict[str, Any]]:
-        """Return a list of products of a reply; empty when it was refused."""
+        """Return a list of products in a reply; empty after an error."""
         answer = self.value if isinstance(self.value, dict) else {}
         return list(answer.get(name) or [])
 
@@ -36,11 +36,11 @@ class ServiceClient:
         self._key = key
 
     async def get(self, path: str, **query: str) -> ServiceReply:
-        """Ask a route."""
+        """Send a GET request to a route."""
         return await self._call("GET", path, query, b"")
 
     async def post(self, path: str, body: object) -> ServiceReply:
-        """Send a JSON body to a route."""
+        """Send a POST request with a JSON body to a route."""
         return await self._call("POST", path, {}, json.dumps(body).encode())
 
     async def _call(

@@ -31,7 +31,7 @@ _FEW: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class ShopItem:
-    """A product as the shop shows it: what the catalog says, and where it stands."""
+    """A product of the shop: its catalog item, its department and its shelf."""
 
     item: Item
     state: Availability
@@ -40,7 +40,7 @@ class ShopItem:
 
     @property
     def id(self) -> str:
-        """The id that events and recommendations know it by."""
+        """The id in events and recommendations."""
         return self.item.item_id
 
     @property
@@ -50,7 +50,7 @@ class ShopItem:
 
     @property
     def price(self) -> float:
-        """Its price; 0 where the catalog has none."""
+        """Its price; 0 if the catalog has none."""
         return self.item.price or 0.0
 
     @property
@@ -60,7 +60,7 @@ class ShopItem:
 
     @property
     def standing(self) -> str:
-        """What the shop says of its stock."""
+        """The stock text."""
         if self.state is Availability.PREORDER:
             return "Pre-order: ships next month"
         if not self.can_be_bought:
@@ -72,10 +72,10 @@ class ShopItem:
 
 
 class ShopItems:
-    """Everything that may be shown, by id, in the order of the departments."""
+    """All visible products by id, in the order of the departments."""
 
     def __init__(self, items: Iterable[Item], now_ms: int, store: Store) -> None:
-        """Leave out what is discontinued or outside its window at `now_ms`."""
+        """Omit products that are discontinued or outside their sale period at `now_ms`."""
         known = {item.item_id: item for item in items if _is_open(item, now_ms, store)}
         placed = {one: place for one, place in _PLACES.items() if one in known}
         self._goods: Mapping[str, ShopItem] = {
@@ -84,15 +84,15 @@ class ShopItems:
         self._today = datetime.fromtimestamp(now_ms / 1000, store.settings.zone).date()
 
     def get(self, item_id: str) -> ShopItem | None:
-        """Return a product that may be shown."""
+        """Return a visible product, or None."""
         return self._goods.get(item_id)
 
     def some(self, item_ids: Iterable[str]) -> list[ShopItem]:
-        """Return those of the ids that may be shown, in their order."""
+        """Return the visible products of the ids, in their order."""
         return [good for one in item_ids if (good := self._goods.get(one)) is not None]
 
     def on(self, department: str, shelf: str | None = None) -> list[ShopItem]:
-        """Return what stands in a department, or on one of its shelves."""
+        """Return the products of a department, or of one of its shelves."""
         return [
             good
             for good in self._goods.values()
@@ -102,7 +102,7 @@ class ShopItems:
         ]
 
     def in_season(self, limit: int) -> list[ShopItem]:
-        """Return things of the season, from several shelves in turn."""
+        """Return products of the season, from several shelves in turn."""
         shelves = [
             (department.id, shelf)
             for department in DEPARTMENTS
@@ -117,7 +117,7 @@ class ShopItems:
         return mixed[:limit]
 
     def siblings(self, good: ShopItem) -> list[ShopItem]:
-        """Return the same thing in its colours and sizes, itself among them."""
+        """Return all variants of a product, including itself."""
         if good.product is None or good.place is None:
             return [good]
         stem = _stem(good.product)
@@ -132,17 +132,17 @@ class ShopItems:
 
 
 class ShopItemReader:
-    """Reads the catalog anew when a page is asked for, a few times a second at most."""
+    """Reads the catalog for page requests, at most a few times a second."""
 
     def __init__(self, services: Services, store: Store) -> None:
-        """Know where the catalog is; nothing is read yet."""
+        """Store the arguments; read nothing yet."""
         self._services = services
         self._store = store
         self._read_at = 0.0
         self._goods: ShopItems | None = None
 
     async def goods(self) -> ShopItems:
-        """Return what is for sale, at most a third of a second old."""
+        """Return the products on sale, at most a third of a second old."""
         now = time.monotonic()
         if self._goods is None or now - self._read_at > _FRESH_SECONDS:
             self._goods = await asyncio.to_thread(self._read)
@@ -171,7 +171,7 @@ _PRODUCTS: Final[Mapping[str, DemoProduct]] = {
 
 
 def product_of(item_id: str) -> tuple[DemoProduct, int] | None:
-    """Return a product of the shop and its department's number; None: no such product."""
+    """Return a product and its department's number; None if it does not exist."""
     place = _PLACES.get(item_id)
     if place is None:
         return None

@@ -22,13 +22,13 @@ _FOR_EVER: Final = ("cache-control", "public, max-age=31536000, immutable")
 
 
 def address_of(name: str) -> str:
-    """Return the address of a file; browsers keep it as long as it stays the same."""
+    """Return the address of a file, which browsers may cache forever."""
     digest = hashlib.sha256(_read(name)).hexdigest()[:12]
     return f"{HOME}/assets/{name}?v={digest}"
 
 
 def asset(name: str) -> ShopReply | None:
-    """Return a file; None when there is none of this name."""
+    """Return a file; None if there is no file with this name."""
     if name not in _KINDS:
         return None
     kind = ("content-type", _KINDS[name])
