@@ -26,17 +26,17 @@ _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 
 
 class UnreadableRowError(ProductRecsError):
-    """The row cannot be taken for a line of an order; the message says why."""
+    """The row cannot be parsed as an order line; the message gives the reason."""
 
 
 class NotAPurchaseError(ProductRecsError):
-    """The row is of an order that is none; the message is its status, such as refunded."""
+    """The row's order is not a purchase; the message is its status, such as refunded."""
 
 
 class HistoryLine(NamedTuple):
-    """One row: None is what it does not carry, so that what is stored stays.
+    """One row; None means that the row has no value: the stored one stays.
 
-    A negative `quantity` is a return. `ts_ms` is UTC. `price` is of one unit.
+    A negative `quantity` is a return. `ts_ms` is UTC. `price` is per unit.
     """
 
     order_id: str
@@ -48,9 +48,9 @@ class HistoryLine(NamedTuple):
 
 
 class TimeFormat(NamedTuple):
-    """The time format of a file, where it is not ISO.
+    """The time format of a file, if it is not ISO.
 
-    `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, what people write is read;
+    `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, common formats are parsed;
     `day_first` decides when day and month are ambiguous.
     """
 
@@ -58,7 +58,7 @@ class TimeFormat(NamedTuple):
     day_first: bool | None = None
 
     def iso(self, text: str) -> str:
-        """Return a time as ISO; as it is where it cannot be read."""
+        """Return a time as ISO; unchanged if it cannot be parsed."""
         if self.pattern is not None:
             try:
                 return datetime.strptime(text, self.pattern).isoformat()  # noqa: DTZ007
@@ -81,7 +81,7 @@ class HistoryLineReader:
     ) -> None:
         """Read cells by `columns`; times without an offset are in `zone`.
 
-        `separator` is the file's: in one with commas, `1,234` is no decimal comma.
+        `separator` is the file's: if it is a comma, `1,234` has no decimal comma.
         """
         form = times or TimeFormat()
         self._order, self._item = columns["order_id"], columns["item_id"]
@@ -95,12 +95,12 @@ class HistoryLineReader:
         self._read_price = _remembering(lambda text: _number(text, separator, "price"))
 
     def read(self, cells: list[str]) -> HistoryLine:
-        """Return what a row says.
+        """Parse a row.
 
-        Cells that are not there are as good as empty.
+        Missing cells count as empty.
 
         Raises:
-            UnreadableRowError: when an id is missing or impossible, or a number is none.
+            UnreadableRowError: when an id is missing or invalid, or a number is invalid.
         """
         if len(cells) < self._width:
             cells = cells + [""] * (self._width - len(cells))
@@ -121,16 +121,16 @@ class HistoryLineReader:
         )
 
     def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
-        """Return the one line that a row is.
+        """Return the one line of a row.
 
         Raises:
-            UnreadableRowError: when it is none.
+            UnreadableRowError: when it cannot be parsed.
         """
         return (self.read(cells),)
 
 
 def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """Return `read` with a memory of the last texts it could read."""
+    """Return `read` with a cache of its last results."""
     known: dict[str, _Value] = {}
 
     def remembered(text: str) -> _Value:
@@ -167,10 +167,10 @@ def _is_unicode(text: str) -> bool:
 
 
 def _moment(text: str, zone: tzinfo, form: TimeFormat) -> int | None:
-    """Return UTC milliseconds; None for a text that is no date or time of an order.
+    """Return UTC milliseconds; None for a text that is not an order's date or time.
 
-    A count of seconds is none, though some would pass for a day of the year 1304; nor is
-    what programs write for "never", such as 0001-01-01.
+    A count of seconds is rejected, though some look like a day of the year 1304; so are
+    programs' values for "never", such as 0001-01-01.
     """
     bare = text.strip()
     if not bare or (bare.isdigit() and len(bare) != _COMPACT_DATE):
@@ -196,7 +196,7 @@ def _count(text: str, separator: str) -> int | None:
 
 
 def _number(text: str, separator: str, column: str) -> float | None:
-    """Return a number written with a decimal point or comma, thousands apart or not."""
+    """Return a number with a decimal point or comma, with or without thousands marks."""
     bare = text.strip()
     if not bare:
         return None
@@ -216,10 +216,10 @@ def _largest(column: str) -> float:
 
 
 def normalise_number(text: str, separator: str) -> str:
-    """Return `text` with a point for its decimal comma and without marks of thousands.
+    """Return `text` with a decimal point and without thousands marks.
 
-    `1,234` is a decimal comma, except where commas stand between cells: nobody who
-    writes decimal commas separates by commas.
+    In `1,234` the comma is decimal unless commas separate the file's cells: writers of
+    decimal commas do not separate cells by commas.
     """
     bare = _DECORATION.sub("", text).replace(_MINUS, "-")
     if _POINTED.fullmatch(bare) and (

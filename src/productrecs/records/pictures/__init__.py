@@ -1,4 +1,4 @@
 """Pictures: fetched, decoded in a sandboxed process, described and stored.
 
-Knows nothing of events, orders or HTTP routes.
+It has no knowledge of events, orders or HTTP routes.
 """

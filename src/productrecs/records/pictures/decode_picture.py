@@ -20,16 +20,16 @@ MAX_BYTES: Final = 10 << 20
 MAX_PIXELS: Final = 25_000_000
 
 MAX_DECODED_PIXELS: Final = 400_000_000
-"""Of a JPEG that is drawn in passes: all its pixels, once for each of them. The largest
-picture may have sixteen; programs write ten or so."""
+"""Budget for progressive JPEGs: pixels times passes. The largest picture may have sixteen
+passes; programs usually write about ten."""
 
 MAX_READS: Final = 30_000
-"""For which a PNG of 10 MiB in chunks of 2 KiB needs half; they take 60 ms."""
+"""Reads per picture: a PNG of 10 MiB in chunks of 2 KiB needs half; they take 60 ms."""
 
 MAX_SIDE: Final = 10_000
 MIN_SIDE: Final = 8
 
-Image.MAX_IMAGE_PIXELS = None  # it warns far too late; the header is checked here
+Image.MAX_IMAGE_PIXELS = None  # its warning comes too late; the header is checked here
 
 _WHITE: Final = (255, 255, 255, 255)
 _GREY: Final = (205, 205, 205, 255)
@@ -37,9 +37,9 @@ _NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
 _FEW: Final = 32
 _BYTE: Final = 255.0
 _FAR_TOO_LARGE: Final = 8
-_LARGE: Final = 8_000_000  # pixels from which on a picture is made smaller in bands,
-_BAND: Final = 256  # rows of it at a time: of the largest no second copy has room
-_PASS: Final = b"\xff\xda"  # begins each in a JPEG, and stands nowhere else but in previews
+_LARGE: Final = 8_000_000  # pixels from which a picture is reduced in bands
+_BAND: Final = 256  # rows per band: memory cannot hold a second copy of the largest
+_PASS: Final = b"\xff\xda"  # start of each JPEG scan; otherwise only in previews
 _SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
@@ -49,11 +49,11 @@ _SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
         "AVIF": (4, (b"ftypavif", b"ftypavis")),
     }
 )
-_REFUSALS: Final = (  # what the library raises of files that are none, or broken
+_REFUSALS: Final = (  # the library's errors for invalid or damaged files
     UnidentifiedImageError,
     OSError,
     SyntaxError,
-    RuntimeError,  # of AVIF, for parts that are missing
+    RuntimeError,  # AVIF files with missing parts
     struct.error,
     AttributeError,
     AssertionError,
@@ -70,7 +70,7 @@ _REFUSALS: Final = (  # what the library raises of files that are none, or broke
 
 
 class NotAPictureError(ProductRecsError):
-    """It is no JPEG, PNG, WebP, AVIF or GIF, or a broken one."""
+    """The file is not a JPEG, PNG, WebP, AVIF or GIF, or it is damaged."""
 
 
 class PictureTooLargeError(ProductRecsError):
@@ -78,33 +78,33 @@ class PictureTooLargeError(ProductRecsError):
 
 
 class PictureRefusal(msgspec.Struct, array_like=True, tag="refusal"):
-    """One of these errors, as a message of another process."""
+    """One of these errors, as a process message."""
 
     reason: str
     is_too_large: bool = False
 
     @classmethod
     def of(cls, error: NotAPictureError | PictureTooLargeError) -> Self:
-        """Return an error as a message."""
+        """Return the message of an error."""
         return cls(str(error), isinstance(error, PictureTooLargeError))
 
     def error(self) -> NotAPictureError | PictureTooLargeError:
-        """Return the error that it was made of."""
+        """Return the error of this message."""
         kind = PictureTooLargeError if self.is_too_large else NotAPictureError
         return kind(self.reason)
 
 
 class _Source(io.BytesIO):
-    """The bytes of a file, which may not be made of very many small parts.
+    """The bytes of a file; limits the number of reads.
 
-    The library reads each chunk of a PNG, segment of a JPEG and block of a GIF by itself:
-    200,000 of them took it a second.
+    The library reads each PNG chunk, JPEG segment and GIF block separately: 200,000 of
+    them took a second.
     """
 
     _reads = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next bytes, a limited number of times."""
+        """Return the next bytes; raise after too many reads."""
         self._reads += 1
         if self._reads > MAX_READS:
             message = "the picture has too many parts; save it again"
@@ -113,7 +113,7 @@ class _Source(io.BytesIO):
 
 
 def picture_format(data: bytes) -> str | None:
-    """Return which kind of picture the first bytes say it is; None for none we read."""
+    """Return the picture format of the first bytes; None if it is not supported."""
     for name, (start, signs) in _SIGNS.items():
         if data.startswith(signs, start):
             return name
@@ -123,12 +123,12 @@ def picture_format(data: bytes) -> str | None:
 def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
     """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
 
-    Of a moving picture the first frame. A cut-out is put on white, a white one on grey: it
-    would be gone otherwise.
+    An animation gives its first frame. A cut-out gets a white background; a white cut-out
+    gets a grey one, to remain visible.
 
     Raises:
-        NotAPictureError: when it is none that can be read.
-        PictureTooLargeError: by its header alone, before it is unpacked.
+        NotAPictureError: when it cannot be decoded.
+        PictureTooLargeError: judged by its header, before decompression.
     """
     kind = picture_format(data)
     if kind is None:
@@ -164,9 +164,9 @@ def _check_size(picture: Image.Image, data: bytes) -> None:
 
 
 def _smaller(picture: Image.Image, side: int) -> Image.Image:
-    """Return a picture that is far too large at half its size, else as it is."""
+    """Return a picture that is far too large at half its size, else unchanged."""
     if max(picture.size) >= _FAR_TOO_LARGE * side:
-        # Every other pixel is more than enough, and the rest takes a quarter of the time.
+        # Half the pixels suffice, and the remaining steps take a quarter of the time.
         half = [max(MIN_SIDE, length // 2) for length in picture.size]
         return picture.resize((half[0], half[1]), Image.Resampling.NEAREST)
     width, height = picture.size
@@ -180,12 +180,12 @@ def _smaller(picture: Image.Image, side: int) -> Image.Image:
             found = Image.new(band.mode, (band.width, (height + 1) // 2))
         found.paste(band, (0, top // 2))
     assert found is not None  # noqa: S101 - it has rows
-    found.info = picture.info.copy()  # which way is up
+    found.info = picture.info.copy()  # has the orientation
     return found
 
 
 def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
-    """Return the upright pixels on white, scaled down; scaled before they are coloured."""
+    """Return the upright pixels on white, scaled before the colour conversion."""
     ImageOps.exif_transpose(picture, in_place=True)
     picture = _in_colour(picture, _highest(picture))
     if max(picture.size) > side:
@@ -201,7 +201,7 @@ def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
 
 
 def _in_colour(picture: Image.Image, highest: float) -> Image.Image:
-    """Return a picture of any mode as one of RGB, RGBA or eight bits of grey."""
+    """Return a picture of any mode as RGB, RGBA or 8-bit grey."""
     if _is_deep(picture):
         return _eight_bits(picture, highest)
     is_clear = "A" in picture.getbands() or "transparency" in picture.info
@@ -232,7 +232,7 @@ def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
 
 
 def _eight_bits(picture: Image.Image, highest: float) -> Image.Image:
-    """Return a picture of sixteen bits as one of eight."""
+    """Return a 16-bit picture as an 8-bit one."""
     values = np.asarray(picture).astype(np.float64)
     highest = 65_535.0 if highest > _BYTE else _BYTE
     return Image.fromarray((values * (255.0 / highest)).clip(0, 255).astype(np.uint8))

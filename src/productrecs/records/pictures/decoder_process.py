@@ -1,9 +1,8 @@
 """Picture decoder process: the child's main loop; it may be killed at any moment.
 
-It reads strangers' files, so it holds nothing: no database, no key, no network. A request
-is an operation, with the bytes of a file attached. The process ends itself after a limit
-of processor time, not of elapsed time: on a busy machine a good photo may wait for long
-without being at fault.
+It reads untrusted files, so it has no access to the database, keys or network. A request is
+an operation with the bytes of a file attached. The process ends itself after a limit of
+CPU time, not of elapsed time: on a busy machine a valid photo may wait long.
 """
 
 import io
@@ -42,32 +41,32 @@ from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, rea
 
 
 class ObjectDetector(Protocol):
-    """A model that says what is where."""
+    """A model that detects objects."""
 
     def detect(self, pixels: Pixels) -> list[tuple[tuple[float, ...], float, str]]:
-        """Return boxes, how sure they are, and their labels."""
+        """Return boxes with confidences and labels."""
 
 
 class PictureEmbedder(Protocol):
-    """A model that turns a picture into numbers."""
+    """A model that computes a picture's embedding."""
 
     @property
     def is_fused(self) -> bool:
-        """Whether our own descriptors go with its numbers."""
+        """Whether our own descriptors complete its embedding."""
 
     def embed(self, pixels: Pixels, *, is_part: bool = False) -> npt.NDArray[np.float32]:
-        """Return the numbers of a picture, or of a part of one in less time."""
+        """Return the embedding of a picture, or of a part, which takes less time."""
 
 
 DESCRIBE, LOOK, REGIONS, REWRITE = "describe", "look", "regions", "rewrite"
 
 REWRITTEN_SIDE: Final = 1_600
 _QUALITIES: Final = (86, 74, 58, 40)
-_MOST_REWRITTEN: Final = 1 << 20  # bytes, wherever a lower quality brings it there
+_MOST_REWRITTEN: Final = 1 << 20  # target size in bytes, if a lower quality reaches it
 
 
 class PictureRequest(msgspec.Struct, array_like=True):
-    """What is wanted of a picture, in our own way or by the operator's models."""
+    """An operation on a picture, with our descriptors or the operator's models."""
 
     operation: str
     is_own: bool = False
@@ -82,17 +81,17 @@ class Description(msgspec.Struct, array_like=True, tag="description"):
 class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
     """Descriptors of a photo.
 
-    First that of a product's picture, as if it were one; then of it and its front.
+    The first is that of a product picture; the next are of the photo and its foreground.
     """
 
     picture: bytes
     views: list[bytes]
-    places: list[bytes]  # none by the operator's model
+    places: list[bytes]  # empty with the operator's model
     is_scene: bool = False
 
 
 class Region(msgspec.Struct, array_like=True):
-    """A place in a photo: its box, its descriptor, and what a detector says of it."""
+    """A region of a photo: its box, its descriptor, and the detector's result."""
 
     box: tuple[float, float, float, float]
     descriptor: bytes
@@ -101,7 +100,7 @@ class Region(msgspec.Struct, array_like=True):
 
 
 class PhotoRegions(msgspec.Struct, array_like=True, tag="regions"):
-    """The places of a photo where something could be."""
+    """The regions of a photo that may show objects."""
 
     regions: list[Region]
 
@@ -118,19 +117,19 @@ PictureReply = Description | PhotoViews | PhotoRegions | RewrittenPicture | Pict
 
 MODEL_ROOM_BYTES: Final = 1 << 30
 MODEL_SECONDS: Final = 15.0
-"""What the operator's models may take beside ours: twenty places of a photo, each once."""
+"""CPU seconds for the operator's models: twenty regions of a photo, once each."""
 
 ROOM_BYTES: Final = 540 << 20
-"""What a picture may take beside the program itself."""
+"""Memory for a picture besides the program's own."""
 
 _DETECTED_SIDE: Final = 640
-_DETECTORS: Final[list[ObjectDetector]] = []  # the operator's, if there is one
+_DETECTORS: Final[list[ObjectDetector]] = []  # the operator's detector, if any
 _EMBEDDERS: Final[list[PictureEmbedder]] = []
-_VIEW_SIDE: Final = 320  # of a shopper's photo: its front is looked at closely
+_VIEW_SIDE: Final = 320  # pixels for a shopper's photo, to analyse its foreground
 
 
 def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
-    """Return the reply to a request about a picture."""
+    """Return the reply to a picture request."""
     try:
         return _OPERATIONS[request.operation](data, request.is_own)
     except (NotAPictureError, PictureTooLargeError) as error:
@@ -140,9 +139,9 @@ def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
 
 
 def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the table
-    """Return the descriptors of a photo and of places in it.
+    """Return the descriptors of a photo and of its regions.
 
-    For places an operator's model would take too long, unless it is fused with ours.
+    An operator's model would take too long for regions, unless it is fused with ours.
     """
     pixels, places = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
     is_scene = False
@@ -177,7 +176,7 @@ def _rewritten(data: bytes, _own: bool) -> RewrittenPicture:  # noqa: FBT001 - a
 
 
 def _descriptor(pixels: Pixels) -> bytes:
-    """Return the descriptor of a picture: ours, the numbers of the model, or both."""
+    """Return a picture's descriptor: ours, the model's embedding, or both."""
     if not _EMBEDDERS:
         return describe(pixels).tobytes()
     if _EMBEDDERS[0].is_fused:
@@ -238,7 +237,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[bytes, bool], PictureReply]]] = Mappin
 
 def main() -> None:
     """Answer requests until the other side closes the socket."""
-    import scipy.ndimage  # noqa: F401, PLC0415 - no picture is to wait for it
+    import scipy.ndimage  # noqa: F401, PLC0415 - imported before the first picture
 
     _load(*sys.argv[3:])
     seconds = float(sys.argv[2]) + (MODEL_SECONDS if _DETECTORS or _EMBEDDERS else 0.0)
@@ -254,7 +253,7 @@ def main() -> None:
 
 
 def _load(detector: str = "", embedder: str = "") -> None:
-    """Load the operator's models, where there are any."""
+    """Load the operator's models, if any."""
     if detector:
         from productrecs.records.pictures.onnx_inference import YoloxDetector  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""Picture download: at most ten seconds and megabytes, at a limited rate for each host.
+"""Picture download: at most ten seconds and ten megabytes, with a rate limit per host.
 
-No proxy, cookies or credentials are used, and no network settings of the environment.
+It uses no proxy, cookies, credentials or network settings of the environment.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ _AGENT: Final = "ProductRecs (fetches product pictures)"
 
 
 class PictureUnavailableError(ProductRecsError):
-    """The picture could not be fetched; `may_pass` is whether a retry may succeed."""
+    """The picture could not be fetched; `may_pass`: a retry may succeed."""
 
     def __init__(
         self, why: str, *, may_pass: bool, rest: bool = False, wait_seconds: int = 0
     ) -> None:
-        """Say `why`; `rest`: the host asked for a pause, maybe of `wait_seconds`."""
+        """Set the reason `why`; `rest`: the host asked for a pause of `wait_seconds`."""
         super().__init__(why)
         self.may_pass = may_pass
         self.rest = rest
@@ -51,7 +51,7 @@ class PictureUnavailableError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """What came: the bytes, None when nothing changed; and how to ask whether they did."""
+    """The downloaded bytes, or None if unchanged, and the validators for the next time."""
 
     content: bytes | None
     etag: str | None
@@ -60,7 +60,7 @@ class FetchResult:
 
 @dataclass(frozen=True, slots=True)
 class CachedValidators:
-    """What is known of a picture that was fetched before."""
+    """The validators (ETag, Last-Modified) of an earlier download."""
 
     etag: str | None = None
     modified: str | None = None
@@ -73,10 +73,10 @@ def fetch_picture(
     lookup: Resolve = resolve_host,
     seconds: float = TOTAL_SECONDS,
 ) -> FetchResult:
-    """Return the bytes at `url`, following up to three redirects, each checked again.
+    """Return the bytes at `url`; follow up to three redirects, each checked again.
 
     Raises:
-        PictureUnavailableError: when it cannot be had, in words for the merchant.
+        PictureUnavailableError: when it cannot be fetched; the message is for merchants.
     """
     until = time.monotonic() + seconds
     validators = known or CachedValidators()
@@ -105,7 +105,7 @@ def fetch_picture(
 
 
 def _ask(target: FetchTarget, known: CachedValidators, until: float) -> FetchResult | str:
-    """Return what one host answers: the picture, or where else it is."""
+    """Return one host's reply: the picture, or the redirect's address."""
     with _connected(target, until) as connection:
         headers = {
             "Host": target.origin,
@@ -125,7 +125,7 @@ def _ask(target: FetchTarget, known: CachedValidators, until: float) -> FetchRes
         with contextlib.closing(connection.getresponse()) as response:
             found = _answer(response, known)
         if time.monotonic() >= until:
-            raise TimeoutError  # it was cut off, which looks like its end
+            raise TimeoutError  # the timer closed it, which looks like the end of data
         return found
 
 
@@ -173,10 +173,10 @@ def _read(response: http.client.HTTPResponse) -> bytes:
 
 @contextlib.contextmanager
 def _connected(target: FetchTarget, until: float) -> Iterator[http.client.HTTPConnection]:
-    """Give a connection to the checked address, cut off at the moment `until`.
+    """Yield a connection to the checked address, which is closed at `until`.
 
-    Cut off by another thread: a host that sends a byte a second would outlast any limit on
-    a single wait.
+    Another thread closes it: a host that sends a byte per second would evade a timeout on
+    single reads.
     """
     left = until - time.monotonic()
     if left <= 0:
@@ -223,7 +223,7 @@ class HostRateLimiter:
     """Rate limiter of the hosts that serve pictures; safe to share between threads."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
-        """Know no host yet."""
+        """Start without known hosts."""
         self._seconds = seconds
         self._lock = threading.Lock()
         self._hosts: dict[str, _Host] = {}
@@ -246,7 +246,7 @@ class HostRateLimiter:
             return True
 
     def end(self, host: str, *, rest: bool = False, seconds: float = 0.0) -> None:
-        """Note that a host answered; `rest` when it asked for a pause."""
+        """Record a host's reply; `rest` when it asked for a pause."""
         with self._lock:
             one = self._hosts.setdefault(host, _Host(in_flight=1))
             one.in_flight = max(0, one.in_flight - 1)

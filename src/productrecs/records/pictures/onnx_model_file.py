@@ -2,7 +2,7 @@
 
 Sidecar `model.json` of `model.onnx`: `{"kind": "detector", "sha256": "...", "side": 416,
 "labels": [...]}` or `{"kind": "embedder", "sha256": "...", "side": 224, "mean": [...],
-"std": [...]}`. A file that is not the one described is refused. Nothing is ever fetched.
+"std": [...]}`. A file that does not match its sidecar is rejected. Nothing is downloaded.
 """
 
 import hashlib
@@ -24,30 +24,30 @@ class ModelFileError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A checked model, and how pictures are prepared for it."""
+    """A verified model, and its input parameters."""
 
     path: Path
     kind: str
     sha256: str
-    side: int  # of the square that it takes
+    side: int  # of the square input
     labels: tuple[str, ...] = ()  # of a detector
-    least: float = 0.3  # of a detection's score
+    least: float = 0.3  # minimum score of a detection
     overlap: float = 0.45
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of an embedder: red, green, blue
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    is_fused: bool = False  # an embedder whose vectors our own descriptors complete
+    is_fused: bool = False  # an embedder whose vectors are combined with our descriptors
 
     @property
     def name(self) -> str:
-        """What descriptors are marked with that this model made."""
+        """The id that is stored with this model's descriptors."""
         return f"onnx-{self.sha256[:16]}"
 
 
 def read_model_file(path: Path, kind: str) -> ModelFile:
-    """Return the model at `path`, once it was found to be the one its sidecar describes.
+    """Return the model at `path` after its sidecar was verified.
 
     Raises:
-        ModelFileError: when it is not, or there is none.
+        ModelFileError: when it does not match, or is missing.
     """
     sidecar_fields, digest = read_sidecar(path, kind)
     try:
@@ -58,10 +58,10 @@ def read_model_file(path: Path, kind: str) -> ModelFile:
 
 
 def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
-    """Return what the sidecar of a model says, and the SHA-256 that both agree on.
+    """Return a model's sidecar and the verified SHA-256.
 
     Raises:
-        ModelFileError: when they do not, it is of another kind, or there is none.
+        ModelFileError: when they differ, the kind is wrong, or a file is missing.
     """
     sidecar = path.with_suffix(".json")
     try:

@@ -31,10 +31,10 @@ Attribute = int | str | Sequence[int]
 
 
 class OnnxGraphWriter:
-    """A graph with one input and one output, node by node."""
+    """An ONNX graph with one input and one output, built node by node."""
 
     def __init__(self) -> None:
-        """Begin with no node."""
+        """Start without nodes."""
         self._nodes = list[bytes]()
         self._constants = list[bytes]()
 
@@ -108,19 +108,19 @@ Weights = Mapping[str, npt.NDArray[np.float32]]
 
 SIDE: Final = 224
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-_FORMAT: Final = 1  # of what is written: another number converts anew
+_FORMAT: Final = 1  # format version; a new one triggers a new conversion
 _MAGIC: Final = 0x1950A86A20F9469CFC6C
 _PROTOCOL: Final = 1001
 _STORAGES: Final = {"FloatStorage": "<f4", "LongStorage": "<i8"}
 _MOST_NUMBERS: Final = 1 << 24  # in one array
 _EPSILON: Final = 1e-3  # of the batch normalisation
 _STRIDES: Final = (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1)
-"""Of the sixteen blocks. Source: efficientnet_lite_builder.py of the TPU repository."""
+"""Strides of the blocks. Source: efficientnet_lite_builder.py of the TPU repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightsPackage:
-    """A package that carries weights, and the hash of the file that we checked."""
+    """A package with weights, and the hash of its verified file."""
 
     module: str
     file: str
@@ -135,12 +135,12 @@ LITE0: Final = WeightsPackage(
 
 
 def packaged_encoder(folder: Path, package: WeightsPackage = LITE0) -> Path | None:
-    """Return the encoder's model file below `folder`; None where it is not installed.
+    """Return the encoder's model file below `folder`; None if it is not installed.
 
     The first call writes it: half a second, 13 MB.
 
     Raises:
-        ModelFileError: when the package is not the one that we checked, or the file
+        ModelFileError: when the package is not the verified one, or the file
             cannot be written.
     """
     source = _weights_file(package)
@@ -187,7 +187,7 @@ def _convert(source: Path, target: Path, package: WeightsPackage) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that other processes see whole or not at all."""
+    """Write a file atomically."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
     Path(file.name).replace(path)
@@ -208,7 +208,7 @@ class _Tensor(NamedTuple):
 
 
 class _WeightsUnpickler(pickle.Unpickler):
-    """Unpickler that knows tensors and dictionaries, and refuses every other name."""
+    """Unpickler that allows tensors and dictionaries, and rejects every other name."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
@@ -285,10 +285,10 @@ def _placed(numbers: npt.NDArray[Any], tensor: _Tensor) -> npt.NDArray[np.float3
 
 # ------------------------------------------------------------ writing
 def encoder_model(weights: Weights) -> bytes:
-    """Return the ONNX model of the encoder: a picture in, the means of its last maps out.
+    """Return the encoder's ONNX model, which averages each of the last feature maps.
 
     Raises:
-        ModelFileError: when the weights are of another network.
+        ModelFileError: when the weights belong to another network.
     """
     try:
         return _EncoderGraph(weights).model()
@@ -335,7 +335,7 @@ class _EncoderGraph:
         return last
 
     def _takes(self, name: str) -> int:
-        """Return how many maps a block takes."""
+        """Return the number of input channels of a block."""
         expanding = self._weights.get(f"{name}._expand_conv.weight")
         if expanding is not None:
             return int(expanding.shape[1])

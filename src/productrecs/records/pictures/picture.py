@@ -1,4 +1,4 @@
-"""Picture: what is stored about an item's picture, and the counts of a store's pictures."""
+"""Picture: the stored data of an item's picture, and counts of a store's pictures."""
 
 import hashlib
 import zlib
@@ -11,13 +11,13 @@ import numpy as np
 from productrecs.engines.visual.image_transforms import Descriptor
 
 MIN_NEW_FACTS: Final = 20_000
-"""New facts in a store's log before metric learning from visits is tried again."""
+"""New facts in a store's log before metric learning is retried."""
 
 
 class PictureState(StrEnum):
     """The state of a picture."""
 
-    PENDING = "pending"  # not fetched yet, or to be tried again
+    PENDING = "pending"  # not fetched yet, or to be retried
     INDEXED = "indexed"
     FAILED = "failed"
 
@@ -31,8 +31,8 @@ class DuePicture:
     attempts: int
     etag: str | None
     modified: str | None
-    embedder: str | None  # that made the descriptor there is
-    digest: int | None = None  # of the file that it was made of
+    embedder: str | None  # the creator of the existing descriptor
+    digest: int | None = None  # of the file behind that descriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FetchOutcome:
     """The result of fetching a picture; `descriptor` is None when it stays unchanged."""
 
     number: int
-    url: str  # that was fetched: another may be wanted by now
+    url: str  # the fetched address; the item's may have changed
     state: PictureState
     due_at: int
     attempts: int = 0
@@ -49,7 +49,7 @@ class FetchOutcome:
     modified: str | None = None
     descriptor: bytes | None = None
     embedder: str | None = None
-    digest: int | None = None  # of the file that the descriptor was made of
+    digest: int | None = None  # of the file behind the descriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PictureCounts:
 
 @dataclass(frozen=True, slots=True)
 class PictureFailure:
-    """A picture that could not be had, and why."""
+    """A picture that could not be fetched, and the reason."""
 
     item_id: str
     url: str
@@ -74,7 +74,7 @@ class PictureFailure:
 
 @dataclass(frozen=True, slots=True)
 class PictureStatus:
-    """How far one item's picture has come; `is_indexed` once it can be found."""
+    """The state of one item's picture; `is_indexed` once it can be found."""
 
     state: PictureState
     reason: str | None
@@ -83,7 +83,7 @@ class PictureStatus:
 
 @dataclass(frozen=True, slots=True)
 class PictureProgress:
-    """How far a store's pictures follow its catalog, and which visual model serves."""
+    """The catalog position that a store's pictures cover, and the serving visual model."""
 
     catalog_seq: int
     pictured_seq: int
@@ -91,17 +91,17 @@ class PictureProgress:
     visual_seq: int
     visual_id: str | None
     seq: int  # of the store's log
-    taught_seq: int  # up to which shoppers' visits were learned from
+    taught_seq: int  # log position up to which metric learning used visits
 
     @property
     def has_enough_new_data(self) -> bool:
-        """Whether shoppers have done twice as much since they were learned from."""
+        """Whether shoppers' activity has doubled since the last metric learning."""
         return self.seq >= 2 * self.taught_seq + MIN_NEW_FACTS
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedItem:
-    """An item that has a descriptor: since when, its price and its categories."""
+    """An item with a descriptor: its time, price and categories."""
 
     number: int
     seq: int
@@ -111,13 +111,13 @@ class DescribedItem:
 
 
 def file_digest(data: bytes) -> int:
-    """Return 64 bits by which the very same file is known again, as a signed number."""
+    """Return a signed 64-bit hash that identifies a file."""
     digest = hashlib.blake2b(data, digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 def pack_descriptor(descriptor: Descriptor) -> bytes:
-    """Return a descriptor compressed for storage, to a third of its size."""
+    """Return a descriptor compressed to a third of its size."""
     return zlib.compress(descriptor.tobytes(), 1)
 
 

@@ -1,4 +1,4 @@
-"""Picture repository: SQL of wanted and due pictures, as the catalog refers to them."""
+"""Picture repository: SQL of pictures, their state and their fetch schedule."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -27,7 +27,7 @@ from productrecs.storage.tables import items, pictures, store_heads, stores
 
 
 def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
-    """Return the stores that have pictures to fetch, to let be found, or to learn of."""
+    """Return the stores with pictures to fetch, to index or to learn from."""
     heads = store_heads.c
     behind = sa.select(heads.store_id).where(
         sa.or_(
@@ -45,9 +45,9 @@ def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
 
 
 def stores_seen_by_others(connection: sa.Connection, embedder: str) -> list[StoreId]:
-    """Return the stores with pictures that another embedder than this one has seen.
+    """Return the stores with pictures that another embedder has described.
 
-    It reads all pictures: call it at the start of a process only.
+    Reads all pictures: call it only at the start of a process.
     """
     columns = pictures.c
     query = sa.select(columns.store_id).where(
@@ -67,7 +67,7 @@ class PictureRepository:
         self._store_id = store_id
 
     def standing(self) -> PictureProgress:
-        """Return how far the pictures have come.
+        """Return the store's picture progress.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -88,16 +88,16 @@ class PictureRepository:
         return PictureProgress(*row)
 
     def domain(self) -> str:
-        """Return the store's domain, which paths belong to."""
+        """Return the store's domain, the base of relative URLs."""
         query = sa.select(stores.c.domain).where(stores.c.store_id == self._store_id)
         return str(self._transaction.execute(query).scalar_one())
 
     def changed_items(
         self, after: tuple[int, int], limit: int
     ) -> list[tuple[int, int, str | None]]:
-        """Return (change_seq, number, address) of items changed after a place.
+        """Return (change_seq, number, address) of items changed after a position.
 
-        The address is None for an item that has none, or is gone.
+        The address is None for items without one, and for deleted items.
         """
         seq, number = after
         query = (
@@ -121,9 +121,9 @@ class PictureRepository:
         return [(int(row[0]), int(row[1]), row[2] or None) for row in rows]
 
     def add_wanted(self, wanted: Sequence[tuple[int, str]], now_ms: int) -> None:
-        """Note the addresses of items; a new address is due now, another stays as it is.
+        """Store items' picture addresses; new ones are due now, others stay unchanged.
 
-        What was seen at the old address serves until the new one is fetched.
+        The old picture's descriptor is used until the new picture is fetched.
         """
         if not wanted:
             return
@@ -155,11 +155,11 @@ class PictureRepository:
                 self._moved()
 
     def mark_followed(self, seq: int) -> None:
-        """Note that the catalog's changes up to `seq` are followed."""
+        """Record that the catalog's changes up to `seq` are processed."""
         self._set_head(pictured_seq=seq)
 
     def due(self, now_ms: int, limit: int) -> list[DuePicture]:
-        """Return up to `limit` pictures to fetch now: new ones first, new items first."""
+        """Return up to `limit` pictures to fetch: new pictures and items first."""
         columns = pictures.c
         query = (
             sa.select(
@@ -174,8 +174,8 @@ class PictureRepository:
             .where(columns.store_id == self._store_id, columns.due_at <= now_ms)
             .limit(limit)
         )
-        # Pictures that were never fetched come first, in the order of the primary key:
-        # sorting everything that is due would be slower.
+        # Pictures that were never fetched come first, in primary key order: sorting all
+        # due pictures would be slower.
         is_new = sa.and_(columns.descriptor.is_(None), columns.attempts == 0)
         in_order = (
             columns.descriptor.is_not(None),
@@ -192,7 +192,7 @@ class PictureRepository:
         return found
 
     def store(self, outcomes: Sequence[FetchOutcome], now_ms: int) -> None:
-        """Keep what fetching came to, where the item's address is still the same.
+        """Store fetch results if the item's address is unchanged.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -220,7 +220,7 @@ class PictureRepository:
             self._transaction.execute(query.values(values))
 
     def requeue_other_embedders(self, embedder: str, now_ms: int) -> None:
-        """Let pictures be fetched that another embedder than this one has seen."""
+        """Schedule a fetch of pictures that another embedder has described."""
         columns = pictures.c
         query = pictures.update().where(
             columns.store_id == self._store_id,
@@ -232,7 +232,7 @@ class PictureRepository:
         self._transaction.execute(query.values(due_at=now_ms, etag=None, modified=None))
 
     def retry_failed(self, now_ms: int) -> int:
-        """Let every picture that failed be fetched again; return how many."""
+        """Schedule a fetch of every failed picture; return the number."""
         query = pictures.update().where(
             pictures.c.store_id == self._store_id,
             sa.or_(pictures.c.state == PictureState.FAILED, pictures.c.attempts > 0),
@@ -241,7 +241,7 @@ class PictureRepository:
         return self._transaction.execute(query.values(fresh)).rowcount
 
     def shown(self, embedder: str) -> list[DescribedItem]:
-        """Return the items of the catalog that this embedder has seen, by number."""
+        """Return the catalog items that this embedder has described, by number."""
         query = (
             sa.select(
                 pictures.c.number,
@@ -267,7 +267,7 @@ class PictureRepository:
         return [DescribedItem(*row) for row in self._transaction.execute(query)]
 
     def count_other_embedders(self, embedder: str) -> int:
-        """Return how many another embedder has seen that wait for this one, or its host."""
+        """Return how many pictures of other embedders wait for this one, or their host."""
         columns = pictures.c
         query = sa.select(sa.func.count()).where(
             columns.store_id == self._store_id,
@@ -278,7 +278,7 @@ class PictureRepository:
         return int(self._transaction.execute(query).scalar_one())
 
     def descriptors(self, numbers: Sequence[int]) -> Iterator[tuple[int, Descriptor]]:
-        """Give the descriptors of these items, in pages, in no order."""
+        """Yield the descriptors of these items in pages, unordered."""
         columns = pictures.c
         for start in range(0, len(numbers), 500):
             query = sa.select(columns.number, columns.descriptor).where(
@@ -290,7 +290,7 @@ class PictureRepository:
                 yield int(number), unpack_descriptor(data)
 
     def serve(self, visual_id: str, seq: int) -> None:
-        """Let a visual model serve that has all changes of pictures up to `seq`.
+        """Set the serving visual model, which covers picture changes up to `seq`.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -298,7 +298,7 @@ class PictureRepository:
         self._set_head(visual_id=visual_id, visual_seq=seq)
 
     def mark_learned(self, seq: int) -> None:
-        """Note that visits up to `seq` of the log were learned from.
+        """Record that metric learning used visits up to `seq` of the log.
 
         Raises:
             StoreDeletedError: when the store was deleted.
@@ -306,7 +306,7 @@ class PictureRepository:
         self._set_head(visual_taught_seq=seq)
 
     def counts(self) -> PictureCounts:
-        """Return how many pictures stand where."""
+        """Return the number of pictures in each state."""
         columns = pictures.c
         query = (
             sa.select(columns.state, sa.func.count())
@@ -317,7 +317,7 @@ class PictureRepository:
         return PictureCounts(*(int(found.get(state, 0)) for state in _ORDER))
 
     def status_of(self, numbers: Sequence[int]) -> dict[int, PictureStatus]:
-        """Return how far the pictures of a few items have come, by number."""
+        """Return the picture states of a few items, by number."""
         columns = pictures.c
         query = sa.select(
             columns.number,
@@ -331,7 +331,7 @@ class PictureRepository:
         }
 
     def failures(self, limit: int) -> list[PictureFailure]:
-        """Return pictures that could not be had, those given up first."""
+        """Return failed pictures, those without further retries first."""
         columns = pictures.c
         query = (
             sa.select(
@@ -357,7 +357,7 @@ class PictureRepository:
         ]
 
     def _moved(self) -> int:
-        """Return the number of one more change of the store's pictures."""
+        """Increment and return the change number of the store's pictures."""
         return next_counter_value(
             self._transaction, self._store_id, store_heads.c.picture_seq
         )
@@ -377,12 +377,12 @@ def _gone() -> StoreDeletedError:
 
 
 _BATCH: Final = 1_000
-_BATCHES: Final = 10  # of one transaction, or more where one change has more items
+_BATCHES: Final = 10  # per transaction; more if one change has more items
 _AFTER_ALL: Final = 2**62
 
 
 def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
-    """Note the addresses of some changed items; return whether all are noted.
+    """Store picture addresses of some changed items; return whether all are stored.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -400,7 +400,7 @@ def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
                 repository.mark_followed(standing.catalog_seq)
                 return True
             place, batches = changed[-1][:2], batches + 1
-            before = place[0] - 1  # of the last change there may be more
+            before = place[0] - 1  # the last change may have more items
             if batches >= _BATCHES and before > standing.pictured_seq:
                 repository.mark_followed(before)
                 return False

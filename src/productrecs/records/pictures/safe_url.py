@@ -1,7 +1,7 @@
 """Safe picture URLs (SSRF protection): only public addresses, or trusted hosts.
 
-The sender of an item chooses its picture's URL; unchecked, it could make this service
-send requests to internal machines.
+The sender of an item chooses its picture's URL. Without checks, the URL could make this
+service send requests to internal machines.
 """
 
 import ipaddress
@@ -18,7 +18,7 @@ from productrecs.core.errors import ProductRecsError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
-"""Gives all addresses of a host, as texts.
+"""Resolves all addresses of a host, as text.
 
 Raises:
     OSError: when it has none.
@@ -37,29 +37,29 @@ _NEVER: Final = tuple(
 
 
 class ForbiddenUrlError(ProductRecsError):
-    """A picture's address is no http or https address of a public machine."""
+    """A picture's URL is not an http or https URL of a public machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchTarget:
-    """The address to connect to: one that was checked before anything is sent."""
+    """The address to connect to, checked before anything is sent."""
 
     scheme: str
     host: str  # from the URL: for TLS and the Host header
     port: int
     address: str
     path: str
-    is_trusted: bool  # the operator named the host
+    is_trusted: bool  # the operator listed the host
 
     @property
     def origin(self) -> str:
-        """The host as a Host header names it."""
+        """The host in the form of a Host header."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return name if self.port == _PORTS[self.scheme] else f"{name}:{self.port}"
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return all addresses of a host by the system's resolver.
+    """Resolve all addresses of a host with the system's resolver.
 
     Raises:
         OSError: when it has none.
@@ -69,21 +69,21 @@ def resolve_host(host: str, port: int) -> list[str]:
 
 
 def absolute_url(url: str, domain: str) -> str:
-    """Return the address that a picture has; a path is one of the shop's own, by https."""
+    """Return a picture's absolute URL; a path belongs to the shop's domain, by https."""
     try:
         return url if urlsplit(url).scheme else urljoin(f"https://{domain}/", url)
     except ValueError:
-        return url  # no URL at all: fetching it reports why
+        return url  # not a URL: fetching it reports the error
 
 
 def is_public_address(text: str) -> bool:
-    """Return whether an address is a public machine's, however it is wrapped."""
+    """Return whether an address is public, also when embedded in IPv6."""
     try:
         address: Address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
     if "%" in text:
-        return False  # of one link
+        return False  # link-local
     return _is_public(address)
 
 
@@ -108,20 +108,20 @@ def _wrapped(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | N
     if address in _SIX_TO_FOUR:
         return address.sixtofour
     if int(address) >> 32 == 0:
-        return False  # an IPv4 address in the old way, or the loopback
+        return False  # a deprecated IPv4-compatible address, or the loopback
     return address.ipv4_mapped
 
 
 def resolve_target(
     url: str, trusted: Collection[str] = (), lookup: Resolve = resolve_host
 ) -> FetchTarget:
-    """Return where to fetch `url` from.
+    """Return the target for fetching `url`.
 
-    Every address that its host has must be public, unless the host is `trusted`. Callers
-    connect to `Target.address` without a second lookup, which might answer differently.
+    All addresses of its host must be public, unless the host is `trusted`. Callers connect
+    to `Target.address` without a second look-up, which could return another address.
 
     Raises:
-        ForbiddenUrlError: when nothing may be fetched from there.
+        ForbiddenUrlError: when the URL must not be fetched.
         OSError: when the host has no address.
     """
     scheme, host, port, path = _parts(url)

@@ -1,4 +1,4 @@
-"""Sandboxed decoder: asks a child process for descriptors, and kills it at a time limit."""
+"""Sandboxed decoder: requests descriptors from a child process, with a time limit."""
 
 from pathlib import Path
 from typing import Final, NamedTuple, Self, TypeVar
@@ -22,23 +22,23 @@ from productrecs.records.pictures.decoder_process import (
 )
 
 CPU_SECONDS: Final = 5.0
-"""Of processor time for one picture: thirty times what a phone's photo takes, and three
-times what the dearest of 25 megapixels does (docs/decisions/0074)."""
+"""CPU seconds for one picture: thirty times that of a phone's photo, and three times that
+of the slowest picture with 25 megapixels (docs/decisions/0074)."""
 
 BATCH_CPU_SECONDS: Final = 15.0
-"""For a merchant's own picture, which is also written anew: no page waits for it."""
+"""CPU seconds for a merchant's picture, which is re-encoded: no page waits for it."""
 
 WAIT_SECONDS: Final = 30.0
-"""By the clock on the wall, whatever else the machine does meanwhile."""
+"""Elapsed time, including delays by other programs."""
 
-_MOST_ANSWERS: Final = 2_000  # then a fresh child: no leak of a decoder grows for ever
+_MOST_ANSWERS: Final = 2_000  # then the child is replaced, which bounds memory leaks
 
 
 _Reply = TypeVar("_Reply", Description, PhotoViews, PhotoRegions, RewrittenPicture)
 
 
 class PhotoRegion(NamedTuple):
-    """A place in a photo: its box, what it looks like, and what a detector says of it."""
+    """A region of a photo: its box, its descriptor, and the detector's result."""
 
     box: tuple[float, float, float, float]
     descriptor: Descriptor
@@ -47,12 +47,12 @@ class PhotoRegion(NamedTuple):
 
 
 class PhotoDescriptors(NamedTuple):
-    """Descriptors of a photo, a row each."""
+    """Descriptors of a photo, one row each."""
 
-    picture: Descriptor  # one row: as if it were a product's own picture
-    views: Descriptor  # it and its foreground, to average
-    places: Descriptor  # what may be a product by itself; none by the operator's model
-    is_scene: bool = False  # its places are a grid: several things may stand in it
+    picture: Descriptor  # one row: as of a product picture
+    views: Descriptor  # of the photo and its foreground, to average
+    places: Descriptor  # possible products; empty with the operator's model
+    is_scene: bool = False  # places form a grid: the photo may show several things
 
 
 class SandboxedDecoder:
@@ -65,7 +65,7 @@ class SandboxedDecoder:
         embedder: Path | None = None,
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        """Give each picture so many seconds of processor time; wait as long as said.
+        """Set each picture's CPU seconds, and the maximum elapsed time.
 
         The models are the operator's.
         """
@@ -80,17 +80,17 @@ class SandboxedDecoder:
         """Return the descriptor of a product's picture.
 
         Raises:
-            NotAPictureError: when it is none, or takes too long or too much to read.
+            NotAPictureError: when it is invalid, or decoding exceeds a limit.
             PictureTooLargeError: when it has too many pixels.
         """
         request = PictureRequest(DESCRIBE)
         return np.frombuffer(self._ask(request, data, Description).descriptor, np.uint8)
 
     def look(self, data: bytes, *, own: bool = False) -> "PhotoDescriptors":
-        """Return what is seen of a photo: as a whole, and in its likeliest places.
+        """Return the descriptors of a photo: of the whole, and of its likeliest regions.
 
-        With `own` they are ours, also where there
-        is a model of the operator's.
+        With `own` they are ours, even if the operator
+        has a model.
 
         Raises:
             NotAPictureError: as `describe`.
@@ -103,9 +103,9 @@ class SandboxedDecoder:
         return PhotoDescriptors(seen[:1], seen[1:count], seen[count:], found.is_scene)
 
     def regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
-        """Return the places of a photo where something could be; at least one.
+        """Return the regions of a photo that may show objects; at least one.
 
-        With a detector what it detects, and none where it detects nothing.
+        With a detector, return its detections, which may be none.
 
         Raises:
             NotAPictureError: as `describe`.
@@ -122,7 +122,7 @@ class SandboxedDecoder:
     def rewrite(self, data: bytes) -> tuple[bytes, int, int]:
         """Return a picture as a new JPEG of at most 1,600 pixels a side, and its size.
 
-        It is upright, on white where it was transparent, and carries nothing but pixels.
+        It is upright, with a white background if transparent, and without metadata.
 
         Raises:
             NotAPictureError: as `describe`.
@@ -133,7 +133,7 @@ class SandboxedDecoder:
 
     @property
     def pid(self) -> int | None:
-        """The child's id, while there is one."""
+        """The child's process id, or None if it is not running."""
         return self._child.pid
 
     def start(self) -> None:
@@ -145,7 +145,7 @@ class SandboxedDecoder:
         self._child.start()
 
     def close(self) -> None:
-        """Let the child go."""
+        """Stop the child."""
         self._child.close()
 
     def __enter__(self) -> Self:
@@ -153,14 +153,14 @@ class SandboxedDecoder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the child go."""
+        """Stop the child."""
         self.close()
 
     def _ask(self, request: PictureRequest, data: bytes, kind: type[_Reply]) -> _Reply:
         replies: Decoder[_Reply | PictureRefusal] = Decoder(kind | PictureRefusal)
         try:
             reply = self._child.ask(request, replies, data)
-        except OSError as error:  # it died of it, or takes too long: both are its end
+        except OSError as error:  # it crashed or timed out: either ends the child
             self._answers = 0
             message = "the picture takes too long or too much memory to read"
             raise NotAPictureError(message) from error

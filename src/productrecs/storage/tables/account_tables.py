@@ -19,12 +19,12 @@ stores = sa.Table(
     sa.Column("origins", sa.Text, nullable=False),  # JSON array of full origins
     sa.Column("settings", sa.Text, nullable=False),  # JSON object: only what was set
     sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("plan_ends_at", sa.BigInteger),  # null: it does not end
+    sa.Column("plan_ends_at", sa.BigInteger),  # null: no end
     sa.Column("suspended_at", sa.BigInteger),  # when an operator suspended the store
-    # Of the secret key: its last four letters and when it was made; null: not known.
+    # The secret key's last four letters and its creation time; null: unknown.
     sa.Column("secret_end", sa.String(4)),
     sa.Column("secret_made_at", sa.BigInteger),
-    # The key before, while both are accepted.
+    # The replaced key, during the overlap.
     sa.Column("old_secret_hash", sa.String(64)),
     sa.Column("old_secret_end", sa.String(4)),
     sa.Column("old_secret_made_at", sa.BigInteger),
@@ -38,10 +38,10 @@ key_uses = sa.Table(
     store_id_column(),
     sa.Column("key_id", sa.String(16), primary_key=True),
     sa.Column("used_at", sa.BigInteger, nullable=False),
-    sa.Column("address", sa.String(64)),  # of who used it
+    sa.Column("address", sa.String(64)),  # the client's address
 )
 
-# One row a store, locked by every write of that store: it hands out `seq` in commit order.
+# One row per store, locked by each of its writes: it assigns `seq` in commit order.
 store_heads = sa.Table(
     "store_heads",
     metadata,
@@ -54,18 +54,18 @@ store_heads = sa.Table(
     sa.Column("search_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("synced_at", sa.BigInteger),  # when the whole catalog was last pushed again
     sa.Column("rules_seq", sa.BigInteger, nullable=False, server_default="0"),
-    # Pictures: the catalog's changes that they follow, their own changes, what serves.
+    # Pictures: the processed catalog position, their changes, and the serving model.
     sa.Column("pictured_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("picture_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("visual_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("visual_id", sa.String(64)),
     sa.Column("visual_taught_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
-    # How often shoppers were erased: caches of the log's facts start over at a change.
+    # Number of erased shoppers: a change invalidates caches of the log.
     sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
 )
 
-# How the merchant's own system is connected; a row from the first such call on.
+# The connection to the merchant's shop system; created at its first call.
 store_connections = sa.Table(
     "store_connections",
     metadata,
@@ -88,7 +88,7 @@ models = sa.Table(
     sa.Column("trained_at", sa.BigInteger, nullable=False),
 )
 
-# The one table that is about the whole installation: counters that views poll.
+# The only table without a store: counters of the installation that views poll.
 counters = sa.Table(
     "counters",
     metadata,
@@ -106,14 +106,14 @@ dashboard_users = sa.Table(
     sa.Column("user_id", sa.String(32), primary_key=True),
     sa.Column("email", sa.String(320)),  # normalised; null: logs in with the domain
     sa.Column("role", sa.String(16), nullable=False),  # owner editor viewer
-    sa.Column("password_hash", sa.String(255)),  # Argon2id; null: none chosen yet
+    sa.Column("password_hash", sa.String(255)),  # Argon2id; null: not set yet
     sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("stock_mails", sa.Boolean),  # whether e-mails say what to order; null: no
+    sa.Column("stock_mails", sa.Boolean),  # whether stock e-mails are sent; null: no
     sa.UniqueConstraint("store_id", "email"),
     sa.Index(None, "email"),
 )
 
-# Of a token only its SHA-256 is stored, in hex.
+# Tokens are stored only as SHA-256, in hex.
 dashboard_sessions = sa.Table(
     "dashboard_sessions",
     metadata,
@@ -122,7 +122,7 @@ dashboard_sessions = sa.Table(
     sa.Column("user_id", sa.String(32), nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("seen_at", sa.BigInteger, nullable=False),
-    sa.Column("agent", sa.String(200)),  # the browser, as it names itself
+    sa.Column("agent", sa.String(200)),  # the browser's user agent
     sa.Column("address", sa.String(64)),
 )
 
@@ -138,7 +138,7 @@ dashboard_invitations = sa.Table(
     sa.Column("expires_at", sa.BigInteger, nullable=False),
 )
 
-# Who changed what; `entry_id` begins with the time, so it sorts.
+# Audit log; `entry_id` begins with the time, so it sorts.
 audit_log = sa.Table(
     "audit_log",
     metadata,
@@ -159,7 +159,7 @@ dashboard_resets = sa.Table(
     sa.Column("expires_at", sa.BigInteger, nullable=False),
 )
 
-# The shared secret of an authenticator app (TOTP), which the server needs as it is.
+# The shared secret of an authenticator app (TOTP), which the server needs unhashed.
 dashboard_second_factors = sa.Table(
     "dashboard_second_factors",
     metadata,
@@ -172,7 +172,7 @@ dashboard_second_factors = sa.Table(
 )
 
 # Token buckets of failed logins and the like, shared by every process. The name (an e-mail,
-# an address) is hashed: it may be anybody's, or a password typed into the wrong field.
+# an address) is hashed: it may be a stranger's, or a mistyped password.
 login_attempts = sa.Table(
     "login_attempts",
     metadata,
@@ -181,7 +181,7 @@ login_attempts = sa.Table(
     sa.Index(None, "full_at"),
 )
 
-# Logins whose password was right and whose code is awaited.
+# Logins with a correct password that wait for their code.
 dashboard_challenges = sa.Table(
     "dashboard_challenges",
     metadata,
@@ -194,8 +194,8 @@ dashboard_challenges = sa.Table(
 
 # Tables of billing: metered calls of each store and month.
 
-# The one foreign key: a process that counts holds nothing of the store, so that a count
-# could come in just when the store is deleted, and stay.
+# The only foreign key: counting takes no lock on the store, so a count could
+# otherwise arrive during the store's deletion, and remain.
 metered_calls = sa.Table(
     "metered_calls",
     metadata,
@@ -208,7 +208,7 @@ metered_calls = sa.Table(
 
 # Table of key misuse: foreign origins and leaked secret keys seen in calls.
 
-# Pages outside the allowlist, and secret keys in public places.
+# Origins outside the allowlist, and secret keys in public places.
 sightings = sa.Table(
     "sightings",
     metadata,
@@ -221,9 +221,9 @@ sightings = sa.Table(
 )
 
 
-# Table of idempotency keys: calls that were carried out, and their replies.
+# Table of idempotency keys: executed calls, and their replies.
 
-# For a day: a retry gets the first call's answer.
+# Retained for a day: a retry gets the first call's reply.
 named_calls = sa.Table(
     "named_calls",
     metadata,
@@ -275,7 +275,7 @@ jobs = sa.Table(
     ),
 )
 
-# The turns of the schedule: a duty of a store is not due again before `due_at`.
+# The schedule: a store's periodic task is not due again before `due_at`.
 duties = sa.Table(
     "duties",
     metadata,
@@ -284,7 +284,7 @@ duties = sa.Table(
     sa.Column("due_at", sa.BigInteger, nullable=False),
 )
 
-# What became of the jobs of each kind since the first, one row for the installation.
+# Outcomes of all jobs by kind; rows belong to the installation.
 job_totals = sa.Table(
     "job_totals",
     metadata,
@@ -293,8 +293,8 @@ job_totals = sa.Table(
     sa.Column("done", sa.BigInteger, nullable=False),
     sa.Column("retried", sa.BigInteger, nullable=False),  # attempts that failed
     sa.Column("dead", sa.BigInteger, nullable=False),
-    sa.Column("milliseconds", sa.BigInteger, nullable=False),  # that all of these took
-    sa.Column("done_at", sa.BigInteger),  # the last time that one was
+    sa.Column("milliseconds", sa.BigInteger, nullable=False),  # total of all attempts
+    sa.Column("done_at", sa.BigInteger),  # time of the last success
 )
 
 

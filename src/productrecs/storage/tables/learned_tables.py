@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from productrecs.storage.tables.table_base import metadata, store_id_column
 
 # Tables of attribution: sales and carts credited to recommendations and searches.
-# All of it is a view of the log: `attribution_marks.seq` is how far it was read.
+# All of it is derived from the log: `attribution_marks.seq` is the position read.
 
 
 def _place_columns() -> tuple[sa.Column[str], ...]:
@@ -21,13 +21,13 @@ attribution_marks = sa.Table(
     "attribution_marks",
     metadata,
     store_id_column(),
-    sa.Column("seq", sa.BigInteger, nullable=False),  # -1: being emptied, to begin anew
-    sa.Column("zone", sa.String(64), nullable=False),  # in which its days begin
+    sa.Column("seq", sa.BigInteger, nullable=False),  # -1: being deleted, to recompute
+    sa.Column("zone", sa.String(64), nullable=False),  # the time zone of its days
     sa.Column("version", sa.Integer, nullable=False),  # of the rows' format
     sa.Column("language", sa.String(16), nullable=False, server_default=""),  # of intents
 )
 
-# Every live add-to-cart and line bought; `touch` null: no recommendation is credited.
+# Every live add-to-cart and line bought; `touch` null: not attributed.
 outcomes = sa.Table(
     "outcomes",
     metadata,
@@ -44,7 +44,7 @@ outcomes = sa.Table(
     sa.Column("touch", sa.BigInteger),  # events.seq of the click or impression
     sa.Column("clicked", sa.Boolean),
     sa.Column("touched_at", sa.BigInteger),
-    sa.Column("widget", sa.Text, nullable=False),  # of the touch; empty: unknown
+    sa.Column("widget", sa.Text, nullable=False),  # of the touchpoint; empty: unknown
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("position", sa.BigInteger, nullable=False),  # 0: unknown
     sa.Column("search", sa.BigInteger),  # events.seq of the click on a search's result
@@ -53,7 +53,7 @@ outcomes = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Sums of `outcomes` that are credited.
+# Sums of attributed `outcomes`.
 credit_days = sa.Table(
     "credit_days",
     metadata,
@@ -72,7 +72,7 @@ credit_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Sums of all `outcomes`, credited or not: the base of credited shares.
+# Sums of all `outcomes`, attributed or not: the base of attributed shares.
 outcome_days = sa.Table(
     "outcome_days",
     metadata,
@@ -85,7 +85,7 @@ outcome_days = sa.Table(
     sa.Column("units", sa.BigInteger, nullable=False),
     sa.Column("revenue", sa.Double, nullable=False),
     sa.Column("orders", sa.BigInteger, nullable=False),
-    sa.Column("orders_credited", sa.BigInteger, nullable=False),  # with a credited line
+    sa.Column("orders_credited", sa.BigInteger, nullable=False),  # with an attributed line
     # Of them, those with a line that followed a click.
     sa.Column("orders_clicked", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
@@ -115,7 +115,7 @@ look_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Who was shown something where, and who clicked: crowds (`engines/hyperloglog.py`).
+# Sketches of shoppers shown and clicking (`engines/hyperloglog.py`).
 shopper_days = sa.Table(
     "shopper_days",
     metadata,
@@ -135,14 +135,14 @@ search_days = sa.Table(
     sa.Column("intent", sa.Text, primary_key=True),  # stems, blanks between
     sa.Column("text", sa.Text, nullable=False),  # as last typed by a shopper
     sa.Column("clicks", sa.BigInteger, nullable=False),
-    sa.Column("shoppers", sa.BigInteger, nullable=False),  # different ones
+    sa.Column("shoppers", sa.BigInteger, nullable=False),  # distinct shoppers
     sa.Column("positions", sa.BigInteger, nullable=False),  # clicks with a position
     sa.Column("position_sum", sa.BigInteger, nullable=False),
-    sa.Column("who", sa.LargeBinary, nullable=False),  # the crowd of these shoppers
+    sa.Column("who", sa.LargeBinary, nullable=False),  # the sketch of these shoppers
     sqlite_with_rowid=False,
 )
 
-# Sums of `outcomes` whose product was clicked on among a search's results before.
+# Sums of `outcomes` after a click on the product in search results.
 search_credit_days = sa.Table(
     "search_credit_days",
     metadata,
@@ -157,7 +157,7 @@ search_credit_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# How many live events of each kind came in each hour of UTC (milliseconds / 3,600,000).
+# Live events by kind and hour of UTC (milliseconds / 3,600,000).
 event_hours = sa.Table(
     "event_hours",
     metadata,
@@ -196,7 +196,7 @@ explorations = sa.Table(
     sa.Column("about", sa.BigInteger, primary_key=True),  # items.number; -1: no product
     sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
     sa.Column("place", sa.SmallInteger, nullable=False),  # from 1
-    sa.Column("chance", sa.Double, nullable=False),  # of this product in such a list
+    sa.Column("chance", sa.Double, nullable=False),  # probability in such a list
     sa.Column("first_at", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -222,14 +222,14 @@ insights = sa.Table(
     store_id_column(),
     sa.Column("name", sa.String(32), primary_key=True),
     sa.Column("computed_at", sa.BigInteger, nullable=False),
-    sa.Column("applied_seq", sa.BigInteger, nullable=False),  # how far the log was read
+    sa.Column("applied_seq", sa.BigInteger, nullable=False),  # log position that it covers
     sa.Column("result", sa.Text, nullable=False),  # JSON
 )
 
 
 # Tables of demand: forecasts, drafts of running forecasts, and stock-outs.
 
-# The newest run of each store; it replaces the one before, whole.
+# The newest run of each store; it replaces the previous one.
 forecast_runs = sa.Table(
     "forecast_runs",
     metadata,
@@ -244,7 +244,7 @@ forecast_runs = sa.Table(
     sa.Column("items", sa.BigInteger, nullable=False),
     sa.Column("learned", sa.BigInteger, nullable=False),  # items that the model knows
     sa.Column("seconds", sa.Double, nullable=False),  # that the run took
-    sa.Column("alerted", sa.Text),  # JSON: ids of what was to be ordered then
+    sa.Column("alerted", sa.Text),  # JSON: ids of products in alert e-mails
 )
 
 item_forecasts = sa.Table(
@@ -271,27 +271,27 @@ forecast_drafts = sa.Table(
     sa.Column("verdict", sa.Text, nullable=False),  # JSON
 )
 
-# One row for each time that an item could not be bought for want of stock.
+# One row per period in which an item was out of stock.
 stock_outs = sa.Table(
     "stock_outs",
     metadata,
     store_id_column(),
     sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
-    sa.Column("since", sa.BigInteger, primary_key=True),  # when it was first seen so
-    sa.Column("until", sa.BigInteger),  # null: it still is
+    sa.Column("since", sa.BigInteger, primary_key=True),  # when it was first observed
+    sa.Column("until", sa.BigInteger),  # null: ongoing
     sqlite_with_rowid=False,
 )
 
 
 # Table of rankers: the ranking model that each store's clicks have trained.
 
-# One row a store, replaced whole.
+# One row per store.
 rankers = sa.Table(
     "rankers",
     metadata,
     store_id_column(),
     sa.Column("trained_at", sa.BigInteger, nullable=False),
-    sa.Column("serves", sa.Boolean, nullable=False),  # found better than the blend
+    sa.Column("serves", sa.Boolean, nullable=False),  # whether it beat the blend
     sa.Column("report", sa.Text, nullable=False),  # JSON: the backtest's result
     sa.Column("trees", sa.Text, nullable=False),  # JSON: engines.ranking.Trees
 )

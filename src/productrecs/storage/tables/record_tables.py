@@ -46,7 +46,7 @@ items = sa.Table(
 
 # Tables of events: the event log, deduplication receipts, links, and file imports.
 
-# Append-only, but for `person`, which follows a session to the customer it belongs to.
+# Append-only except `person`, which changes when a session is linked to a customer.
 events = sa.Table(
     "events",
     metadata,
@@ -66,7 +66,7 @@ events = sa.Table(
     sa.Column("position", sa.BigInteger),
     sa.Column("widget", sa.Text),
     sa.Column("imported", sa.Boolean, nullable=False),
-    # All that a shopper's history asks for: their rows lie scattered over the whole log.
+    # Covers a shopper's history, whose rows are scattered over the whole log.
     sa.Index(None, "store_id", "person", "seq", "kind", "item", "ts", "session"),
     sqlite_with_rowid=False,
 )
@@ -93,7 +93,7 @@ shopper_links = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# How far each file was read, by its digest: a repeated or broken-off import goes on there.
+# Import progress by file digest: a repeated or interrupted import resumes there.
 imports = sa.Table(
     "imports",
     metadata,
@@ -108,7 +108,7 @@ imports = sa.Table(
 )
 
 
-# Tables of purchases: purchase lines and order receipts, one truth per purchase.
+# Tables of purchases: purchase lines and order receipts; a purchase is stored once.
 
 # `line_seq` is a line's identity, `seq` its last change: readers follow `seq`.
 purchase_lines = sa.Table(
@@ -125,7 +125,7 @@ purchase_lines = sa.Table(
     sa.Column("item", sa.BigInteger, nullable=False),  # items.number
     sa.Column("line", sa.Integer, nullable=False),  # 0, 1, ...: the same item again in it
     sa.Column("channel", sa.SmallInteger, nullable=False),  # event 0 < order 1 < csv 2
-    sa.Column("void", sa.Boolean, nullable=False),  # another channel took its place
+    sa.Column("void", sa.Boolean, nullable=False),  # replaced by another channel
     sa.Column("ts", sa.BigInteger, nullable=False),
     sa.Column("quantity", sa.BigInteger),  # null is unknown, never 1; negative is a return
     sa.Column("price", sa.Double),
@@ -172,7 +172,7 @@ uploads = sa.Table(
     sa.Column("undated", sa.Text, nullable=False, server_default="[]"),  # JSON: the first
     sa.Column("rows_skipped", sa.BigInteger, nullable=False),
     sa.Column("errors", sa.Text, nullable=False),  # JSON: the first of them
-    sa.Column("attempts", sa.Integer, nullable=False),  # since it last got further
+    sa.Column("attempts", sa.Integer, nullable=False),  # since the last progress
     sa.UniqueConstraint("store_id", "number"),
     sa.Index(None, "status"),
 )
@@ -207,7 +207,7 @@ file_imports = sa.Table(
 
 # Tables of the live view of events: which stores are watched, and what came lately.
 
-# A row says that somebody looks: every API process then notes the store's events.
+# While a row exists, every API process records the store's events.
 event_watches = sa.Table(
     "event_watches",
     metadata,
@@ -226,9 +226,9 @@ live_events = sa.Table(
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("session", sa.String(128), nullable=False),
     sa.Column("item", sa.String(128), nullable=False),
-    sa.Column("client", sa.String(16), nullable=False),  # a hash of address and browser
+    sa.Column("client", sa.String(16), nullable=False),  # a hash of address and user agent
     sa.Column("detail", sa.Text, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),  # JSON as it came, cut where long
+    sa.Column("body", sa.Text, nullable=False),  # JSON as received, truncated
 )
 
 
@@ -241,7 +241,7 @@ synonyms = sa.Table(
     metadata,
     store_id_column(),
     sa.Column("synonym_id", sa.BigInteger, primary_key=True),
-    sa.Column("texts", sa.Text, nullable=False),  # JSON: what means the same
+    sa.Column("texts", sa.Text, nullable=False),  # JSON: the synonyms
     sa.Column("one_way", sa.Boolean, nullable=False),  # the first finds the others
     sa.Column("created_at", sa.BigInteger, nullable=False),
 )
@@ -269,15 +269,15 @@ search_counts = sa.Table(
     sa.Column("intent", sa.String(256), primary_key=True),  # stems, blanks between
     sa.Column("text", sa.Text, nullable=False),  # as last typed by a shopper
     sa.Column("searches", sa.BigInteger, nullable=False),
-    sa.Column("empty", sa.BigInteger, nullable=False),  # that found nothing
-    # Searches whose call named no shopper, and the crowd (`engines/crowd`) of the others.
+    sa.Column("empty", sa.BigInteger, nullable=False),  # searches without results
+    # Searches without a shopper, and the sketch of the other searches' shoppers.
     sa.Column("unnamed", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("shoppers", sa.LargeBinary, nullable=False, server_default=""),
     sqlite_with_rowid=False,
 )
 
 
-# Tables of merchandising: rules, and who changed them when.
+# Tables of merchandising: rules, and their history.
 
 # `store_heads.rules_seq` grows with every change: views poll it, and ids come from it.
 rules = sa.Table(
@@ -308,7 +308,7 @@ rule_changes = sa.Table(
     sa.Column("changed_at", sa.BigInteger, nullable=False),
     sa.Column("actor", sa.Text, nullable=False),
     sa.Column("what", sa.String(16), nullable=False),  # added changed removed
-    sa.Column("rule", sa.Text, nullable=False),  # JSON: as it was left, or last was
+    sa.Column("rule", sa.Text, nullable=False),  # JSON: new state, or last before removal
 )
 
 
@@ -321,7 +321,7 @@ looks = sa.Table(
     store_id_column(),
     sa.Column("look_id", sa.BigInteger, primary_key=True),
     sa.Column("item_id", sa.Text, nullable=False),  # on whose page it is shown
-    sa.Column("image_url", sa.Text, nullable=False),  # empty where the picture is ours
+    sa.Column("image_url", sa.Text, nullable=False),  # empty if we store the picture
     sa.Column("picture_id", sa.String(32)),  # of `look_pictures`
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("hotspots", sa.Text, nullable=False),  # JSON: label, x, y, w, h, item id
@@ -329,11 +329,11 @@ looks = sa.Table(
     sa.Column("published_at", sa.BigInteger),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
-    sa.Column("updated_by", sa.String(320)),  # who said so; null: a command
+    sa.Column("updated_by", sa.String(320)),  # the editor's e-mail; null: a command
     sa.Index(None, "store_id", "state"),
 )
 
-# What looks were before each change of their content, the last few of each.
+# The last earlier versions of each look's content.
 look_versions = sa.Table(
     "look_versions",
     metadata,
@@ -380,10 +380,10 @@ pictures = sa.Table(
     sa.Column("etag", sa.String(200)),
     sa.Column("modified", sa.String(200)),
     sa.Column("fetched_at", sa.BigInteger),
-    sa.Column("embedder", sa.String(80)),  # that made the descriptor
-    sa.Column("descriptor", sa.LargeBinary),  # packed; stays until a newer one is made
+    sa.Column("embedder", sa.String(80)),  # the descriptor's creator
+    sa.Column("descriptor", sa.LargeBinary),  # packed; used until a newer one exists
     sa.Column("seq", sa.BigInteger, nullable=False, server_default="0"),
-    sa.Column("digest", sa.BigInteger),  # of the file; null where an older release saw it
+    sa.Column("digest", sa.BigInteger),  # of the file; null for older releases
     sa.Index(None, "due_at"),
     sa.Index(None, "store_id", "state"),
 )
@@ -398,11 +398,11 @@ erasures = sa.Table(
     store_id_column(),
     sa.Column("erasure_id", sa.BigInteger, primary_key=True),  # a place in the log
     sa.Column("asked_at", sa.BigInteger, nullable=False),
-    sa.Column("names", sa.Text),  # JSON; null once their records are gone
-    sa.Column("events", sa.BigInteger, nullable=False),  # that were deleted
-    sa.Column("lines", sa.BigInteger, nullable=False),  # that lost their customer
-    sa.Column("cleared_seq", sa.BigInteger),  # where the log was when they were gone
-    sa.Column("done_at", sa.BigInteger),  # when nothing made from them was left either
+    sa.Column("names", sa.Text),  # JSON; null once their records are deleted
+    sa.Column("events", sa.BigInteger, nullable=False),  # number of deleted events
+    sa.Column("lines", sa.BigInteger, nullable=False),  # number of lines without customer
+    sa.Column("cleared_seq", sa.BigInteger),  # log position when they were deleted
+    sa.Column("done_at", sa.BigInteger),  # when derived data were purged too
 )
 
 erased_names = sa.Table(
