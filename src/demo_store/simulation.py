@@ -22,10 +22,7 @@ from demo_store.store_history import (
 )
 
 BUNDLE_ORDERS, FINDS, CHORE_KEEPERS, STROLLS = 2_250, 1_850, 420, 9_500
-LOOKERS, LOOK_DAYS = (
-    3_000,
-    180,
-)  # visits that start at a look, and the days since the first one
+LOOKERS, LOOK_DAYS = 3_000, 180  # visits that start at a look, and days with looks
 # Orders without a visit: by telephone, or from a browser that blocks scripts.
 UNSEEN = 0.35
 SENT_BACK = 0.02

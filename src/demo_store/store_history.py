@@ -64,7 +64,7 @@ class HoldoutExposure:
 class StoreHistory:
     """A year of a shop's purchases and events; nothing after `now_ms` is recorded.
 
-    `is_held_out` draws a visitor's arm of the holdout test, which runs to the end.
+    `is_held_out` assigns a visitor to an arm of the holdout test, which runs to the end.
     """
 
     assortment: Assortment

@@ -15,8 +15,8 @@ from productrecs.core.errors import ProductRecsError
 UMASK: Final = 0o077
 """Files that a command writes are readable by this user only (keys, personal data)."""
 
-# command -> module:attribute; loaded when called, so that `serve` loads nothing else.
-# The demo store is a package of its own: this is the one place that names it.
+# command -> module:attribute; imported on call, so that `serve` loads nothing else.
+# The demo store is a separate package: only this table names it.
 COMMANDS: Final = {
     "account": ".commands.account:account",
     "api": ".processes.api:api",
@@ -55,7 +55,7 @@ COMMANDS: Final = {
 
 
 def _is_installed(place: str) -> bool:
-    package = place.partition(".")[0]  # none: a module of this package
+    package = place.partition(".")[0]  # empty for a module of this package
     return not package or importlib.util.find_spec(package) is not None
 
 
@@ -68,7 +68,7 @@ class _LazyCommands(click.Group):
             raise click.ClickException(" ".join(str(error).split())) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise  # the reader of our output is gone: click exits quietly
+                raise  # the reader closed the pipe: click exits quietly
             message = f"{error.filename or 'the disk'}: {error.strerror or error}"
             raise click.ClickException(message) from error
 
@@ -101,7 +101,7 @@ def productrecs() -> None:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run one command in this process; return the status that it would have ended with."""
+    """Run one command in this process; return its exit status."""
     sys.argv[1:] = arguments
     os.umask(UMASK)
     try:

@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class DataFolderError(ProductRecsError):
-    """The data folder cannot be made or written to."""
+    """The data folder cannot be created or written to."""
 
 
 def data_option(command: Command) -> Command:
@@ -119,7 +119,7 @@ _PARENT_GONE: Final = 3
 def _connect(
     _context: click.Context, _option: click.Parameter, number: int | None
 ) -> ParentConnection | None:
-    """Return the connection to the worker; this process ends when the worker does."""
+    """Return the connection to the worker; this process exits when the worker exits."""
     if number is None:
         return None
     parent = ParentConnection.inherited(number)
@@ -128,4 +128,4 @@ def _connect(
 
 
 parent_option = click.option("--parent", type=int, callback=_connect, hidden=True)
-"""The hidden option of a command that a worker runs in a process of its own."""
+"""The hidden option of a command that a worker runs in a child process."""

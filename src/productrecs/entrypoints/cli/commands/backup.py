@@ -36,7 +36,7 @@ from productrecs.storage.backup.restore_backup import (
 )
 
 NICENESS: Final = 10
-"""Lower priority: on a busy machine the service goes first."""
+"""The nice value: under load, the service has priority."""
 
 _TOLD: Final = {"stores": "store", "items": "product", "events": "event"}
 _LINES: Final = "purchase_lines"

@@ -1,4 +1,4 @@
-"""`productrecs embed`: prints what the head of a shop's pages holds."""
+"""`productrecs embed`: prints the tags for the head of a shop's pages."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
 
     Example: productrecs embed shop.example.com --base-url https://recs.example.com
     """
-    # Imported here: the web framework takes longer than all else that the CLI does.
+    # Imported here: the web framework is slow to import.
     from productrecs.entrypoints.http.routes.public.pinned_scripts import (  # noqa: PLC0415
         archive_builds,
         tags,

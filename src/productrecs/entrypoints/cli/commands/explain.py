@@ -57,12 +57,12 @@ class _ExplainedList(NamedTuple):
 
     explanation: Explanation
     arm: Arm | None
-    titles: dict[str, str]  # of every product that is named
-    unknown_items: list[str]  # that the call names and the catalog does not hold
-    unknown_shoppers: list[str]  # of whom nothing was told
+    titles: dict[str, str]  # of every named product
+    unknown_items: list[str]  # named in the call, but not in the catalog
+    unknown_shoppers: list[str]  # named in the call, but without any data
 
     def named(self, item_id: str) -> str:
-        """Return an id, followed by its title where the title adds something."""
+        """Return an id, followed by its title if that differs."""
         title = self.titles.get(item_id, "")
         return f"{item_id} ({title})" if title and title != item_id else item_id
 
@@ -166,7 +166,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
 
 
 def _ids_in(explanation: Explanation) -> Iterator[str]:
-    """Return the ids of all products that the reasons mention."""
+    """Yield the ids of all products in the reasons."""
     yield from (*explanation.anchors, *explanation.recent)
     yield from (one.item_id for one in explanation.struck if one.item_id is not None)
     for product in explanation.products:

@@ -95,7 +95,7 @@ def _standing(database: Database, store_id: StoreId) -> Iterator[tuple[str, Purc
 
 
 def event_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
-    """Yield the log, then the purchases that only a `buy` event reported."""
+    """Yield the event log, then the purchases that only a `buy` event reported."""
     yield from _paged(database, store_id, _logged)
     yield from _paged(database, store_id, _bought)
 
@@ -167,7 +167,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )
-_WITHIN: Final = "|"  # between the members of a list in one cell
+_WITHIN: Final = "|"  # separates the members of a list in a cell
 
 
 @click.command()
@@ -211,7 +211,7 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
 
 @contextlib.contextmanager
 def _written_whole(file: str) -> Iterator[IO[str]]:
-    """Open a temporary file; it gets its name when all of it is written."""
+    """Open a temporary file that is renamed to `file` when it is complete."""
     if file == "-":
         with click.open_file("-", "w", encoding="utf-8") as out:
             yield out

@@ -77,7 +77,7 @@ def forecast(
 
 
 def _forecast(services: Services, store: Store, tell: Callable[[float], None]) -> StoredRun:
-    # Half a second and what it learns with: only for who forecasts.
+    # The training libraries take half a second to import: load them only here.
     from productrecs.training.demand.forecast_run import forecast_store  # noqa: PLC0415
 
     threads = min(os.cpu_count() or 1, _MOST_THREADS)

@@ -54,7 +54,7 @@ def learn_order(
 
 
 def ranking_result_lines(found: dict[str, Any]) -> Iterator[str]:
-    """Return the result of learning an order, line by line."""
+    """Return the result of ranker training, line by line."""
     there = f"{found['shown']:,} products shown and {found['clicks']:,} clicks in 60 days"
     gain = found["gain"]
     if gain is None:
@@ -70,7 +70,7 @@ def ranking_result_lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _learned(services: Services, store: Store) -> dict[str, Any]:
-    # Half a second and what it learns with: only for who learns.
+    # The training libraries take half a second to import: load them only here.
     from productrecs.features.recommendations.ranker_training import (  # noqa: PLC0415
         RankerTrainingData,
         train_ranker,

@@ -139,7 +139,7 @@ class _Spot(msgspec.Struct):
 class _Written(msgspec.Struct):
     item_id: str
     image_url: str = ""
-    image: str = ""  # a file, to be kept here
+    image: str = ""  # a file for the service to store
     title: str = ""
     hotspots: list[_Spot] = []
 

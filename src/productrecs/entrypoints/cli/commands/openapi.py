@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import click
 import msgspec
 
-_KEYS: Final = {  # by the first way of `security` that is one of these
+_KEYS: Final = {  # by the first matching scheme in `security`
     "publishableKey": ("query", "key", "{{pk}}"),
     "secretKey": ("header", "X-API-Key", "{{sk}}"),
     "operatorToken": ("header", "Authorization", "Bearer {{metrics_token}}"),
@@ -121,7 +121,7 @@ def _body(content: Mapping[str, Any]) -> tuple[str | None, str | None, str | Non
     if "multipart/form-data" in content:
         form = content["multipart/form-data"]
         return None, None, str(form["example"]["file"])
-    # As browsers send it, where they do: then nobody asks first.
+    # Prefer text/plain, as browsers send it: it avoids the CORS preflight.
     kind = next((one for one in ("text/plain", "application/json") if one in content), None)
     if kind is None:
         return None, None, None
@@ -205,7 +205,7 @@ def openapi(base_url: str, form: str, out: Path | None) -> None:
     Example: productrecs openapi --base-url https://recs.example.com --out openapi.json
     Example: productrecs openapi --form http --out productrecs.http
     """
-    # Imported here: the web framework takes longer than all else that the CLI does.
+    # Imported here: the web framework is slow to import.
     from productrecs.entrypoints.http.application import declared_routes  # noqa: PLC0415
     from productrecs.entrypoints.http.openapi.document import openapi_document  # noqa: PLC0415
 

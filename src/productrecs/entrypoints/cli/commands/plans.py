@@ -106,7 +106,7 @@ def plans(*, as_json: bool, data: Path | None) -> None:
 
 
 def plan_facts(services: Services, store: Store) -> dict[str, object]:
-    """Return a store's plan, its status, and how much of it is used."""
+    """Return a store's plan, its status and its usage."""
     found = read_plan_usage(
         services.database, store, services.settings.plans, services.clock()
     )
@@ -126,7 +126,7 @@ def plan_facts(services: Services, store: Store) -> dict[str, object]:
 
 
 def describe_allowance(plan: Plan) -> str:
-    """Return what a plan allows, in words."""
+    """Return the limits of a plan as text."""
     return (
         f"{describe_limit(plan.monthly_calls)} calls a month, "
         f"{describe_limit(plan.catalog_items)} items"
@@ -134,7 +134,7 @@ def describe_allowance(plan: Plan) -> str:
 
 
 def plan_lines(store: Store, plan: Plan) -> list[str]:
-    """Return what the person who registers a store should know about its plan."""
+    """Return lines about a plan for the person who registers a store."""
     lines = [f"plan             {plan.name}: {describe_allowance(plan)}"]
     ends_at = store.subscription.ends_at
     if ends_at is not None:
@@ -146,7 +146,7 @@ def plan_lines(store: Store, plan: Plan) -> list[str]:
 
 
 def describe_limit(limit: object) -> str:
-    """Return a limit in words."""
+    """Return a limit as text."""
     return f"{limit:,}" if isinstance(limit, int) else "unlimited"
 
 

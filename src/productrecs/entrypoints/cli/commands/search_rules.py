@@ -1,4 +1,4 @@
-"""`productrecs synonyms` and `productrecs search-rules`: a store's settings of search."""
+"""`productrecs synonyms` and `productrecs search-rules`: a store's search settings."""
 
 import contextlib
 from collections.abc import Iterator

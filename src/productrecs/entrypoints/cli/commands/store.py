@@ -46,7 +46,7 @@ from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, find_plan
 from productrecs.training.trained_models import models_folder
 
 _EVERYWHERE_SECONDS: Final = 1.0
-"""After this time every running process has seen the change."""
+"""The time until every running process has applied a change."""
 
 
 @click.group()
@@ -246,7 +246,7 @@ def _remove_files(services: Services, gone: Store) -> None:
 
 
 def _as_read(facts: Mapping[str, object]) -> dict[str, str]:
-    """Return a store's facts in words: usage beside its limit."""
+    """Return a store's facts as text, with usage and limit."""
     limits = {"calls": facts["calls_limit"], "catalog_items": facts["catalog_limit"]}
     lines = {}
     for name, value in facts.items():

@@ -88,7 +88,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             "disk", str(error), "create the folder, or choose another with --data"
         )
     except UnsafeStorageError as error:
-        yield CheckResult("storage", Level.WRONG, str(error))  # it says what to do
+        yield CheckResult("storage", Level.WRONG, str(error))  # the message has the remedy
     except StorageError as error:
         remedy = (
             "make sure that the database runs; if its file is damaged, restore a backup"

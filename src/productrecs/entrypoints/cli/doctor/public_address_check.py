@@ -20,13 +20,13 @@ _PATH: Final = "/health/live?seen=true"
 _SECONDS: Final = 5.0
 _VARIABLE: Final = "PRODUCTRECS_BASE_URL"
 
-# What no proxy would say of us: an address of nobody, and no scheme of the web.
+# Forged headers that no proxy sets: a documentation address and an invalid scheme.
 _CLAIMED: Final = {"X-Forwarded-For": "192.0.2.99", "X-Forwarded-Proto": "claimed"}
 _LONGEST: Final = 10_000
 
 
 class ObservedRequest(NamedTuple):
-    """A request of the doctor's own, as the service received it."""
+    """The doctor's probe request, as the service received it."""
 
     scheme: str | None
     host: str | None
@@ -34,14 +34,14 @@ class ObservedRequest(NamedTuple):
 
 
 class _ProbeResponse(NamedTuple):
-    """The response; `seen` is None when it did not come from this program."""
+    """The response; `seen` is None if another program answered."""
 
     status: int
     seen: ObservedRequest | None
 
 
 def check_address(settings: Settings) -> Iterator[CheckResult]:
-    """Yield whether the service answers at its base URL; nothing without one."""
+    """Yield whether the service answers at its base URL, if one is set."""
     base = settings.base_url
     if base is None:
         return

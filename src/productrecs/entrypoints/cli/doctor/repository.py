@@ -22,9 +22,9 @@ class EventSample:
     """A sample of a store's newest events that name a product."""
 
     named: int
-    unknown: int  # of them, whose product is not in the catalog
+    unknown: int  # those whose product is not in the catalog
     example: str | None  # one such id
-    newest_ts: int | None  # the latest time among them
+    newest_ts: int | None  # the latest timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class PurchaseSample:
     """A sample of a store's newest purchases that were not imported."""
 
     buys: int  # from buy events
-    without_order: int  # of them, without an order id
-    shoppers: int  # different ones
-    strangers: int  # of them, who never did anything in the shop's pages
+    without_order: int  # those without an order id
+    shoppers: int  # distinct shoppers
+    strangers: int  # shoppers without any browsing event
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class DeadJob:
 
 @dataclass(frozen=True, slots=True)
 class ItemGaps:
-    """The number of items that lack a part which shoppers would see."""
+    """The numbers of items without a part that shoppers see."""
 
     items: int
     untitled: int
@@ -60,12 +60,12 @@ class StoreSampler:
     """Queries over one store's records, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Look at `store_id`'s rows only."""
+        """Read only the rows of `store_id`."""
         self._connection = connection
         self._store_id = store_id
 
     def gaps(self) -> ItemGaps:
-        """Return what the visible items of the catalog lack."""
+        """Return the gaps of the catalog's visible items."""
         count = sa.func.count
         missing = [
             count().filter(sa.func.coalesce(column, "") == "")
@@ -79,7 +79,7 @@ class StoreSampler:
         return ItemGaps(*map(int, self._connection.execute(query).one()))
 
     def model_id(self) -> str | None:
-        """Return the model that serves, or None before the first one."""
+        """Return the active model, or None before the first one."""
         query = sa.select(store_heads.c.model_id)
         query = query.where(store_heads.c.store_id == self._store_id)
         found: str | None = self._connection.execute(query).scalar()

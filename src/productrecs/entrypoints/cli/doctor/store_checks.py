@@ -85,7 +85,7 @@ _OLD_MS: Final = 2 * DAY_MS
 
 
 def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
-    """Yield what is wrong with a store's forecast, if it has the add-on."""
+    """Yield the problems of a store's forecast, if it has the add-on."""
     if not store.settings.demand_forecast:
         return
     with services.database.reading() as connection:
@@ -105,7 +105,7 @@ NEARLY_USED_SHARE: Final = 0.95  # of the catalog limit
 
 
 def check_plan(services: Services, store: Store, items: int) -> Iterator[CheckResult]:
-    """Yield what a store's plan denies it now or soon."""
+    """Yield limits of a store's plan that are reached or near."""
     now_ms = services.clock()
     found = read_plan_usage(services.database, store, services.settings.plans, now_ms)
     larger = f"productrecs store set-plan {store.domain} PLAN"
@@ -148,7 +148,7 @@ def _calls(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]
     yield notice(store.domain, message, larger)
 
 
-MIN_SAMPLE: Final = 20  # fewer records say nothing about a share
+MIN_SAMPLE: Final = 20  # a share of fewer records is not significant
 UNKNOWN_SHARE: Final = 0.2
 WITHOUT_ORDER_SHARE: Final = 0.5
 STRANGER_SHARE: Final = 0.9
@@ -157,7 +157,7 @@ AHEAD_MS: Final = 5 * MINUTE_MS
 
 
 def check_store(services: Services, store: Store) -> Iterator[CheckResult]:
-    """Yield what is wrong with a store; otherwise one finding that it is in order."""
+    """Yield the problems of a store, else one finding that it is in order."""
     found = list(_look(services, store))
     words, subscription = "everything is in order", store.subscription
     if subscription.ends_at is not None:
@@ -191,7 +191,7 @@ def _look(services: Services, store: Store) -> Iterator[CheckResult]:
 
 
 def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
-    """Yield what product cards lack: a missing title is a problem, the rest a notice."""
+    """Yield gaps of product cards: a missing title is a problem, others a notice."""
     remedy = (
         "import the products again with these columns: productrecs import-items "
         f"{store.domain} FILE --dry-run shows what a file holds"

@@ -1,4 +1,4 @@
-"""Format detection: recognises the program that wrote a file of items by its content."""
+"""Format detection: recognises the format of an item file by its content."""
 
 import codecs
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class UnknownItemFormatError(ProductRecsError):
 _ENDINGS: Final = MappingProxyType(
     {".json": ItemFileFormat.JSON, ".jsonl": ItemFileFormat.JSONL}
 )
-# A file of the kind has one of these.
+# Each format has one of these columns.
 _SIGNS: Final[Mapping[ItemFileFormat, tuple[CsvLayout, frozenset[str]]]] = MappingProxyType(
     {
         ItemFileFormat.CSV: (CATALOG, frozenset({"id"})),
@@ -89,7 +89,7 @@ _SIGNS: Final[Mapping[ItemFileFormat, tuple[CsvLayout, frozenset[str]]]] = Mappi
         ),
     }
 )
-_PLAIN: Final = 3  # columns of an export, all of them known, that need no sign
+_PLAIN: Final = 3  # enough known columns to detect an export without a marker column
 
 
 def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
@@ -124,12 +124,12 @@ def _is_lines(head: bytes) -> bool:
     try:
         value = parse_json(first)
     except BodyError:
-        return False  # it goes on over the next lines
+        return False  # the value spans several lines
     return isinstance(value, dict) and "id" in value
 
 
 def _table(head: bytes) -> ItemFileFormat:
-    """Return the format that knows most columns of a table; ties: the first."""
+    """Return the format with most known columns of a table; on a tie, the first."""
     if woocommerce_products.columns_by_place(head) is not None:
         return ItemFileFormat.WOOCOMMERCE
     found = {kind: _known(head, kind) for kind in _SIGNS}

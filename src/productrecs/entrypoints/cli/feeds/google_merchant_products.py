@@ -75,7 +75,7 @@ LAYOUT: Final = CsvLayout(
 PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"list_price": ("price",)}
 )
-"""The one field that a feed empties: a product without a sale price is not on sale."""
+"""The one field that an empty cell clears: without a sale price there is no sale."""
 
 _ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
 

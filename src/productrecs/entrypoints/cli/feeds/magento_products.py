@@ -81,7 +81,7 @@ _VARIATION: Final = re.compile(r"(?:^|\|)\s*sku=([^,|]+)")
 _DATE: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
 _LAST_MONTH: Final = 12
 _ATTRIBUTE: Final = re.compile(r"(?:^|,)([A-Za-z]\w*)=(.*?)(?=,[A-Za-z]\w*=|$)", re.DOTALL)
-_ANSWERS: Final = frozenset({"", "0", "1", "yes", "no"})  # what nobody searches for
+_ANSWERS: Final = frozenset({"", "0", "1", "yes", "no"})  # useless for search
 _LABELS: Final = MappingProxyType({"manufacturer": "Brand", "brand": "Brand"})
 
 
@@ -199,6 +199,6 @@ def _iso(text: str) -> str:
     if slashed is None:
         return bare
     month, day, year = (int(part) for part in slashed.groups())
-    if month > _LAST_MONTH:  # written by somebody who puts the day first
+    if month > _LAST_MONTH:  # day first
         month, day = day, month
     return f"{year % 100 + 2000}-{month:02}-{day:02}"

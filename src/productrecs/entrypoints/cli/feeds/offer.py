@@ -36,13 +36,13 @@ from productrecs.records.catalog.availability import Availability
 Value = str | list[str] | None
 
 _JOINTS: Final = " -\u2013\u2014,;:/|("
-_MOST_VALUES: Final = 30  # of one attribute, such as the colours of all variants
-_SHORTEST: Final = 3  # characters that a title of several variants must have in common
+_MOST_VALUES: Final = 30  # per attribute, such as the colours of all variants
+_SHORTEST: Final = 3  # the shortest common title of several variants, in characters
 _ATTRIBUTE_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     {one: name for name, synonyms in SYNONYMS.items() for one in synonyms}
     | {"gtin, upc, ean, or isbn": "gtin"}
 )
-_SEPARATORS: Final = str.maketrans(":,", "  ")  # which separate names in addresses
+_SEPARATORS: Final = str.maketrans(":,", "  ")  # separators of names in URLs
 _RANK: Final = MappingProxyType(
     {
         None: 0,
@@ -56,9 +56,9 @@ _RANK: Final = MappingProxyType(
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """What one row sells; None means not known.
+    """The sellable variant of one row; None means unknown.
 
-    A `stock` of None on something that can be bought means that it is not counted.
+    If it is available, a `stock` of None means that stock is not tracked.
     """
 
     price: float | None = None
@@ -79,9 +79,9 @@ class RejectedRow:
 class Offer(msgspec.Struct, frozen=True):
     """One row of a feed. Rows with the same `product` are one product, `item_id`.
 
-    `leads` marks the row whose texts the product takes. `part` is what the row sells
-    itself, `whole` what a product with variants states for all of them. `fields` are an
-    item's, and `attributes` its brand, colours and the like, by name.
+    `leads` marks the row whose texts the product takes. `part` is the variant of the row,
+    `whole` the data that a product states for all its variants. `fields` are an item's, and
+    `attributes` its brand, colours and the like, by name.
     """
 
     row: int
@@ -97,15 +97,15 @@ class Offer(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class FeedProduct:
-    """The rows of one product so far, merged: many variants take the memory of one."""
+    """The merged rows of one product: many variants take the memory of one."""
 
-    name: str  # by which its rows are known as one
+    name: str  # the key that its rows share
     row: int
     rows: int = 0
     item_id: str | None = None
     is_hidden: bool = False
     attributes: dict[str, list[str]] = field(default_factory=dict)
-    _title: str = ""  # what the titles of all rows begin with that speak for it
+    _title: str = ""  # the common beginning of the titles
     _leads: int = 0
     _own: dict[str, Value] = field(default_factory=dict)
     _others: dict[str, Value] = field(default_factory=dict)
@@ -133,10 +133,10 @@ class FeedProduct:
             self._sell(offer.part)
 
     def fields(self) -> dict[str, object]:
-        """Return the item that all rows make, by field; empty fields are left out.
+        """Return the item of all rows, by field; empty fields are omitted.
 
         Its price is that of the cheapest variant with the best availability; its stock
-        is the sum over all variants, if each that can be bought is counted.
+        is the sum over all variants, if the stock of every available one is tracked.
         """
         found: dict[str, object] = {
             **attribute_fields(self.attributes),
@@ -170,7 +170,7 @@ class FeedProduct:
 
     def _sell(self, part: Variant) -> None:
         if part.stock is not None:
-            # Oversold by three is no reason to count three less of another size.
+            # A negative stock of one variant does not reduce the stock of another.
             before = self._stock if self._is_counted else None
             self._stock = part.stock if before is None else _sum(before, part.stock)
             self._is_counted = True
@@ -278,7 +278,7 @@ _MOST_PARTS: Final = 256
 def group_by_product(
     offers: Iterable[Offer | RejectedRow], size: int, folder: Path
 ) -> Iterator[FeedProduct | RejectedRow]:
-    """Yield the products that offers make; for a small file in order of appearance.
+    """Yield the products of the offers; for a small file in order of appearance.
 
     Rejected rows are passed on at once. `size` is the file's, in bytes; parts of a
     large one are stored below `folder`.

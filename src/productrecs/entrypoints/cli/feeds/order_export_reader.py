@@ -77,7 +77,7 @@ class ExportedOrder:
     order_id: str = ""
     created: str = ""
     customer: str = ""
-    not_bought: str = ""  # why it is none, such as refunded
+    not_bought: str = ""  # the reason why it is not a purchase, such as refunded
     status: str = ""
 
 
@@ -110,8 +110,8 @@ class OrderExportReader:
         self._reader = HistoryLineReader(_COLUMNS, written.separator, zone, times)
         self._order = ExportedOrder()
         self._lines: dict[str, HistoryLine] = {}  # of this order
-        self.strange = 0  # lines whose product the catalog does not tell
-        self.statuses = Counter[str]()  # of orders that were taken as bought
+        self.strange = 0  # lines without a matching product
+        self.statuses = Counter[str]()  # statuses of orders that count as purchases
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row; a row without an id continues the previous order."""
@@ -138,7 +138,7 @@ class OrderExportReader:
         return order_lines
 
     def notes(self) -> list[str]:
-        """Return what a person should know about how the file was read."""
+        """Return notes for the user on how the file was read."""
         found = []
         if self.strange:
             lines = f"{self.strange:,} line{'' if self.strange == 1 else 's'}"
@@ -229,7 +229,7 @@ _OFFSET: Final = re.compile(r"^(\S+) (\S+) ([+-]\d{2}):?(\d{2})$")
 
 
 class ShopifyOrders(OrderExportReader):
-    """Shopify orders: the first row has the order's fields; customers go by e-mail."""
+    """Shopify orders: the first row has the order's fields; customers have e-mails."""
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row."""

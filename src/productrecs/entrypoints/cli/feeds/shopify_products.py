@@ -23,7 +23,7 @@ from productrecs.records.orders.csv_format import CsvLayout
 
 LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
-        {  # as exports have them since 2025, and as they had them before
+        {  # the names since 2025, and the earlier ones
             "handle": ("URL handle", "Handle"),
             "title": ("Title",),
             "description": ("Description", "Body (HTML)"),
@@ -105,7 +105,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         row=row,
         product=handle,
         item_id=handle,
-        leads=bool(title),  # it stands in the first row of a handle only
+        leads=bool(title),  # only the first row of a handle has a title
         is_hidden=_is_hidden(cells),
         fields=fields,
         part=_variant(cells, reading),

@@ -23,7 +23,7 @@ _BREAKING: Final = frozenset(
 )
 _UNSEEN: Final = frozenset(("script", "style", "template", "noscript", "iframe", "object"))
 _BLANKS: Final = re.compile(r"[^\S\n]+")
-_BREAK: Final = "\x1e"  # stands for the break that a tag makes; no text holds it
+_BREAK: Final = "\x1e"  # placeholder of a tag's line break; no text contains it
 _MANY_LINES: Final = re.compile(r"\n{3,}")
 _LEVEL: Final = re.compile(r"\s*>\s*")
 _NUMBER: Final = re.compile(r"[-+\u2212]?[.,]?\d(?:.*\d)?[.,]?", re.DOTALL)
@@ -149,7 +149,7 @@ def _after_tag(markup: str, mark: int) -> tuple[str, int]:
     name = tag.group(2).lower()
     after = _past(markup, ">", mark)
     if name in _UNSEEN and not tag.group(1):
-        end = markup.find(f"</{name}", after)  # an unclosed one takes the rest with it
+        end = markup.find(f"</{name}", after)  # an unclosed element extends to the end
         return "", _past(markup, ">", end) if end >= 0 else len(markup)
     return (_BREAK if name in _BREAKING else ""), after
 
@@ -170,9 +170,9 @@ _MOST_IGNORED: Final = 200
 
 @dataclass(slots=True)
 class FeedReading:
-    """The state of reading one file, with what was noticed on the way.
+    """The state of reading one file, with notes for the report.
 
-    `address` begins the product addresses of files that have none. `parents` are the
+    `address` is the base of product URLs for files without them. `parents` are the
     products of variations, where a file separates them from the variations' rows;
     `lowest` the lowest price of each part of grouped products. `decimals` are the
     decimal marks found in prices, `currency` is the store's. `ignored` are the unused
@@ -193,7 +193,7 @@ class FeedReading:
     lowest: dict[str, float | None] = field(default_factory=dict)
     decimals: set[str] = field(default_factory=set)
     ignored: dict[str, None] = field(default_factory=dict)  # in their order
-    kind: str = ""  # of the file, once it is recognised
+    kind: str = ""  # of the file, once detected
     is_untitled: bool = False  # a table without a column of titles
     notes: list[str] = field(default_factory=list)
     odd_dates: int = 0

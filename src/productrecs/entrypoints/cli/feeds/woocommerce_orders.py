@@ -21,14 +21,14 @@ from productrecs.entrypoints.cli.feeds.order_export_reader import (
 from productrecs.records.orders.csv_format import CsvLayout
 from productrecs.records.orders.history_line import NotAPurchaseError, UnreadableRowError
 
-_MOST_LINES: Final = 200  # of an order that has its lines in columns of their own
+_MOST_LINES: Final = 200  # of an order with one column per line
 _APART: Final = MappingProxyType(
     {"id": "id", "sku": "SKU", "title": "Name", "quantity": "Quantity", "total": "Total"}
 )
 
 LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
-        {  # without blanks and _, as `order_id` and `Order ID`
+        {  # without blanks and _: `order_id` and `Order ID` are equal
             "order": ("order_id", "order_number", "Order #"),
             "status": ("status", "order_status"),
             "created": ("order_date", "date", "date_created"),
@@ -56,7 +56,7 @@ LAYOUT: Final = CsvLayout(
     prose=True,
 )
 
-# By what WooCommerce calls them, in the languages whose exports it translates.
+# WooCommerce's names, in the languages of its translated exports.
 _NOT_BOUGHT: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         "cancelled": frozenset(
@@ -110,7 +110,7 @@ def is_export(columns: Mapping[str, int]) -> bool:
 
 
 class WooCommerceOrders(OrderExportReader):
-    """WooCommerce orders in any format; customers go by user id, guests by nothing."""
+    """WooCommerce orders in any format; customers have user ids, guests have none."""
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row."""
@@ -167,7 +167,7 @@ class WooCommerceOrders(OrderExportReader):
         fields["id"] = self.cell(cells, "item")
         fields["quantity"] = self.cell(cells, "net") or self.cell(cells, "quantity")
         if self.cell(cells, "net"):
-            fields["refunded"] = ""  # they are taken off already
+            fields["refunded"] = ""  # already subtracted
         if fields["id"] or fields["sku"] or fields["title"]:
             yield _net(fields)
 
@@ -187,7 +187,7 @@ def _sold(fields: Mapping[str, str]) -> ExportedLine:
 
 
 def _each(total: str, quantity: str) -> str:
-    """Return the unit price, from the line's total; empty when it is not known."""
+    """Return the unit price from the line's total; empty if unknown."""
     try:
         return f"{float(total) / float(quantity):.6g}"
     except (ValueError, ZeroDivisionError):

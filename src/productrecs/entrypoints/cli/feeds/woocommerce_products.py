@@ -55,7 +55,7 @@ _STATUS: Final = MappingProxyType(
 )
 _COMMA: Final = re.compile(r"(?<!\\),")
 _WEIGHT: Final = re.compile(r"\((kg|g|lbs|oz)\)")
-_FORMULA: Final = re.compile(r"^'(?=[=+\-@])")  # put there against spreadsheets' formulas
+_FORMULA: Final = re.compile(r"^'(?=[=+\-@])")  # escapes formulas in spreadsheets
 _FROM_VISIBILITY: Final = MappingProxyType(
     {
         "published": -2,
@@ -79,13 +79,13 @@ _FROM_WEIGHT: Final = MappingProxyType(
         "grouped": 15,
     }
 )
-_VISIBLE_AFTER_GTIN: Final = 7  # the place of the visibility, where GTINs are exported
+_VISIBLE_AFTER_GTIN: Final = 7  # the column of the visibility in exports with GTINs
 _BY_ID: Final = "id:"
 _MARKED: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
-_THOUSAND: Final = 3  # digits behind a mark that may stand for thousands
+_THOUSAND: Final = 3  # digits after a mark that may separate thousands
 _POUND: Final = re.compile(r"[^\d.,+-]+")
 _MARK_NAMES: Final = MappingProxyType({".": "point", ",": "comma"})
-# By ISO 4217, and of four more whose shops write none.
+# ISO 4217, and four more currencies that shops write without decimals.
 _WITHOUT_DECIMALS: Final = frozenset(
     {
         *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX"),
@@ -135,7 +135,7 @@ def _survey_children(
         try:
             price = current_price(cells, reading, read=price_as_written)
         except InvalidOfferError:
-            continue  # its own row is refused
+            continue  # its own row is rejected
         before = reading.lowest.get(child)
         if price is not None and (before is None or price.amount < before):
             reading.lowest[child] = price.amount
@@ -144,10 +144,9 @@ def _survey_children(
 def price_as_written(text: str, reading: FeedReading) -> Price | None:
     """Return a price of a WooCommerce export; the reading records how it was decided.
 
-    WooCommerce writes its decimal mark, a comma or a point, and no thousands separators.
-    Other programs write them. Whether `12,345` is more than a thousand follows from the
-    other prices of the file, else from the decimals of the store's currency. Where both
-    are silent, it is as WooCommerce writes it: 12.345.
+    WooCommerce writes a decimal mark, comma or point, and no thousands separators. Other
+    programs write separators. `12,345` is ambiguous: the other prices of the file decide,
+    else the decimals of the store's currency, else WooCommerce's format (12.345).
 
     Raises:
         InvalidOfferError: when it is not a price.
@@ -248,7 +247,7 @@ def _product(own_id: str, sku: str) -> str:
 
 
 def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> Variant:
-    """Return what a grouped product sells: its price is that of its cheapest part."""
+    """Return the variant of a grouped product: its price is that of its cheapest part."""
     children = _listed(cells.get("grouped", ""))
     prices = [price for name in children if (price := reading.lowest.get(name)) is not None]
     return Variant(

@@ -14,14 +14,14 @@ from productrecs.core.errors import ProductRecsError
 BLOCK: Final = 64 * 1024
 MAX_ITEM_BYTES: Final = 1 << 20
 """The most characters of one item's attributes."""
-_LONGEST_TAG: Final = 4 << 20  # bytes read without anything having ended
+_LONGEST_TAG: Final = 4 << 20  # bytes without the end of a tag
 _DEEPEST: Final = 64
 _ITEMS: Final = frozenset({"item", "entry"})
 _GOOGLE: Final = "http://base.google.com/ns/1.0"
 
 
 class BrokenFeedError(ProductRecsError):
-    """The file is not well-formed XML, or is an attack; earlier items stay."""
+    """The file is not well-formed XML, or an attack; earlier items stay imported."""
 
 
 class NotAFeedError(ProductRecsError):
@@ -128,7 +128,7 @@ class _FeedParser:
         self._path.pop()
 
     def _is_attribute(self) -> bool:
-        # What lies deeper is part of something, such as the price of a way to ship it.
+        # Deeper elements belong to something else, such as the price of a shipping method.
         return self._item is not None and len(self._path) == self._at + 1
 
 

@@ -1,4 +1,4 @@
-"""Dashboard files: what the worker reads and imports for merchants, as the commands do."""
+"""Dashboard file import: the worker checks and imports files like the commands do."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ BY_COLUMNS: Final = "columns"
 
 
 class RefusedFileError(ProductRecsError):
-    """Nothing of the file can be imported."""
+    """Nothing in the file can be imported."""
 
 
 ORDERS: Final = "orders"
@@ -90,7 +90,7 @@ _ITEM_TITLES: Final = MappingProxyType(
     }
 )
 _ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
-_STAGED: Final = 0.5  # a file of products is read as a whole before it is stored
+_STAGED: Final = 0.5  # a product file is staged as a whole before it is stored
 _SHOWN_ROWS: Final = 10
 _SHOWN_ERRORS: Final = 100
 _LONGEST_CELL: Final = 80
@@ -105,10 +105,10 @@ class DashboardFiles:
     def check(
         self, store: Store, one: FileImport, path: Path, on_share: OnShare
     ) -> Mapping[str, Any]:
-        """Return what importing the file would do, and how its columns are understood.
+        """Return the result of a dry run, with the mapping of the columns.
 
         Raises:
-            UnreadableSourceError: when it is no table, no feed and no JSON.
+            UnreadableSourceError: when it is neither a table nor a feed nor JSON.
         """
         with self._opened(one, path) as source:
             kind = one.choices.kind or _kind_of(source)
@@ -120,7 +120,7 @@ class DashboardFiles:
                 return {**told, "problem": merchant_text(error)}
 
     def staged_share(self, one: FileImport) -> float:
-        """Return the share of an import before which nothing of it is stored."""
+        """Return the progress of an import at which it starts to store."""
         return _STAGED if one.choices.kind == ITEMS else 0.0
 
     def run(
@@ -130,7 +130,7 @@ class DashboardFiles:
 
         Raises:
             UnreadableSourceError: as `check`.
-            RefusedFileError: when nothing of it can be imported.
+            RefusedFileError: when nothing in it can be imported.
         """
         with self._opened(one, path) as source:
             kind = one.choices.kind or _kind_of(source)
@@ -225,7 +225,7 @@ class DashboardFiles:
 
 
 def _kind_of(source: ImportSource) -> str:
-    """Return whether a file holds orders, by its header."""
+    """Return the kind of a file, orders or items, by its header."""
     try:
         detect_order_format(source.file)
     except MissingColumnsError:
@@ -234,7 +234,7 @@ def _kind_of(source: ImportSource) -> str:
 
 
 def _described(source: ImportSource, kind: str, one: FileImport) -> dict[str, Any]:
-    """Return the format of a file, and which column is which."""
+    """Return the format of a file, and the mapping of its columns."""
     names = _columns(source.file)
     titles = _ORDER_TITLES if kind == ORDERS else _ITEM_TITLES
     chosen = one.choices.format or _detected(source, kind)
@@ -309,7 +309,7 @@ def _shares(size: int, on_share: OnShare) -> Callable[[int], None]:
 def _steps(
     on_share: OnShare,
 ) -> Callable[[str, int], contextlib.AbstractContextManager[Callable[[int], None]]]:
-    """Return the progress of reading and storing, each half of it."""
+    """Return the progress display of an import: reading and storing are half each."""
     begun = 0
 
     @contextlib.contextmanager
@@ -346,7 +346,7 @@ def _item_counts(report: ItemImportReport) -> dict[str, int]:
 
 
 def _in_zone(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
-    """Return a line with its time as the store's clocks show it."""
+    """Return a line with its time in the store's time zone."""
     moment = line.get("timestamp")
     return {**line, "timestamp": None if moment is None else _local(str(moment), zone)}
 

@@ -1,4 +1,4 @@
-"""Import reports: what an import took, changed and refused, and its rejected rows."""
+"""Import reports: the counts of an import, and its rejected rows."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class UntitledTableError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class DryRunSample:
-    """What a dry run would do with one row."""
+    """The effect of an import on one row, in a dry run."""
 
     row: int
     change: Literal["create", "update"]
@@ -80,7 +80,7 @@ def missing_titles_error(reading: FeedReading) -> UntitledTableError:
 def import_notes(
     reading: FeedReading, store: Store, report: ItemImportReport, *, has_address: bool
 ) -> list[str]:
-    """Return what a person should know about how a file was read.
+    """Return notes for the user on how a file was read.
 
     With `has_address` the caller chose the start of product addresses.
     """
@@ -154,14 +154,14 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
 
 
 KEPT_ROWS: Final = 10_000
-"""So many rejected rows are listed; all are counted."""
+"""The most rejected rows that are listed; all are counted."""
 
 _MOST_CHARACTERS: Final = 2_000_000
 _ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
 def rejected_rows(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool) -> str:
-    """Return the rows with their reasons; of a table with their cells as they were."""
+    """Return the rejected rows with reasons; rows of a table have their original cells."""
     if not errors:
         return ""
     reasons = {error.row: error.message for error in errors}
@@ -188,7 +188,7 @@ def _cells(file: BinaryIO, wanted: set[int]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _clean(cell: str) -> str:
-    """Return a cell without half surrogate pairs, which no file can hold."""
+    """Return a cell without lone surrogates, which UTF-8 cannot encode."""
     return cell.encode("utf-8", "replace").decode()
 
 
@@ -221,7 +221,7 @@ _COMMANDS: Final = (" --base-url sets another start.", ": productrecs settings")
 
 
 def merchant_text(error: ProductRecsError) -> str:
-    """Return what is wrong with a file, and what to do."""
+    """Return the problem of a file and the remedy, for a merchant."""
     known = next(
         (MERCHANT_TEXTS[kind] for kind in MERCHANT_TEXTS if type(error) is kind), ""
     )
@@ -230,7 +230,7 @@ def merchant_text(error: ProductRecsError) -> str:
 
 
 def merchant_notes(notes: Iterable[str]) -> list[str]:
-    """Return notes without the commands that they name."""
+    """Return notes without command names, for a merchant."""
     found = []
     for note in notes:
         text = note

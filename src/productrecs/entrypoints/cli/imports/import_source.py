@@ -129,7 +129,7 @@ def _open(path: Path) -> BinaryIO:
 
 @contextlib.contextmanager
 def _spool(folder: Path) -> Iterator[BinaryIO]:
-    # On the data's own disk, not in /tmp, which may be memory; gone however we end.
+    # On the data folder's disk, because /tmp may be in memory; always deleted.
     with tempfile.TemporaryFile(dir=folder) as file:
         yield file
 
@@ -258,7 +258,7 @@ class JsonArray:
         while True:
             try:
                 _, end = self._scan(self._text, self._at)
-                # At a block's end a number may be cut, even into a shorter one: 1.5 to 1
+                # At the end of a block a number may be truncated to a valid one: 1.5 to 1
                 if self._at_end or self._text[end : end + 1] not in _IN_NUMBERS:
                     start, self._at = self._at, end
                     return start, end

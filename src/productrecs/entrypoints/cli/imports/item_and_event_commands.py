@@ -1,6 +1,6 @@
 """`productrecs import-items` and `productrecs import-events`: items and events from files.
 
-Both may be repeated or interrupted: what was stored stays, and nothing is stored twice.
+Both are idempotent and may be interrupted: stored rows stay, and none is stored twice.
 """
 
 import json
@@ -50,7 +50,7 @@ CHUNK: Final = 2_000
 
 _KIND: Final = "events"
 
-_Line = tuple[int, list[NewEvent]]  # a line's number, and what it said
+_Line = tuple[int, list[NewEvent]]  # a line's number and its events
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ def _store(
     now_ms = services.clock()
     with services.database.transaction() as transaction:
         log = StoreLog(services.database, transaction, store.store_id, services.numbers)
-        log.take(0)  # whoever imports the same file at the same time waits here
+        log.take(0)  # a concurrent import of the same file waits here
         repository = EventRepository(transaction, store.store_id)
         done = repository.lines_done(_KIND, place.digest) or 0
         fresh = [events for number, events in chunk if number > done]

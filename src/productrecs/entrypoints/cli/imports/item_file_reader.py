@@ -53,7 +53,7 @@ class RejectedItem:
 class ReadItem:
     """The item in row `row` (or line, or index in an array, from 1), of `rows` in all.
 
-    A hidden one is not published by its shop.
+    A hidden item is not published by its shop.
     """
 
     row: int

@@ -1,7 +1,7 @@
 """Item import: reads the whole file first, then pushes its items by the thousand.
 
-An invalid file is refused before the first item is stored. Between the two steps the items
-are in a temporary file in the data folder: there may be more than memory holds.
+An invalid file is rejected before the first item is stored. Between the two steps the items
+are in a temporary file in the data folder, because they may exceed memory.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], No
 
 
 OnStored = Callable[[Any, ItemMark], None]
-"""Gets a chunk's transaction, and how far the import came with it."""
+"""Called with a chunk's transaction and the import's new mark."""
 
 _Known = Mapping[str, StoredItem]
 
@@ -121,7 +121,7 @@ def import_items(
             folder = services.settings.data
             gathering.take(read_items(source, chosen.kind, reading, folder, on_bytes))
         gathering.check()
-        # Without titles the catalog decides which rows count, so it starts again.
+        # Without titles the result depends on the catalog, so the import starts again.
         mark = ItemMark() if reading.is_untitled else chosen.mark
         writer = _ItemWriter(services, store, report, mark, chosen.on_stored)
         pushing = _DryRun(services, store, report) if chosen.dry_run else writer
@@ -271,7 +271,7 @@ class _ItemWriter:
         self.report = report
         self._services = services
         self._store = store
-        self._stored = mark.items  # by an attempt before
+        self._stored = mark.items  # by an earlier attempt
         self._pushed = 0
         self._on_stored = on_stored
         report.created += mark.created

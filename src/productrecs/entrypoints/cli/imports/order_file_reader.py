@@ -165,7 +165,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     """Return the format of an order file, by its header.
 
     Raises:
-        MissingColumnsError: when it is none that is known.
+        MissingColumnsError: when the format is unknown.
     """
     file.seek(0)
     head = file.read(HEAD_BYTES)
@@ -175,7 +175,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
             found[kind] = read_header(head, layout).columns
     columns = found.get(OrderFileFormat.WOOCOMMERCE, {})
     is_woocommerce = woocommerce_orders.is_export(columns)
-    # One of its exports has an item_id, too: the number of the line.
+    # One WooCommerce export has an `item_id` too: the line number.
     if OrderFileFormat.CSV in found and not (
         is_woocommerce and columns.keys() >= _LINE_COLUMNS
     ):
@@ -196,7 +196,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
 
 
 def _apart(written: CsvFormat, mapping: str) -> CsvFormat:
-    """Return a format whose import continues only with the same file and mapping."""
+    """Return a format whose import resumes only with the same file and mapping."""
     both = hashlib.sha256(f"{written.digest}\n{mapping}".encode())
     return replace(written, digest=both.hexdigest())
 

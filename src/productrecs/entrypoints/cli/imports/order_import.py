@@ -46,7 +46,7 @@ _MOST_SAMPLES: Final = 20
 
 @dataclass(slots=True)
 class OrderDryRun(HistoryReport):
-    """The content of a file in a dry run; nothing was imported.
+    """The result of a dry run; nothing was imported.
 
     `orders` and `items` are counted once each, `unknown_items` are those not in the
     catalog; `first` and `last` are times of its lines, and `would` the first lines.
@@ -65,7 +65,7 @@ class OrderDryRun(HistoryReport):
 class OrderImport:
     """One store's import of an order file that is read as `orders` says.
 
-    `on_bytes` gets the number of further bytes read, `on_note` what a person should know.
+    `on_bytes` gets the number of further bytes read, `on_note` notes for the user.
     """
 
     services: Services

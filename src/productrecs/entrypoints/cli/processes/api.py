@@ -76,9 +76,9 @@ def _serve(
     office: Path | None = None,
     middleware: str | None = None,
 ) -> None:
-    # Before numpy comes: its threads would take the cores that others are answered on.
+    # Before numpy is imported: its threads would compete with other API processes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Imported here, since a supervisor of several processes needs none of it.
+    # Imported here: a supervisor of several processes does not need it.
     from productrecs.entrypoints.cli.command_context import open_services  # noqa: PLC0415
     from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
     from productrecs.entrypoints.http.limits.rate_and_connection_limits import (  # noqa: PLC0415

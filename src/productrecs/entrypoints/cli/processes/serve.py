@@ -90,7 +90,7 @@ def supervise(
         roles.append(ProcessRole("writer", written, run_command, (door.fileno(),)))
         if with_worker:
             roles += background_roles(settings)
-        if middleware is not None:  # who made a store has used what no copy could
+        if middleware is not None:  # no fork: this process has used threads and connections
             roles = [replace(role, program=_PROGRAM) for role in roles]
         supervisor = Supervisor(
             with_slots(roles, metrics),
@@ -104,8 +104,8 @@ def supervise(
 def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
     """Create the socket of the writer process, and return its address with it.
 
-    Only this user may enter the folder. The socket outlives the process that serves it:
-    clients that connect meanwhile wait for its successor.
+    Only this user can access the folder. The socket outlives the writer process:
+    clients that connect meanwhile wait for the restarted one.
 
     Raises:
         OSError: when it cannot be created; the message says what to change.
@@ -138,7 +138,7 @@ def _preload_api() -> None:
 
     Nothing is opened: forked processes must not share connections or threads.
     """
-    # Before numpy comes: its threads would wait for one another, and are no part of a copy.
+    # Before numpy is imported: its threads would compete, and a fork does not copy them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import productrecs.entrypoints.cli.command_context  # noqa: PLC0415 - not before the socket
     import productrecs.entrypoints.http.application  # noqa: PLC0415
@@ -151,7 +151,7 @@ def _preload_worker() -> None:
 
 
 def slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the hidden option that says what a process shares with the others."""
+    """Add the hidden option of the process slot."""
 
     def opened(
         _context: click.Context, _option: click.Parameter, option: str | None
@@ -162,7 +162,7 @@ def slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_slots(roles: Sequence[ProcessRole], metrics: Path) -> list[ProcessRole]:
-    """Return the roles with a slot each, so that any process reports the metrics of all."""
+    """Return the roles with a slot each, so that every process can report all metrics."""
     memory = SharedMemory.create(len(roles))
     return [
         replace(

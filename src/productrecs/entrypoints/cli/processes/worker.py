@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.worker.command_jobs import BackgroundLoop
 
 NICENESS: Final = 5
-"""On a busy machine the API's processes get three times the worker's share."""
+"""The nice value: under load, API processes get three times the worker's CPU share."""
 
 LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
 WRITING: Final = "writing"
 PICTURES: Final = "pictures"
 _PROMPT: Final = frozenset({WRITING, UPLOADS})
-"""Shoppers wait for the one, and for the lock that the other holds: an import that has to
-wait for a core in the middle of a transaction keeps every event waiting."""
+"""Lanes with normal priority. Requests wait for the writer. An import holds the write lock:
+if it waits for a CPU in the middle of a transaction, it blocks every event."""
 
 
 @click.command
@@ -77,7 +77,7 @@ def worker(
 
 
 def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
-    # Imported here: who imports files needs nothing of what learning takes.
+    # Imported per lane: an import process does not need the training libraries.
     if lane == WRITING:
         from productrecs.entrypoints.http.writes.write_server import WriteServer  # noqa: PLC0415
 
@@ -97,7 +97,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
         )
         from productrecs.entrypoints.worker.upload_jobs import build_importer  # noqa: PLC0415
 
-        # Who starts forecasts does nothing but wait for them: no process for that alone.
+        # The forecaster only waits for child processes, so it shares this process.
         beside = ParallelLoops(_build_file_workers(services), build_forecaster(services))
         return ParallelLoops(build_importer(services), beside)
     from productrecs.entrypoints.worker.store_jobs import build_worker  # noqa: PLC0415
