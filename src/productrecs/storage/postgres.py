@@ -81,7 +81,7 @@ class PostgresDialect:
         """Do nothing: the server does so by default."""
 
     def overwrite_deleted(self) -> bool:
-        """Return False: the server's autovacuum does it."""
+        """Return True: the server's autovacuum does it."""
         return True
 
     def close(self) -> None:
