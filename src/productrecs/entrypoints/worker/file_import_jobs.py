@@ -230,9 +230,7 @@ class FileImportJobs:
             return _GONE
         if isinstance(error, StorageError | JobInterruptedError):
             with (
-                contextlib.suppress(
-                    StorageError
-                ),  # then the attempt counts; others are left
+                contextlib.suppress(StorageError),  # then the attempt counts
                 self._services.database.transaction() as transaction,
             ):
                 repository = FileImportRepository(transaction, store.store_id)

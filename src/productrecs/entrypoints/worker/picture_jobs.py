@@ -67,9 +67,7 @@ _FETCHING: Final = 8
 _BATCH: Final = 32
 _PAUSE_SECONDS: Final = 0.05
 _REST_FACTOR: Final = 8.0
-_READ_FACTOR: Final = (
-    20.0  # due pictures are read again after this multiple of the read time
-)
+_READ_FACTOR: Final = 20.0  # due pictures are cached for this multiple of the read time
 _LONGEST_REST_SECONDS: Final = 60.0
 _WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
 
@@ -100,9 +98,7 @@ class PictureJobs:
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._rest_until: dict[StoreId, float] = {}
         self._waiting: dict[StoreId, _DuePictures] = {}
-        self._others: set[StoreId] | None = (
-            None  # stores with pictures of another embedding
-        )
+        self._others: set[StoreId] | None = None  # stores with another embedding
 
     def stores_with_due_pictures(self) -> Sequence[StoreId]:
         """Return the stores that have pictures to fetch or to index.

@@ -325,9 +325,7 @@ def _drop_new_connections(listener: socket.socket) -> None:
 def _accept_queue(listener: socket.socket) -> list[socket.socket]:
     """Return every connection in the kernel's accept queue."""
     queued = []
-    with contextlib.suppress(
-        OSError
-    ):  # the queue is empty, or no file descriptors are left
+    with contextlib.suppress(OSError):  # empty queue, or no file descriptors left
         while True:
             queued.append(listener.accept()[0])
     return queued

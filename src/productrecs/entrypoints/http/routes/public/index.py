@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["public"])
 
 IS_DEMO: Final = "productrecs.demo"
-"""The name in a request's scope by which the demo shop says that it runs."""
+"""The key in a request's ASGI scope that the running demo shop sets."""
 _PICTURE: Final = "widgets.webp"
 _encode: Final = msgspec.json.Encoder().encode
 _DEMO: Final = '<a class="button" href="/demo">Open the demo shop</a>\n'
@@ -113,7 +113,7 @@ async def index(request: Request) -> Response:
     if form == HTML:
         html = _content(has_demo=IS_DEMO in request.scope)
         shown = html_page(request, "Recommendations for online stores", html, vary="Accept")
-        shown.headers["cache-control"] = "no-store"  # it says "ready", which may pass
+        shown.headers["cache-control"] = "no-store"  # the page shows the present readiness
         del shown.headers["etag"]
         return shown
     headers = {"vary": "Accept"}

@@ -38,7 +38,7 @@ _HOUR_MS: Final = 3_600_000
 _SETTLED: Final = ToolAnnotations(
     read_only_hint=True, idempotent_hint=True, open_world_hint=False
 )
-# What callers do wrong is theirs to know: they are told, and the log is not filled with it.
+# Errors of callers are returned to them, and not logged.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
@@ -189,7 +189,7 @@ _CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, objec
 
 async def answer(base: str, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one message; `base` is the address that the caller used."""
-    # Made for this one call: it keeps nothing, so nothing is to be shared or ended.
+    # Created per call: it has no state to share or to close.
     manager = StreamableHTTPSessionManager(
         _server(base), json_response=True, stateless=True
     )

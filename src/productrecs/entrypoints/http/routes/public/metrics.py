@@ -36,7 +36,7 @@ _USER, _SYSTEM, _RESIDENT = 13, 14, 23
 
 
 class ProcessStats(NamedTuple):
-    """What a process holds now, and the processor's time that it ever took."""
+    """The memory, the total CPU time and the open files of a process."""
 
     resident_bytes: int
     cpu_seconds: float

@@ -35,7 +35,7 @@ def gzip_body(body: bytes) -> bytes:
 
 
 _HTML_UTF8: Final = "text/html; charset=utf-8"
-# Ask each time, and be told "unchanged": a page is never older than the program.
+# Revalidate each time (304 if unchanged): a page is never older than the program.
 REVALIDATE: Final = "no-cache"
 IMMUTABLE: Final = "public, max-age=31536000, immutable"
 _WORTH_PACKING: Final = 1_000  # bytes
@@ -120,7 +120,7 @@ def text_response(kind: str, description: str, example: str) -> Responses:
 
 
 def read_asset(name: str) -> bytes:
-    """Return one of the files beside this module."""
+    """Return a file of this module's folder."""
     return (resources.files(__package__) / "assets" / name).read_bytes()
 
 

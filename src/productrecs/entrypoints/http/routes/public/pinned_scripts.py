@@ -71,7 +71,7 @@ class Build:
 
     @property
     def integrity(self) -> str:
-        """What a tag says it must be (Subresource Integrity)."""
+        """The Subresource Integrity hash of a script tag."""
         digest = hashlib.sha384(self.body).digest()
         return f"sha384-{base64.b64encode(digest).decode()}"
 

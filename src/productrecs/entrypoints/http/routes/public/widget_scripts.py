@@ -111,9 +111,9 @@ def send_script(
 
 router = APIRouter(tags=["public"])
 
-# Five minutes unasked, and a day more while a newer one is fetched behind the page.
+# Cached for five minutes, then stale-while-revalidate for a day.
 CACHED: Final = "public, max-age=300, stale-while-revalidate=86400"
-# Calls that a script makes only where the service answers them, and its word for each.
+# Optional calls of a script: the feature name and the route that it needs.
 _WORDS: Final = {
     "image": "/v1/search/image",
     "looks": "/v1/looks",

@@ -252,7 +252,7 @@ def _submit_once(
 
 
 class _Aside:
-    """Runs what waits for the disk in one thread of its own, in order."""
+    """Runs disk writes in one thread, in order."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "upload")
@@ -262,7 +262,7 @@ class _Aside:
         return await loop.run_in_executor(self._thread, work, *arguments)
 
     def last(self, work: Callable[[], None]) -> None:
-        """Run one thing more, for which nobody waits."""
+        """Run the last write in the background, and stop the thread."""
         self._thread.submit(work)
         self._thread.shutdown(wait=False)
 
@@ -297,7 +297,7 @@ def _refuse_above_limit(services: Services, store_id: StoreId) -> None:
 
 
 def _declared(headers: Sequence[tuple[bytes, bytes]]) -> int:
-    """Return how long the body says it is; 0 when it does not say."""
+    """Return the declared length of the body; 0 without one."""
     length = dict(headers).get(b"content-length", b"0")
     return int(length[:20]) if length.isdigit() else 0
 

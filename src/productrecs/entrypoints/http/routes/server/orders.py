@@ -103,7 +103,7 @@ def _watch(
     *,
     is_repeated: bool = False,
 ) -> None:
-    """Note an order of a store whose live view is open, and what became of it."""
+    """Record an order for the store's open live view, with its outcome."""
     exchange: RequestContext = request.scope["productrecs"]
     context, store_id = exchange.context, exchange.known_caller.store.store_id
     if store_id not in context.event_watch.stores:

@@ -305,4 +305,4 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
         ),
     },
 }
-"""The optional members beside `results` in the description."""
+"""The schemas of the optional members next to `results`."""

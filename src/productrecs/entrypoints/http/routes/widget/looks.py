@@ -75,7 +75,7 @@ def look_reply(
 
 
 def _image_url(request: Request, store: Store, look: Look) -> str:
-    """Return where a look's picture is: elsewhere, or here."""
+    """Return the URL of a look's picture, external or on this service."""
     picture_id = look.content.picture_id
     if not picture_id:
         return look.content.image_url

@@ -398,7 +398,7 @@ def _kept_or(
 
 
 def _written(shop: StoreState, picks: Sequence[Pick], sold_out: int | None) -> bytes:
-    """Return the reply, marked where replacements of a sold-out product lead the list."""
+    """Return the reply, marked if it starts with replacements of a sold-out product."""
     body = recommendations_body(picks, shop.catalog.cards)
     if sold_out is None or not leads_with_replacement(shop.catalog, sold_out, picks):
         return body
