@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WHOLE_INSTALLATION = {
     "login_attempts": "names that anybody may type, hashed: they may be of no store",
     "counters": "a few rows that every process polls: which views are behind",
+    "metering_rounds": "only the previous release writes it, a row for each process",
 }
 
 

@@ -310,3 +310,11 @@ widget_configs = sa.Table(
     sa.Column("scoped", sa.Boolean),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
 )
+
+# Only the release before this one writes it; the next release removes it.
+metering_rounds = sa.Table(
+    "metering_rounds",
+    metadata,
+    sa.Column("sheet", sa.String(16), primary_key=True),
+    sa.Column("round", sa.BigInteger, nullable=False),
+)

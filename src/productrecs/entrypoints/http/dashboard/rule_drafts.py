@@ -77,7 +77,7 @@ class RuleDraft:
             name=form["name"],
             items=tuple(dict.fromkeys(form.all("item"))),
             categories=form["categories"],
-            attributes=form["attributes"],
+            attributes=form["having"],  # "attributes" would hide the form element's own
             title_words=form["title_words"],
             price_min=form["price_min"],
             price_max=form["price_max"],

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "2026_11_25_1910"
-down_revision = "2026_11_25_1840"
+down_revision = "2026_11_24_0035"
 
 _MARK: Final = "Attributes: "
 _FIELDS: Final = frozenset({"color", "size", "material"})
