@@ -125,8 +125,8 @@ MAGENTO = (
     'T-B,simple,Tee-Blue,tee-b,,"color=Blue,has_options=1,style=a, b"\n'
 )
 GOOGLE = (
-    "id\ttitle\titem_group_id\tbrand\tcolor\tsize\n"
-    "T-B\tTee\tT\tAcme\tBlue/White\tM\nT-R\tTee\tT\tAcme\tRed\tM\n"
+    "id\ttitle\titem_group_id\tbrand\tcolor\tsize\tmaterial\n"
+    "T-B\tTee\tT\tAcme\tBlue/White\tM\tWool\nT-R\tTee\tT\tAcme\tRed\tM\tWool\n"
 )
 
 
@@ -148,7 +148,14 @@ GOOGLE = (
                 "attributes": (("Fabric", ("Wool", "Silk")), ("Style", ("a, b",))),
             },
         ),
-        (GOOGLE, {"color": ("Blue", "White", "Red"), "size": ("M",)}),
+        (
+            GOOGLE,
+            {
+                "color": ("Blue", "White", "Red"),
+                "size": ("M",),
+                "material": ("Wool",),
+            },
+        ),
         ("id,title,vendor,colour\nT,Tee,Acme,Blue|Red\n", {"color": ("Blue", "Red")}),
         (
             '{"id": "T", "vendor": "Acme", "attributes": {"Fit": "Slim", "Pockets": 2}}\n',

@@ -38,6 +38,7 @@ SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "brand": ("brand", "vendor", "manufacturer"),
         "color": ("color", "colour", "colors", "colours"),
         "size": ("size", "sizes"),
+        "material": ("material", "materials"),
         "gtin": ("gtin", "ean", "upc", "isbn", "barcode"),
     }
 )
