@@ -31,7 +31,7 @@ from productrecs.features.recommendations.complements import (
     BasketCandidates,
     with_complements,
 )
-from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
+from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
@@ -52,9 +52,9 @@ _MADE: Final = 8_000  # orders, and visits
 _LEARNED: Final = 0.8  # of them
 _TWICE, _BOTH = 0.6, 0.05  # who buys two of a kind: where that is usual, and elsewhere
 _PLACES: Final = {
-    "pages": Placement.PRODUCT,
-    "visits": Placement.PRODUCT,
-    "carts": Placement.CART,
+    "pages": PageType.PRODUCT,
+    "visits": PageType.PRODUCT,
+    "carts": PageType.CART,
 }
 
 
@@ -96,9 +96,9 @@ def learned(
     return Store(models, kinds)
 
 
-def listed(store: Store, recipe: Recipe, place: Placement, given: list[int]) -> list[int]:
+def listed(store: Store, recipe: Recipe, place: PageType, given: list[int]) -> list[int]:
     """Return ten products for a product page or a cart, as `mix` blends them."""
-    basket = tuple(given if place is Placement.CART else given[-1:])
+    basket = tuple(given if place is PageType.CART else given[-1:])
     models, companions = store.models, BasketCandidates(store.models)
     found = {
         Engine.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),

@@ -30,7 +30,7 @@ OTHERS = [f"lamp-{n}" for n in range(5)]
 
 
 def calls(there: Merchant) -> dict[str, list[str]]:
-    """Return the lists of every placement, of which some were answered from memory."""
+    """Return the lists of every page type, of which some were answered from memory."""
     return {
         "product": there.recommend(item_id="tent-0", num=9).ids,
         "cart": there.recommend(item_ids="tent-0,tent-1", num=9).ids,

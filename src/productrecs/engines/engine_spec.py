@@ -52,7 +52,7 @@ class OwnModel:
 class EngineSpec:
     """One registered engine.
 
-    `weights` is its weight in `mix`, by placement. A filler backfills short lists and
+    `weights` is its weight in `mix`, by page type. A filler backfills short lists and
     changes with the whole store. `model` is None for an engine with shared training data:
     `training_run.py` fits it, and `candidates.py` queries it.
     """

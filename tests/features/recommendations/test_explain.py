@@ -129,7 +129,7 @@ def test_who_spoke_for_a_product_and_how_loudly(shop: StoreState) -> None:
     told = explained(shop, item_id="tent")
     lamp = next(one for one in told.products if one.item_id == "lamp")
 
-    assert (told.source, told.placement, told.anchors) == ("mix", "product", ("tent",))
+    assert (told.source, told.page_type, told.anchors) == ("mix", "product", ("tent",))
     assert dict(told.weights) == {"browse": 1.0, "buy": 0.8}
     assert told.proposals["browse"] == 2
     assert {voice.engine for voice in lamp.voices} == {Engine.BROWSE, Engine.BUY}

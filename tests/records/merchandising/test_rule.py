@@ -24,7 +24,7 @@ SALE = RuleTarget(categories=("Sale",))
 
 
 @pytest.mark.parametrize(
-    ("places", "placement", "source", "holds"),
+    ("places", "page_type", "source", "holds"),
     [
         (ListFilter(), "cart", "buy", True),
         (ListFilter(), "trending", None, True),
@@ -49,11 +49,11 @@ SALE = RuleTarget(categories=("Sale",))
     ],
 )
 def test_a_rule_holds_where_it_says(
-    places: ListFilter, placement: str, source: str | None, *, holds: bool
+    places: ListFilter, page_type: str, source: str | None, *, holds: bool
 ) -> None:
     asked = None if source is None else ListKind(source)
 
-    assert places.hold(ListKind(placement), asked) is holds
+    assert places.hold(ListKind(page_type), asked) is holds
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from productrecs.features.recommendations.ranking_metrics import (
     method_metrics,
     paired_difference,
 )
-from productrecs.features.recommendations.recipes import Placement, recipe_of
+from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import EVALUATED
@@ -60,11 +60,11 @@ class Task(StrEnum):
     CART = "cart"  # in a cart: the product of a later order that is not in it yet
 
 
-_PLACES: Final[Mapping[Task, Placement]] = MappingProxyType(
+_PLACES: Final[Mapping[Task, PageType]] = MappingProxyType(
     {
-        Task.VISIT: Placement.PRODUCT,
-        Task.ORDER: Placement.PRODUCT,
-        Task.CART: Placement.CART,
+        Task.VISIT: PageType.PRODUCT,
+        Task.ORDER: PageType.PRODUCT,
+        Task.CART: PageType.CART,
     }
 )
 
@@ -188,7 +188,7 @@ def _scores(
 def _methods(
     models: TrainedModels,
     settings: StoreSettings,
-    place: Placement,
+    place: PageType,
     now_ms: int,
 ) -> dict[str, Lists]:
     """Return the compared methods: popularity, each engine by itself, and their fusion."""
@@ -197,12 +197,12 @@ def _methods(
     def proposed(
         engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
     ) -> Items:
-        basket = given if place is Placement.CART else given[-1:]
+        basket = given if place is PageType.CART else given[-1:]
         request = CandidateRequest(basket, given[-_PREFIX:], now_ms, _CANDIDATES)
         return _proposed(companions, engine, request, is_alone=is_alone).items
 
     def about(given: tuple[int, ...]) -> set[int]:
-        return set(given if place is Placement.CART else given[-1:])
+        return set(given if place is PageType.CART else given[-1:])
 
     def popularity(given: tuple[int, ...]) -> list[int]:
         return _first(models.trending[: LENGTH + MAX_GROUP_ITEMS], about(given))
@@ -214,7 +214,7 @@ def _methods(
 
     def mix(given: tuple[int, ...]) -> list[int]:
         found = {engine: proposed(engine, given) for engine in _ASKED}
-        basket = given if place is Placement.CART else given[-1:]
+        basket = given if place is PageType.CART else given[-1:]
         found[Engine.BUY] = companions.goes_with(basket).items
         completing = recipe.completing if len(found[Engine.COMPLEMENTARY]) else None
         weights = (completing or recipe.blend)[place]

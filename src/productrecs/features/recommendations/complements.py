@@ -7,7 +7,7 @@ from typing import Final
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.copurchase import CopurchaseModel
-from productrecs.features.recommendations.recipes import Placement, Recipe
+from productrecs.features.recommendations.recipes import PageType, Recipe
 from productrecs.features.recommendations.request import Engine
 from productrecs.training.trained_models import TrainedModels
 
@@ -63,7 +63,7 @@ def _completing(models: TrainedModels, goes_with: _Find, basket: Basket) -> Rank
 def with_complements(
     companions: BasketCandidates,
     recipe: Recipe,
-    place: Placement,
+    place: PageType,
     basket: Basket,
     found: Mapping[Engine, Ranked],
 ) -> tuple[Weights, tuple[Ranked, ...]]:

@@ -15,7 +15,7 @@ from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.engines.buy_again import HALF_A_DAY_MS
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.recipes import Placement
+from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
     context_anchors,
@@ -45,7 +45,7 @@ def cooldown_categories(
         ago = now_ms - history.bought_at[-1] if history.bought_at else COOLDOWN_MS
         if _VISIT_MS <= ago < COOLDOWN_MS:
             found |= _of(eligible, history, now_ms)
-    is_cart = context.placement is Placement.CART
+    is_cart = context.page_type is PageType.CART
     if not (found or is_cart):
         return frozenset()
     known = len(eligible.catalog)
@@ -84,7 +84,7 @@ def backfill_anchors(context: ShopperContext, eligible: EligibleItems) -> tuple[
     Items on cooldown are left out, except those of a cart, whose wider categories are used.
     """
     anchors, known = context_anchors(context), len(eligible.catalog)
-    if not context.cooldown or context.placement is Placement.CART:
+    if not context.cooldown or context.page_type is PageType.CART:
         return anchors
     return tuple(
         item

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.recipes import Placement
+from productrecs.features.recommendations.recipes import PageType
 
 ABOUT_AN_ITEM: Final = 0.75  # maximum share of one category in a list with an anchor
 ABOUT_NOBODY: Final = 0.4  # and in a list without one
@@ -26,7 +26,7 @@ class DiversityFilter:
         eligible: EligibleItems,
         num: int,
         anchors: Sequence[int],
-        placement: Placement,
+        page_type: PageType,
     ) -> None:
         """Start a list of `num` items; variants of its anchors count as already listed."""
         share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
@@ -41,9 +41,7 @@ class DiversityFilter:
         self._met = {variants[anchor] for anchor in anchors if anchor < known}
         self._shares: dict[str, int] = {}
         self._anchors = anchors
-        self._sold_with = (
-            eligible.models.copurchase if placement is Placement.CART else None
-        )
+        self._sold_with = eligible.models.copurchase if page_type is PageType.CART else None
 
     def admits(self, item: int, *, of_any: bool = False) -> bool:
         """Return whether an item is within the limits; if so, count it as listed.

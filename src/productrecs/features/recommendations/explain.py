@@ -15,7 +15,7 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
 )
-from productrecs.features.recommendations.recipes import Placement
+from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import (
     Engine,
@@ -140,7 +140,7 @@ class Explanation:
     """
 
     source: str
-    placement: str
+    page_type: str
     products: tuple[ExplainedProduct, ...]
     struck: tuple[HiddenProduct, ...]
     weights: Mapping[str, float]
@@ -167,7 +167,7 @@ def explain_recommendations(
     shown = [item for item in decision.ranking.items.tolist() if looking.may_show(item)]
     return Explanation(
         source=request.source,
-        placement=context.placement,
+        page_type=context.page_type,
         products=tuple(looking.product(pick) for pick in decision.picks),
         struck=struck,
         weights={engine.value: weight for engine, weight in decision.weights.items()},
@@ -225,7 +225,7 @@ class _Looking:
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
         self._source = request.source
-        self._places = ListKind(decision.context.placement), ListKind(request.source)
+        self._places = ListKind(decision.context.page_type), ListKind(request.source)
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
             context = decision.context
@@ -363,7 +363,7 @@ class _Looking:
         context, eligible = self._decision.context, self._decision.eligible
         if not context.cooldown or eligible.narrowest[item] not in context.cooldown:
             return None
-        is_cart = context.placement is Placement.CART
+        is_cart = context.page_type is PageType.CART
         if is_cart and eligible.goes_with_its_kind(item, context.anchors):
             return None
         return COOLDOWN_FACTOR

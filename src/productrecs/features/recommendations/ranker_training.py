@@ -35,7 +35,7 @@ from productrecs.features.recommendations.ranking_metrics import (
     Interval,
     confidence_interval,
 )
-from productrecs.features.recommendations.recipes import Placement, recipe_of
+from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.request import Engine, Source
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.storage.database import Database
@@ -190,7 +190,7 @@ def _rows(
 ) -> Floats:
     """Return the features of a list's products as of the moment when it was made."""
     models = companions.models
-    place = Placement.SHOPPER if one.page is None else Placement.PRODUCT
+    place = PageType.SHOPPER if one.page is None else PageType.PRODUCT
     visit = one.recent[-_PREFIX:]
     basket = (one.page,) if one.page is not None else tuple(dict.fromkeys(one.recent))
     found = {

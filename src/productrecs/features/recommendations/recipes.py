@@ -12,7 +12,7 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import ENGINES
 
 
-class Placement(StrEnum):
+class PageType(StrEnum):
     """The page that a list is for, derived from the call's parameters."""
 
     PRODUCT = "product"
@@ -23,9 +23,9 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Engines with their weights per placement, then the backfill of a short list."""
+    """Engines with their weights per page type, then the backfill of a short list."""
 
-    blend: Mapping[Placement, Mapping[Engine, float]]
+    blend: Mapping[PageType, Mapping[Engine, float]]
     fill: tuple[Engine, ...] = ()
     is_varied: bool = False  # limits variants and single categories in a list
     borrows: bool = False  # co-purchases include pooled variants and repurchased items
@@ -35,7 +35,7 @@ class Recipe:
     has_fatigue: bool = False  # often ignored products are discounted
     has_cooldown: bool = False  # categories just bought or in the cart are demoted
     habit: Mapping[Engine, float] | None = None  # weights for habitual repurchasers
-    completing: Mapping[Placement, Mapping[Engine, float]] | None = (
+    completing: Mapping[PageType, Mapping[Engine, float]] | None = (
         None  # weights if complements are known
     )
 
@@ -46,11 +46,11 @@ _FILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
 
 def _everywhere(
     weights: Mapping[Engine, float],
-) -> Mapping[Placement, Mapping[Engine, float]]:
-    return MappingProxyType(dict.fromkeys(Placement, weights))
+) -> Mapping[PageType, Mapping[Engine, float]]:
+    return MappingProxyType(dict.fromkeys(PageType, weights))
 
 
-def _weights(place: Placement, engines: Iterable[EngineSpec]) -> dict[Engine, float]:
+def _weights(place: PageType, engines: Iterable[EngineSpec]) -> dict[Engine, float]:
     """Return how much engines count in `mix`, the heaviest first."""
     weights = {
         Engine(one.name): one.weights[place] for one in engines if place in one.weights
@@ -59,23 +59,23 @@ def _weights(place: Placement, engines: Iterable[EngineSpec]) -> dict[Engine, fl
 
 
 # Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
-_MIX: Final = MappingProxyType({place: _weights(place, ENGINES) for place in Placement})
+_MIX: Final = MappingProxyType({place: _weights(place, ENGINES) for place in PageType})
 _OWN: Final = [one for one in ENGINES if one.model is not None]
 
 # With complements, co-purchase keeps its total weight: half goes to the complements.
 _COMPLETING: Final = MappingProxyType(
     {
-        Placement.PRODUCT: {
+        PageType.PRODUCT: {
             Engine.BROWSE: 1.0,
             Engine.COMPLEMENTARY: 0.4,
             Engine.BUY: 0.4,
-            **_weights(Placement.PRODUCT, _OWN),
+            **_weights(PageType.PRODUCT, _OWN),
         },
-        Placement.CART: {
+        PageType.CART: {
             Engine.COMPLEMENTARY: 0.5,
             Engine.BUY: 0.5,
             Engine.BROWSE: 0.4,
-            **_weights(Placement.CART, _OWN),
+            **_weights(PageType.CART, _OWN),
         },
     }
 )
@@ -103,7 +103,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             explores=True,
             has_fatigue=True,
             has_cooldown=True,
-            habit=_MIX[Placement.CART],
+            habit=_MIX[PageType.CART],
             completing=_COMPLETING,
         ),
     }

@@ -41,7 +41,7 @@ from productrecs.features.recommendations.pins_and_exploration import (
     pick_exploration,
     with_pins,
 )
-from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
+from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
@@ -162,7 +162,7 @@ def decide(
             eligible, ranking, refused, picks, request.num, may_add=bool(recipe.fill)
         )
     tried = None
-    if recipe.explores and context.placement is not Placement.CART:
+    if recipe.explores and context.page_type is not PageType.CART:
         shown = min(request.shown or request.num, request.num)
         barred = refused.union(pick.item for pick in picks[shown:])
         tried = _tried(shop, context, eligible, picks[:shown], shown, barred, now_ms)
@@ -193,9 +193,9 @@ def _understood(
     context = resolve_context(shop, request, histories, now_ms)
     if recipe.has_fatigue and (ignored := ignored_impressions(histories, now_ms)):
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
-    if recipe.remembers and context.placement is Placement.SHOPPER:
+    if recipe.remembers and context.page_type is PageType.SHOPPER:
         context = with_purchase_memory(context, histories)
-    eligible = shop.eligible(now_ms, context.placement, request.source, request.filters)
+    eligible = shop.eligible(now_ms, context.page_type, request.source, request.filters)
     if recipe.has_cooldown and (
         cooldown := cooldown_categories(eligible, context, histories, now_ms)
     ):
@@ -211,7 +211,7 @@ def _proposed(
     now_ms: int,
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
     """Return each engine's candidates and weight."""
-    place = context.placement
+    place = context.page_type
     weights = (context.has_habits and recipe.habit) or recipe.blend[place]
     is_alone = len(weights) == 1  # then `browse` also adds what follows later in visits
     call = CandidateCall(shop, recipe, context, eligible, now_ms, is_alone)
@@ -251,7 +251,7 @@ def _learned(
     Scores are reassigned by rank: each product gets the score of its new position, so that
     rules apply as before.
     """
-    if not len(eligible.models.trees) or context.placement is Placement.CART:
+    if not len(eligible.models.trees) or context.page_type is PageType.CART:
         return None
     engines, items, scores, leaders = ranking
     ranking_context = RankingContext(
@@ -299,7 +299,7 @@ def _shown(
     """Return the first `num` eligible items, diversified if `is_varied`."""
     items: list[int] = ranking.items.tolist()
     if is_varied:
-        variety = DiversityFilter(eligible, num, context.anchors, context.placement)
+        variety = DiversityFilter(eligible, num, context.anchors, context.page_type)
         chosen = variety.choose(items, refused, context.cooldown)
     else:
         shown = (
@@ -357,10 +357,10 @@ def _filled(
     taken = set(refused)
     taken.update([pick.item for pick in picks])
     score = min([FILL_SCORE] + [pick.score for pick in picks])
-    variety = DiversityFilter(eligible, num, context.anchors, context.placement)
+    variety = DiversityFilter(eligible, num, context.anchors, context.page_type)
     variety.hold([pick.item for pick in picks])
     added: list[Pick] = []
-    left_out = context.cooldown if context.placement is Placement.CART else ()
+    left_out = context.cooldown if context.page_type is PageType.CART else ()
     for engine in recipe.fill:
         head = num + len(taken) + len(context.fatigue)
         proposed = discounted_order(BACKFILLS[engine](eligible, anchors), sinking, head)

@@ -17,7 +17,7 @@ from productrecs.engines.fusion import fuse
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.recipes import Placement
+from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.request import RecommendationRequest
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.events.event import EventKind, interest_key
@@ -89,7 +89,7 @@ class ShopperContext(NamedTuple):
     purchases: Sequence[int]  # newest last; empty if there are anchors
     bought: frozenset[int]  # purchases that the list may not repeat
     visitor: int | None  # code of the visit; its own sessions are left out
-    placement: Placement
+    page_type: PageType
     regulars: Ranked = NO_RANKED  # visible items that they rebuy
     has_habits: bool = False  # whether they are habitual repurchasers
     remembered: tuple[int, ...] = ()  # purchases that count in addition to the visit
@@ -116,14 +116,14 @@ def resolve_context(
     anchors = _anchors(shop, request)
     recent = _interleaved([history.recent for history in histories])
     if request.basket:
-        placement = Placement.CART
+        page_type = PageType.CART
     elif request.item_id:
-        placement = Placement.PRODUCT
+        page_type = PageType.PRODUCT
     else:
         known = len(recent) or any(history.signs for history in histories)
-        placement = Placement.SHOPPER if known else Placement.NOBODY
+        page_type = PageType.SHOPPER if known else PageType.NOBODY
     if not histories:
-        return ShopperContext(anchors, recent, recent, _NO_ITEMS, None, placement)
+        return ShopperContext(anchors, recent, recent, _NO_ITEMS, None, page_type)
     regulars, has_habits = (NO_RANKED, False) if anchors else _regulars(shop, histories)
     return ShopperContext(
         anchors=anchors,
@@ -131,7 +131,7 @@ def resolve_context(
         purchases=() if anchors else _purchases(histories),
         bought=_not_again(shop.settings, histories, now_ms),
         visitor=_live_visitor(histories),
-        placement=placement,
+        page_type=page_type,
         regulars=regulars,
         has_habits=has_habits,
         person=histories[0].person,

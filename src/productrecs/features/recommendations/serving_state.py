@@ -63,7 +63,7 @@ class StoreState:
     def eligible(
         self,
         now_ms: int,
-        placement: str,
+        page_type: str,
         source: str | None = None,
         filters: Filters = NO_FILTERS,
     ) -> EligibleItems:
@@ -86,7 +86,7 @@ class StoreState:
         rules = None
         if book is not None:
             kind = None if source is None else _WORDS[source]
-            rules = book.of(_WORDS[placement], kind)
+            rules = book.of(_WORDS[page_type], kind)
         eligible = cache.by_rules.get(rules)
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)

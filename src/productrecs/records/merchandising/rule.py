@@ -23,7 +23,7 @@ class RuleAction(StrEnum):
 
 
 class ListKind(StrEnum):
-    """The kinds of lists that rules can name: placements and sources."""
+    """The kinds of lists that rules can name: page types and sources."""
 
     PRODUCT = "product"
     CART = "cart"
@@ -83,16 +83,16 @@ class RuleTarget:
 class ListFilter:
     """The lists of a rule; without conditions, all of them.
 
-    Placements and sources in `only_in` are separate conditions, and both must hold:
+    Page types and sources in `only_in` are separate conditions, and both must hold:
     `cart` with `buy` means cart lists of the source `buy`.
     """
 
     only_in: tuple[ListKind, ...] = ()
     not_in: tuple[ListKind, ...] = ()
 
-    def hold(self, placement: ListKind, source: ListKind | None) -> bool:
-        """Return whether the filter includes a list of this placement and source."""
-        here = {placement} if source is None else {placement, source}
+    def hold(self, page_type: ListKind, source: ListKind | None) -> bool:
+        """Return whether the filter includes a list of this page type and source."""
+        here = {page_type} if source is None else {page_type, source}
         if here & set(self.not_in):
             return False
         wanted = set(self.only_in)

@@ -68,24 +68,24 @@ class RuleBook:
     _lists: dict[tuple[ListKind, ListKind | None], ListRules] = field(default_factory=dict)
     _made: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
 
-    def of(self, placement: ListKind, source: ListKind | None = None) -> ListRules:
-        """Return the rules' effect on lists of a placement and source."""
-        found = self._lists.get((placement, source))
+    def of(self, page_type: ListKind, source: ListKind | None = None) -> ListRules:
+        """Return the rules' effect on lists of a page type and source."""
+        found = self._lists.get((page_type, source))
         if found is None:
-            here = self._here(placement, source)
+            here = self._here(page_type, source)
             key = tuple(rule.rule_id for rule in here)
             found = self._made.get(key)
             if found is None:
                 found = self._made[key] = self._list(here)
-            self._lists[placement, source] = found
+            self._lists[page_type, source] = found
         return found
 
-    def naming(self, placement: ListKind) -> ListRules:
-        """Return the effect on a placement of only those rules that name it."""
+    def naming(self, page_type: ListKind) -> ListRules:
+        """Return the effect on a page type of only those rules that name it."""
         here = [
             rule
-            for rule in self._here(placement, None)
-            if placement in rule.content.places.only_in
+            for rule in self._here(page_type, None)
+            if page_type in rule.content.places.only_in
         ]
         key = tuple(rule.rule_id for rule in here)
         found = self._made.get(key)
@@ -105,17 +105,17 @@ class RuleBook:
         )
 
     def about(
-        self, item: int, placement: ListKind, source: ListKind | None = None
+        self, item: int, page_type: ListKind, source: ListKind | None = None
     ) -> list[Rule]:
         """Return the rules about one item in such a list, in the order of application."""
         return [
             rule
-            for rule in self._here(placement, source)
+            for rule in self._here(page_type, source)
             if item in self.selected[rule.rule_id]
         ]
 
-    def _here(self, placement: ListKind, source: ListKind | None) -> list[Rule]:
-        return [rule for rule in self.rules if rule.content.places.hold(placement, source)]
+    def _here(self, page_type: ListKind, source: ListKind | None) -> list[Rule]:
+        return [rule for rule in self.rules if rule.content.places.hold(page_type, source)]
 
     def _list(self, here: Sequence[Rule]) -> ListRules:
         struck = [

@@ -52,7 +52,7 @@ def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> 
     assert [one["item_id"] for one in told["products"]] == ["lamp", "peg"]
     assert told["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
     assert told["holdout"] in {"shown", "held_out"}
-    assert "mix, placement product, about tent (Tent)" in words
+    assert "mix, page type product, about tent (Tent)" in words
     assert "1. lamp (Lamp)  category: pinned by rule 2; in the category Camping" in words
     assert "peg (Peg)  buy: no. 1 of buy; in 2 baskets with tent (Tent)" in words
     assert "sold (Sold)  sold out; no. 2 of buy" in words
@@ -72,7 +72,7 @@ def test_trending_and_a_cart_are_explained_too(shell: CommandLine, furnished: st
     cart = shell.told("explain", furnished, "--cart", "tent", "--cart", "rope")
     trending = shell("explain", furnished, "--source", "trending", "--num", "2")
 
-    assert (cart["placement"], cart["anchors"]) == ("cart", ["tent", "rope"])
+    assert (cart["page_type"], cart["anchors"]) == ("cart", ["tent", "rope"])
     assert "1. tent (Tent)  trending: no. 1 in trending" in trending
 
 

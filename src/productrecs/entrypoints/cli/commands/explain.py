@@ -198,7 +198,7 @@ def _lines(explained: _ExplainedList) -> Iterator[str]:
 
 def _beginning(explanation: Explanation, named: NameOf) -> Iterator[str]:
     about = ", ".join(map(named, explanation.anchors)) or "no product"
-    yield f"{explanation.source}, placement {explanation.placement}, about {about}"
+    yield f"{explanation.source}, page type {explanation.page_type}, about {about}"
     if explanation.recent:
         yield (
             "the shopper's latest products: "

@@ -97,7 +97,7 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     "only_in",
     multiple=True,
     type=_PLACES,
-    help="Only in these lists: a placement or a source (default: all lists).",
+    help="Only in these lists: a page type or a source (default: all lists).",
 )
 @click.option("--not-in", multiple=True, type=_PLACES, help="In all lists except these.")
 @click.option("--from", "starts", help="The first date or time, in the store's time zone.")

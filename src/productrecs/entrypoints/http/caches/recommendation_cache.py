@@ -12,7 +12,7 @@ from productrecs.core.cache_registry import Cache
 from productrecs.features.recommendations.candidates import BACKFILLS, effective_source
 from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.recipes import Placement, Recipe, recipe_of
+from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.sold_out import sold_out_anchor
@@ -398,7 +398,7 @@ class ListFingerprint:
     def _eligible_and_recipe(self) -> tuple[EligibleItems, Recipe]:
         shop, request = self._shop, self._request
         recipe = recipe_of(effective_source(shop, request), shop.settings)
-        place = Placement.CART if request.basket else Placement.PRODUCT
+        place = PageType.CART if request.basket else PageType.PRODUCT
         return shop.eligible(self._now_ms, place, request.source), recipe
 
     def _cooldown(self, numbers: Sequence[int | None]) -> frozenset[str]:

@@ -43,7 +43,7 @@ from productrecs.entrypoints.http.schemas.product_cards import (
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.features.recommendations.pins_and_exploration import exploration_day
-from productrecs.features.recommendations.recipes import Placement
+from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import (
     recommend,
 )
@@ -321,8 +321,8 @@ def _with_anchor(
         return body
     shop = opened.shop
     number = shop.catalog.number(wanted.item_id or "")
-    placement = Placement.CART if wanted.basket else Placement.PRODUCT
-    eligible = shop.eligible(context.clock(), placement, wanted.source)
+    page_type = PageType.CART if wanted.basket else PageType.PRODUCT
+    eligible = shop.eligible(context.clock(), page_type, wanted.source)
     if number is None or not eligible.shows(number):
         return with_anchor(body, None)
     return with_anchor(body, shop.catalog.cards[number])
