@@ -25,6 +25,7 @@ from productrecs.features.recommendations.request import (
 )
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.availability import HiddenReason
+from productrecs.records.catalog.item_filters import parse_filters
 from productrecs.records.merchandising.rule import (
     ListFilter,
     ListKind,
@@ -213,6 +214,19 @@ def test_why_an_item_is_hidden_is_told_in_one_word(shop: StoreState) -> None:
         None, HiddenReason.DELETED, told.struck[0].voices
     )
     assert "sold" in {one.item_id for one in told.products}
+
+
+def test_a_filter_of_the_call_is_told_from_a_rule(shop: StoreState) -> None:
+    obey(shop, RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(str(LAMP),))))
+    filters = parse_filters(["categories:climb"])
+
+    told = explained(shop, Source.BUY, item_id="tent", filters=filters)
+    trending = explain_trending(shop, 3, NOW, filters)
+
+    why = {one.item_id: one.why for one in told.struck}
+    assert (why["peg"], why["lamp"]) == (RefusalReason.FILTERED, RefusalReason.EXCLUDED)
+    assert told.products == ()
+    assert [one.item_id for one in trending.products][:2] == ["bolt", "rope"]
 
 
 def test_trending_tells_what_its_rules_did(shop: StoreState) -> None:

@@ -30,6 +30,7 @@ from productrecs.features.recommendations.request_context import (
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import PLACE, trending_list
 from productrecs.records.catalog.availability import HiddenReason
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.merchandising.rule import ListKind, Rule, RuleAction
 from productrecs.records.orders.shopper_history import ShopperHistory
 
@@ -41,6 +42,7 @@ class RefusalReason(StrEnum):
     BOUGHT = "bought"  # and not eligible for repeats yet
     EXCLUDED = "excluded"  # by a rule
     RESTING = "resting"  # on cooldown: of a category just bought or in the cart
+    FILTERED = "filtered"  # it fails a filter of the request
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +184,12 @@ def explain_recommendations(
     )
 
 
-def explain_trending(shop: StoreState, num: int, now_ms: int) -> Explanation:
+def explain_trending(
+    shop: StoreState, num: int, now_ms: int, filters: Filters = NO_FILTERS
+) -> Explanation:
     """Return the list of `trending_list` for the same arguments, with its reasons."""
     book, place = shop.book, ListKind(PLACE)
-    picks = trending_list(shop, num, now_ms)
+    picks = trending_list(shop, num, now_ms, filters=filters)
     ids = shop.catalog.ids
     products = []
     for pick in picks:
@@ -225,6 +229,10 @@ class _Looking:
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
         self._source = request.source
+        self._unfiltered = decision.eligible
+        if request.filters != NO_FILTERS:
+            page_type = decision.context.page_type
+            self._unfiltered = shop.eligible(now_ms, page_type, request.source)
         self._places = ListKind(decision.context.page_type), ListKind(request.source)
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
@@ -293,6 +301,8 @@ class _Looking:
         )
         if hidden is None and self._decision.eligible.shows(item):
             return RefusalReason.RESTING
+        if hidden is None and self._unfiltered.shows(item):
+            return RefusalReason.FILTERED
         return hidden or RefusalReason.EXCLUDED
 
     def _about(self, item: int) -> list[Rule]:

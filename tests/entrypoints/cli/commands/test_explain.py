@@ -48,6 +48,7 @@ def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> 
 
     told = shell.told("explain", furnished, "--item", "tent", "--customer", "dora")
     words = shell("explain", furnished, "--item", "tent", "--num", "3")
+    cheap = shell.told("explain", furnished, "--item", "tent", "--filter", "price:..5")
 
     assert [one["item_id"] for one in told["products"]] == ["lamp", "peg"]
     assert told["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
@@ -57,6 +58,7 @@ def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> 
     assert "peg (Peg)  buy: no. 1 of buy; in 2 baskets with tent (Tent)" in words
     assert "sold (Sold)  sold out; no. 2 of buy" in words
     assert told["titles"]["peg"] == "Peg"
+    assert cheap["products"] == []
     assert "UNKNOWN" not in words
 
 

@@ -26,6 +26,7 @@ from productrecs.features.recommendations.explain import (
     explain_trending,
 )
 from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.records.catalog.item_filters import FilterError, parse_filters
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.holdouts_and_explorations import (
     Arm,
@@ -50,6 +51,7 @@ class _ExplainOptions(TypedDict):
     customer: str | None
     source: str
     num: int | None
+    filters: tuple[str, ...]
 
 
 class _ExplainedList(NamedTuple):
@@ -85,6 +87,12 @@ class _ExplainedList(NamedTuple):
     type=click.IntRange(1, 20),
     help="The number of products (default: the store's setting).",
 )
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    help="A filter of the request, such as brand:Acme or price:10..50; may be repeated.",
+)
 @json_option
 @data_option
 def explain(
@@ -99,6 +107,10 @@ def explain(
     if call["source"] == Source.SIMILAR and call["item"] is None:
         message = "similar needs --item: the product to find similar products for"
         raise click.UsageError(message)
+    try:
+        parse_filters(list(call["filters"]))
+    except FilterError as error:
+        raise click.UsageError(str(error)) from error
     with open_services(data) as services:
         store = find_store(services.database, domain)
         explained = _explained(services, store, call)
@@ -121,6 +133,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
     """Return the list with its reasons, and the shopper's arm of the holdout test."""
     shop_in_memory, now_ms = load_store(services, store), services.clock()
     shop, num = shop_in_memory.shop, call["num"] or store.settings.rec_num
+    filters = parse_filters(list(call["filters"]))
     named = tuple(name for name in (call["customer"], call["shopper"]) if name)
     identities = tuple(dict.fromkeys(named))
     reader = services.database.raw_reader()
@@ -142,9 +155,10 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
         call["item"] or None,
         call["cart"],
         identities,
+        filters=filters,
     )
     if call["source"] == _TRENDING:
-        explanation = explain_trending(shop, num, now_ms)
+        explanation = explain_trending(shop, num, now_ms, filters)
     else:
         explanation = explain_recommendations(shop, request, histories, now_ms)
     items = dict.fromkeys([*filter(None, [request.item_id]), *request.basket])

@@ -16,6 +16,7 @@ from productrecs.features.recommendations.explain import (
 )
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.merchandising.rule import Rule
 
 TRENDING: Final = "trending"
@@ -33,21 +34,22 @@ def make_list(
     source: str,
     item_id: str | None,
     before: Sequence[str] | None = None,
+    filters: Filters = NO_FILTERS,
 ) -> ExplainedList:
     """Return a source's list on a product's page for a shopper without a history.
 
     `trending` needs no product. `before` is the list that this one is compared with.
     """
-    return explained_list(visit, _explain(visit, shop, source, item_id), before)
+    return explained_list(visit, _explain(visit, shop, source, item_id, filters), before)
 
 
 def _explain(
-    visit: Visit, shop: StoreState, source: str, item_id: str | None
+    visit: Visit, shop: StoreState, source: str, item_id: str | None, filters: Filters
 ) -> Explanation:
     num, now_ms = shop.settings.rec_num, visit.now_ms
     if source == TRENDING:
-        return explain_trending(shop, num, now_ms)
-    request = RecommendationRequest(Source(source), num, item_id)
+        return explain_trending(shop, num, now_ms, filters)
+    request = RecommendationRequest(Source(source), num, item_id, filters=filters)
     return explain_recommendations(shop, request, (), now_ms)
 
 

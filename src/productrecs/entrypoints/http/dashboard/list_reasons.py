@@ -34,6 +34,7 @@ _HIDDEN: Final = MappingProxyType(
         RefusalReason.BOUGHT: "the shopper has bought it",
         RefusalReason.EXCLUDED: "excluded by a rule",
         RefusalReason.RESTING: "its category was just bought",
+        RefusalReason.FILTERED: "does not match the filter",
         HiddenReason.DELETED: "deleted from the catalog",
         HiddenReason.DISCONTINUED: "discontinued",
         HiddenReason.SOLD_OUT: "out of stock",

@@ -16,6 +16,12 @@ from productrecs.entrypoints.http.dashboard.pages.products import PRODUCTS_PATH
 from productrecs.entrypoints.http.dashboard.product_rows import product_rows
 from productrecs.entrypoints.http.schemas.product_cards import safe_url
 from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.catalog.item_filters import (
+    NO_FILTERS,
+    FilterError,
+    Filters,
+    parse_filters,
+)
 from productrecs.records.merchandising.rule import (
     Rule,
     RuleAction,
@@ -51,7 +57,7 @@ def item_address(item_id: str) -> str:
 
 
 def show_item(visit: Visit) -> Reply:
-    """Show one product and its lists, now or with a what-if change.
+    """Show one product and its lists, now, filtered, or with a what-if change.
 
     Raises:
         NotFoundError: when the store has no such product.
@@ -66,13 +72,20 @@ def show_item(visit: Visit) -> Reply:
     other = _imagined(visit, what_if, without)
     if other is None:
         what_if = without = ""
+    filters, filter_error = _filters(visit.query["filter"])
+    lists = [
+        _source(visit, shop, other or shop, one, (item_id, filters)) for one in SOURCES
+    ]
     return visit.render(
         "product_item.html",
         title=row.title,
         row=row,
-        lists=[_source(visit, shop, other, one, item_id) for one in SOURCES],
+        lists=lists,
         what_if=what_if,
         without=without,
+        filter=visit.query["filter"],
+        filter_error=filter_error,
+        is_filtered=filters != NO_FILTERS,
         choices=_choices(shop),
         here=item_address(item_id),
         shop_link=_link(visit, row.item.product_url),
@@ -83,14 +96,24 @@ def show_item(visit: Visit) -> Reply:
 def _source(
     visit: Visit,
     shop: StoreState,
-    other: StoreState | None,
+    other: StoreState,
     source: tuple[str, str, str],
-    item_id: str,
+    wanted: tuple[str, Filters],
 ) -> SourceList:
     name, title, meaning = source
-    now = make_list(visit, shop, name, item_id)
-    made = now if other is None else make_list(visit, other, name, item_id, now.ids)
+    item_id, filters = wanted
+    now = made = make_list(visit, shop, name, item_id)
+    if other is not shop or filters != NO_FILTERS:
+        made = make_list(visit, other, name, item_id, now.ids, filters)
     return SourceList(name, title, meaning, made, now)
+
+
+def _filters(text: str) -> tuple[Filters, str]:
+    """Return the typed filters, one per line, and what is wrong with them."""
+    try:
+        return parse_filters([one.strip() for one in text.splitlines() if one.strip()]), ""
+    except FilterError as error:
+        return NO_FILTERS, f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
 def _choices(shop: StoreState) -> list[tuple[str, str]]:
