@@ -31,3 +31,26 @@ def test_home_of_a_new_store_leads_to_the_checklist(
         page.click("main >> text=Get started")
         expect(page.locator("h1")).to_have_text("Get started")
         visitor.check(axe)
+
+
+def test_the_search_box_is_reached_and_used_by_keys(
+    browser: Browser, desk: Desk, axe: str
+) -> None:
+    with desk.page(browser, 1280) as office:
+        page = office.open("/dashboard")
+        page.keyboard.press("/")
+        page.keyboard.type("tent")
+        expect(page.locator("#finder a").first).to_be_visible()
+        office.check(axe)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(page.locator("#lists")).to_be_visible()
+
+
+def test_a_phone_has_the_search_on_a_page(browser: Browser, desk: Desk, axe: str) -> None:
+    with desk.page(browser, 375) as office:
+        page = office.open("/dashboard")
+        page.click("text=Find")
+        page.fill("#f-find", "audit")
+        page.click("#found >> text=Audit log")
+        expect(page.locator("h1")).to_have_text("Audit log")

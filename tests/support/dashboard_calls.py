@@ -61,6 +61,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "csrf": "",
         "custom_css": "",
         "everywhere": "",
+        "filter": "in_stock:true",
         "spot_item": "",
         "title": "Look",
         "then": "publish",

@@ -1,4 +1,5 @@
-// The dashboard's script: copy buttons, the switch of light and dark, the menu on phones.
+// The dashboard's script: copy buttons, the switch of light and dark, the menu on phones, and
+// the keys of the search box at the top: "/" focuses it, arrows move through its results.
 // It runs in the head, so that a chosen theme is there before anything is drawn. Every page
 // works without it.
 const root = document.documentElement;
@@ -58,6 +59,25 @@ document.addEventListener("keydown", (event) => {
   const finds = event.target instanceof Element && event.target.matches("[data-finds]");
   if (event.key === "Enter" && finds) event.preventDefault();
 });
+function finderKey(event: KeyboardEvent): void {
+  const at = document.activeElement;
+  const finder = document.querySelector<HTMLFormElement>("[data-finder]");
+  const field = finder?.querySelector("input");
+  if (!finder || !field || event.ctrlKey || event.metaKey || event.altKey) return;
+  const isTyping = at instanceof HTMLElement && at.matches("input, textarea, select");
+  if (event.key === "/" && !isTyping && field.offsetParent) {
+    event.preventDefault();
+    field.focus();
+  } else if (finder.contains(at) && /^(ArrowDown|ArrowUp|Escape)$/.test(event.key)) {
+    event.preventDefault();
+    const stops: HTMLElement[] = [field, ...finder.querySelectorAll("a")];
+    const next = stops.indexOf(at as HTMLElement) + (event.key === "ArrowUp" ? -1 : 1);
+    if (event.key === "Escape") (at as HTMLElement).blur();
+    else stops[(next + stops.length) % stops.length]?.focus();
+  }
+}
+
+document.addEventListener("keydown", finderKey);
 document.addEventListener("click", (event) => {
   const target = event.target instanceof Element ? event.target : null;
   const button = target?.closest<HTMLElement>("[data-copy], [data-theme-switch]");

@@ -8,6 +8,7 @@ from typing import Final
 from productrecs.entrypoints.http.dashboard.page import Visit
 from productrecs.features.forecast.item_and_store_forecast import item_forecast_reply
 from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.availability import (
     Availability,
     HiddenReason,
@@ -95,6 +96,17 @@ def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
             )
         )
     return found
+
+
+def matching_products(visit: Visit, text: str, most: int) -> list[tuple[str, str]]:
+    """Return ids and titles of the products that match the typed text, best first."""
+    opened = visit.opened
+    catalog = opened.shop.catalog
+    found = search_catalog(catalog, opened.index, text, catalog.present(), slice(0, most))
+    ids = [one for item in found.items if (one := catalog.ids[item]) is not None]
+    with visit.database.reading() as connection:
+        stored = CatalogRepository(connection, visit.store.store_id).find(ids)
+    return [(one, stored[one].item.title or one) for one in ids if one in stored]
 
 
 def picture_status(status: PictureStatus | None, item: Item) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     customers,
     demand,
     events,
+    find,
     home,
     impact,
     imports,
@@ -38,6 +39,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
 PAGES: Final[tuple[Page, ...]] = (
     *home.PAGES,
     *start.PAGES,
+    *find.PAGES,
     *products.PAGES,
     *product_item.PAGES,
     *imports.PAGES,

@@ -23,6 +23,7 @@ from productrecs.entrypoints.http.dashboard.pages.merchandising import (
     editor_of,
     rule_id_of,
 )
+from productrecs.entrypoints.http.dashboard.product_rows import matching_products
 from productrecs.entrypoints.http.dashboard.rule_drafts import (
     ACTIONS,
     PLACES,
@@ -30,7 +31,6 @@ from productrecs.entrypoints.http.dashboard.rule_drafts import (
     RuleDraft,
 )
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.merchandising.rule import Rule
 from productrecs.records.merchandising.rule_editor import UnknownRuleError
@@ -133,7 +133,8 @@ def pick_products(visit: Visit) -> Reply:
 
 def suggest_products(visit: Visit) -> Reply:
     """Show the options of a product field."""
-    return visit.render("product_options.html", options=_matches(visit, visit.query["on"]))
+    found = matching_products(visit, visit.query["on"], _CHOICES)
+    return visit.render("product_options.html", options=found)
 
 
 def _stored(visit: Visit, text: str) -> Rule:
@@ -180,7 +181,7 @@ def _form(
 
 def _choices(visit: Visit, chosen: tuple[str, ...], text: str) -> list[Choice]:
     """Return the chosen products, then those that match, each once."""
-    found = [] if not text else [one for one, _ in _matches(visit, text)]
+    found = [] if not text else [one for one, _ in matching_products(visit, text, _CHOICES)]
     ids = list(dict.fromkeys([*chosen, *found]))
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(ids)
@@ -195,18 +196,6 @@ def _choices(visit: Visit, chosen: tuple[str, ...], text: str) -> list[Choice]:
         )
         for one in ids
     ]
-
-
-def _matches(visit: Visit, text: str) -> list[tuple[str, str]]:
-    """Return ids and titles of the products that match the typed text, best first."""
-    opened = visit.opened
-    catalog = opened.shop.catalog
-    page = slice(0, _CHOICES)
-    found = search_catalog(catalog, opened.index, text, catalog.present(), page)
-    ids = [one for item in found.items if (one := catalog.ids[item]) is not None]
-    with visit.database.reading() as connection:
-        stored = CatalogRepository(connection, visit.store.store_id).find(ids)
-    return [(one, stored[one].item.title or one) for one in ids if one in stored]
 
 
 def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
