@@ -51,6 +51,7 @@ def test_a_phone_has_the_search_on_a_page(browser: Browser, desk: Desk, axe: str
     with desk.page(browser, 375) as office:
         page = office.open("/dashboard")
         page.click("text=Find")
+        office.check(axe)
         page.fill("#f-find", "audit")
         page.click("#found >> text=Audit log")
         expect(page.locator("h1")).to_have_text("Audit log")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import TYPE_CHECKING
 
@@ -162,12 +163,15 @@ def test_a_product_page_shows_its_lists_without_a_product_and_with_sold_out_ones
     without = member.get(f"/dashboard/products/item?id=lamp-1&item={seen}")
     stock = text_of(member.get("/dashboard/products/item?id=lamp-1&show=stock"))
     cheap = text_of(member.get("/dashboard/products/item?id=lamp-1&filter=price:..13"))
+    call = re.search(r"curl &#39;[^/]*//[^/]*(\S+)&#39;", now)
     wrong = text_of(member.get("/dashboard/products/item?id=lamp-1&filter=weight:9"))
 
     assert f'products/item?id={seen}"' not in without.body.decode()
     assert f"No longer in the list: Lamp number {seen[5:]}" in text_of(without)
     assert "These lists are a preview" in stock
     assert "These lists are a preview" in cheap
+    assert call is not None
+    assert office.inside.ask("GET", html.unescape(call[1])).status == 200
     assert "Lamp number 3" in cheap
     assert "Lamp number 4 " not in cheap.partition("No longer in the list")[0]
     assert "A filter is categories:NAME" in wrong
