@@ -7,7 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -55,6 +55,8 @@ from productrecs.records.experiments.holdouts_and_explorations import (
     arm_of,
 )
 from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
+from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.searches.repository import SearchCountRepository
@@ -95,9 +97,11 @@ LOGIN: Final = "demo@example.com"
 _PASSWORD_LENGTH: Final = 12
 
 _KIND: Final = "demo"
-_EDITION: Final = 9
+_EDITION: Final = 10
 """The version of the store's content: a store of an older version is recreated."""
 _STEPS: Final = 7
+_SEASON_AHEAD_DAYS: Final = 14
+_SEASON_DAYS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +236,22 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
     train_store(workshop, store, TrainingInputs(), lambda _share: None)
     pictures = PictureFiles(pictures_folder(services.settings.data))
     publish_looks(services, store, pictures)
+    _plan_season(services, store)
     advance(1)
+
+
+def _plan_season(services: Services, store: Store) -> None:
+    """Add a rule that begins in two weeks, so that lists are what was learned."""
+    now = datetime.fromtimestamp(services.clock() / 1000, store.settings.zone)
+    first = now.date() + timedelta(days=_SEASON_AHEAD_DAYS)
+    season = RuleContent(
+        RuleAction.BOOST,
+        RuleTarget(categories=("Clothing > Knitwear",)),
+        name="Knitwear of the season",
+        starts=first.isoformat(),
+        ends=(first + timedelta(days=_SEASON_DAYS)).isoformat(),
+    )
+    RuleEditor(services.database, store, services.clock, LOGIN).add(season)
 
 
 def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:

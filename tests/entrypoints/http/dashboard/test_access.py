@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from productrecs.entrypoints.http.dashboard.cookies import cookie_name
+from productrecs.entrypoints.http.dashboard.pages.security import browser_name
 from productrecs.entrypoints.http.dashboard.registry import PAGES
 from productrecs.tenancy.accounts.login.sessions import ABSOLUTE_MS, IDLE_MS
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
@@ -215,3 +216,21 @@ def test_an_unknown_page_is_shown_as_one(office: Office) -> None:
 
     assert reply.status == 404
     assert "There is nothing at this address" in text_of(reply)
+
+
+CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0 Safari/537.36"
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64) Gecko/2 Firefox/140.0", "Firefox on Linux"),
+        (f"Mozilla/5.0 (Windows NT 10.0) {CHROME} Edg/142.0", "Edge on Windows"),
+        (f"Mozilla/5.0 (Linux; Android 15) {CHROME}", "Chrome on Android"),
+        ("Mozilla/5.0 (iPhone; like Mac OS X) Safari/604.1", "Safari on iPhone"),
+        ("curl/8.5", "curl/8.5"),
+        ("", "Unknown browser"),
+    ],
+)
+def test_sessions_name_the_browser_as_people_do(agent: str, told: str) -> None:
+    assert browser_name(agent) == told

@@ -71,7 +71,7 @@ def test_one_customer_is_shown_and_exported(office: Office, buying: Store) -> No
     text = flat(text_of(owner.get(f"{CUSTOMERS}/one?customer=anna")))
     assert "Orders 6" in text
     assert "Order lines 6" in text
-    assert "detail-page-view lamp" in text
+    assert "Viewed a product lamp" in text
     reply = owner.get(f"{CUSTOMERS}/export?customer=anna")
     records = [json.loads(line) for line in reply.body.decode().splitlines()]
     kinds = [one["record"] for one in records]

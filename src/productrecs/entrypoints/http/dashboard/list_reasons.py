@@ -147,10 +147,12 @@ def _reasons(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str
 def _orders(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str]:
     fmt = visit.formats
     for met in one.bought_with[:_MOST_NAMED]:
-        yield f"{fmt.number(met.baskets)} orders hold it and {named(met.item_id)}"
+        orders = "order holds" if met.baskets == 1 else "orders hold"
+        yield f"{fmt.number(met.baskets)} {orders} it and {named(met.item_id)}"
     told = {met.item_id for met in one.bought_with}
     for met in (met for met in one.completes if met.item_id not in told):
-        yield f"{fmt.number(met.baskets)} orders or carts hold it and {named(met.item_id)}"
+        orders = "order or cart holds" if met.baskets == 1 else "orders or carts hold"
+        yield f"{fmt.number(met.baskets)} {orders} it and {named(met.item_id)}"
     if one.goes_with is not None:
         kinds = one.goes_with
         yield (

@@ -49,6 +49,20 @@ _RECORDS: Final = MappingProxyType(
         "try": "Explored products",
     }
 )
+_HAPPENED: Final = MappingProxyType(
+    {
+        "detail-page-view": "Viewed a product",
+        "add-to-cart": "Added to the cart",
+        "buy": "Bought",
+        "category-view": "Viewed a category",
+        "search-pref": "Searched",
+        "search-click": "Clicked in a search",
+        "image-search-click": "Clicked in a search by photo",
+        "metadata-pref": "Chose a filter",
+        "rec-impression": "Saw a recommendation",
+        "rec-click": "Clicked a recommendation",
+    }
+)
 _ROWS: Final = 50
 _MOST_READ: Final = 5_000
 _LONGEST_ID: Final = 256
@@ -116,6 +130,7 @@ def _customer(visit: Visit, name: str, error: str = "", typed: str = "") -> Repl
         records=listed[:_ROWS],
         is_cut=len(records) == _MOST_READ,
         labels=_RECORDS,
+        happened=_HAPPENED,
         export=f"{EXPORT_PATH}?{urlencode({'customer': name})}",
         error=error,
         typed=typed,

@@ -36,6 +36,7 @@ _GROUPINGS: Final = MappingProxyType(
         "day": "Day",
     }
 )
+_SOURCES: Final = {engine.value: name for engine, name in ENGINE_NAMES.items()}
 _ROWS: Final = 50
 _MOST_BARS: Final = 100
 _WEEK: Final = 7
@@ -94,7 +95,8 @@ def show_impact(visit: Visit) -> Reply:
         made=made,
         rows=[_linked(period, row, names) for row in rows_of(made)],
         items=items,
-        sources={engine.value: name for engine, name in ENGINE_NAMES.items()},
+        sources=_SOURCES,
+        item_rows=rows_of(items),
         orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
         test=test,
         test_figures=figures_of(test),
@@ -117,6 +119,8 @@ def show_orders(visit: Visit) -> Reply:
         back=period.link(IMPACT_PATH),
         file=period.file("credited-sales", **dict(where)),
         made=made,
+        rows=rows_of(made),
+        sources=_SOURCES,
         is_cut=len(made.rows) == asked.limit,
     )
 

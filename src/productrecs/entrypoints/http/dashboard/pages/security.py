@@ -26,6 +26,25 @@ from productrecs.tenancy.accounts.login.sessions import (
 from productrecs.tenancy.accounts.login.two_factor import has_second_factor
 
 SECURITY_PATH: Final = "/dashboard/security"
+# Words of a user agent and what they name; the first found counts.
+_BROWSERS: Final = (
+    *(("Edg", "Edge"), ("OPR", "Opera"), ("SamsungBrowser", "Samsung Internet")),
+    *(("Firefox", "Firefox"), ("FxiOS", "Firefox"), ("CriOS", "Chrome")),
+    *(("Chrome", "Chrome"), ("Safari", "Safari")),
+)
+_SYSTEMS: Final = (
+    *(("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone")),
+    *(("iPad", "iPad"), ("CrOS", "ChromeOS"), ("Mac OS X", "macOS"), ("Linux", "Linux")),
+)
+
+
+def browser_name(agent: str) -> str:
+    """Return a user agent as people name it, such as `Firefox on Windows`."""
+    browser = next((name for word, name in _BROWSERS if word in agent), "")
+    system = next((name for word, name in _SYSTEMS if word in agent), "")
+    if not browser:
+        return agent or "Unknown browser"
+    return f"{browser} on {system}" if system else browser
 
 
 def show_security(visit: Visit) -> Reply:
@@ -82,6 +101,7 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         own=hash_token(session.token),
         system_ms=visit.system_ms,
         has_factor=has_second_factor(visit.database, session.user),
+        browser_name=browser_name,
         **shown,
     )
 
