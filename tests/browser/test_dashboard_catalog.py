@@ -61,7 +61,7 @@ def test_pictures_have_their_place_before_they_are_there(office: DeskPage) -> No
     assert (box["width"], box["height"]) == (40, 40)
     assert picture.get_attribute("loading") == "lazy"
     assert picture.get_attribute("referrerpolicy") == "no-referrer"
-    page.wait_for_function("document.querySelector('tbody img').naturalWidth > 0")
+    picture.evaluate("picture => picture.decode()")  # fails unless there is a picture
 
 
 def test_a_rule_is_made_and_undone_with_the_keyboard_alone(
