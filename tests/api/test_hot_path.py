@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from productrecs.core.clock import parse_timestamp
 from productrecs.entrypoints.http.dispatch import dispatcher, fast_path
+from productrecs.entrypoints.http.routes.widget.list_replies import TrendingRequest
 from productrecs.entrypoints.http.routes.widget.recommendations import (
-    TrendingRequest,
     parse_list_request,
 )
 from productrecs.entrypoints.services import build_services

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.buy_again import buy_again, is_habitual_buyer
+from productrecs.engines.buy_again import (
+    buy_again,
+    due_again,
+    is_habitual_buyer,
+    usual_intervals,
+)
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Items
@@ -60,3 +65,41 @@ def test_a_fifth_of_lines_that_came_before_are_a_habit() -> None:
     )
     assert not habit((1, 0), (1, HOUR))  # of one basket
     assert not habit()
+
+
+def test_the_usual_interval_is_the_median_over_all_buyers_from_three_repeats_on() -> None:
+    lines = [  # buyer, item, day
+        *((1, 0, day) for day in (0, 10, 20)),
+        *((2, 0, day) for day in (5, 35)),
+        *((3, 0, 7), (4, 1, 0), (4, 1, 9)),
+    ]
+    buyers, items, times = np.array(lines, np.int64).T
+    again_at_once = np.append(times * DAY, times[0] * DAY + HOUR)
+
+    usual = usual_intervals(np.append(buyers, 1), np.append(items, 0), again_at_once, 3)
+
+    assert usual.tolist() == [10 * DAY, 0, 0]  # one repeat of item 1 shows nothing
+
+
+@pytest.mark.parametrize(
+    ("bought", "expected"),
+    [
+        ({0: [70]}, [0]),  # due after 30 days: on day 100 that is now
+        ({0: [90]}, []),  # not yet
+        ({0: [70], 1: [60]}, [0, 1]),  # an item without an interval follows
+        ({1: [0, 50], 0: [5]}, [1, 0]),  # their own interval; 3 intervals are long over
+        ({1: [80, 90]}, [1]),  # their own 10 days
+        ({}, []),
+    ],
+)
+def test_an_item_is_due_at_its_interval(
+    bought: dict[int, list[int]], expected: list[int]
+) -> None:
+    lines = sorted((day * DAY, item) for item, days in bought.items() for day in days)
+    times, items = np.array(lines, np.int64).reshape(-1, 2).T
+    usual = np.array([30 * DAY, 0], np.int64)
+
+    due = due_again(items, times, usual, 100 * DAY, 10)
+
+    assert due.items.tolist() == expected
+    assert due.scores.tolist() == sorted(due.scores.tolist(), reverse=True)

@@ -29,6 +29,8 @@ from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
+from productrecs.records.placements.placement import PlacementContent
+from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
@@ -251,6 +253,13 @@ def keep_look_picture(account: Account, data: bytes) -> str:
         looks = LookRepository(one, StoreId(account.store_id))
         looks.keep_picture(picture, system_ms())
     return f"/look-pictures/{account.domain}/{picture.picture_id}.jpg"
+
+
+def add_placement(account: Account, name: str) -> None:
+    """Store a placement of a registered store, with the defaults."""
+    with _REGISTERED_BY[account.store_id].database() as database:
+        store = find_store(database, account.domain)
+        PlacementEditor(database, store, system_ms).put(name, PlacementContent())
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Repurchase prediction: items that a shopper often bought and that still sell."""
+"""Repurchase prediction: which items a shopper buys again, and when they are due."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
 HABIT_SHARE: Final = 0.2  # minimum share of repeated items in a shopper's baskets
 FADING: Final = 0.9  # weight factor from one basket to the one before it
+_REPEATS: Final = 3  # minimum number of repeats that show a usual interval
+_DUE: Final = 0.75  # share of the interval after which a product is due
+_LONG_OVER: Final = 3.0  # intervals after which the buyer has probably stopped
+_DAY_MS: Final = 24 * 60 * 60 * 1000
 _HEAD: Final = 20.0  # popularity ranks up to here count almost as the first
 
 
@@ -53,6 +57,63 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     scores = (sums / np.sqrt(_HEAD + places)).astype(np.float32)
     best = top_places(found, scores, limit)
     return Ranked(found[best].astype(np.int32), scores[best])
+
+
+def usual_intervals(buyers: Ints, items: Items, times: Ints, n_items: int) -> Ints:
+    """Return each item's usual interval between two purchases by one buyer, in ms.
+
+    The result [n_items] is the median over all buyers, 0 with fewer than three repeats.
+    `buyers`, `items` and `times` [n] are purchase lines in any order; purchases of an item
+    within half a day count as one.
+    """
+    usual = np.zeros(n_items, dtype=np.int64)
+    repeated, gaps = _repeats(buyers, items, times)
+    order = np.lexsort((gaps, repeated))
+    repeated, gaps = repeated[order], gaps[order]
+    found, first, count = np.unique(repeated, return_index=True, return_counts=True)
+    known = (count >= _REPEATS) & (found < n_items)
+    usual[found[known]] = gaps[first[known] + (count[known] - 1) // 2]
+    return usual
+
+
+def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) -> Ranked:
+    """Return up to `limit` items of one buyer that are due for a repurchase, best first.
+
+    `items` and `times` [n] are the buyer's lines, `usual` the result of `usual_intervals`.
+    An item's interval is the median of the buyer's own, else the usual one. It is due from
+    three quarters of the interval on, scores 1 at the whole interval, and less again when
+    three intervals have passed. Items without an interval follow, the latest first.
+    """
+    if not len(items):
+        return NO_RANKED
+    distinct, where = np.unique(items, return_inverse=True)
+    last = np.zeros(len(distinct), dtype=np.int64)
+    np.maximum.at(last, where, times)
+    intervals = np.zeros(len(distinct), dtype=np.int64)
+    known = distinct < len(usual)
+    intervals[known] = usual[distinct[known]]
+    repeated, gaps = _repeats(np.zeros(len(items), np.int64), items, times)
+    for item in np.unique(repeated).tolist():
+        own = np.sort(gaps[repeated == item])
+        intervals[np.searchsorted(distinct, item)] = own[(len(own) - 1) // 2]
+    passed = np.maximum(now_ms - last, 0)
+    share = passed / np.maximum(intervals, 1)
+    scores = np.minimum(share, 1.0) * np.where(share > _LONG_OVER, 0.5, 1.0)
+    unknown = intervals == 0
+    scores[unknown] = 0.1 / (1.0 + passed[unknown] / _DAY_MS)
+    due = np.flatnonzero(unknown | (share >= _DUE))
+    best = due[top_places(distinct[due], scores[due], limit)]
+    return Ranked(distinct[best].astype(np.int32), scores[best].astype(np.float32))
+
+
+def _repeats(buyers: Ints, items: Ints | Items, times: Ints) -> tuple[Ints, Ints]:
+    """Return the item and the time since the purchase before, of each repeated purchase."""
+    order = np.lexsort((times, items, buyers))
+    buyer, item, time = buyers[order], items[order].astype(np.int64), times[order]
+    again = (np.diff(buyer) == 0) & (np.diff(item) == 0)
+    gaps = np.diff(time)
+    again &= gaps > HALF_A_DAY_MS
+    return item[1:][again], gaps[again]
 
 
 def _baskets(times: Ints) -> Ints:

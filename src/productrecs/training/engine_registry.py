@@ -51,6 +51,20 @@ ENGINES: Final = (
         is_filler=True,
         is_evaluated=False,
     ),
+    *(
+        EngineSpec(
+            name=name,
+            summary=summary,
+            guide="placements",
+            is_trained=False,
+            is_evaluated=False,
+        )
+        for name, summary in (
+            ("recently_viewed", "viewed by this shopper before"),
+            ("buy_again", "bought by this shopper before, and due again"),
+            ("new", "newest in the catalog"),
+        )
+    ),
 )
 
 

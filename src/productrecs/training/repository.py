@@ -32,8 +32,8 @@ _LOG: Final = (
     "ORDER BY seq LIMIT ?"
 )
 _VERSIONS_SQL: Final = (
-    "SELECT catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq "
-    "FROM store_heads WHERE store_id = ?"
+    "SELECT catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq, "
+    "placements_seq FROM store_heads WHERE store_id = ?"
 )
 _CATALOG: Final = (
     "SELECT change_seq, number, present, title, categories FROM items "
@@ -293,7 +293,7 @@ def store_versions(reader: RawReader, store_id: StoreId) -> tuple[Any, ...] | No
     """Return the version of each view of a store; None when the store is gone.
 
     The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the
-    visual index, the looks' seq.
+    visual index, the looks' seq, the placements' seq.
     """
     rows = reader.all(_VERSIONS_SQL, (store_id,))
     return rows[0] if rows else None

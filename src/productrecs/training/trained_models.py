@@ -47,6 +47,7 @@ class TrainedModels:
     visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
     marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `item_fingerprints`
     own: Mapping[str, Any] = field(default_factory=dict)  # by engine: `OwnModel.load`
+    intervals: Ints = field(default_factory=lambda: _NO_MARKS)  # see `usual_intervals`
 
     @property
     def widest(self) -> CopurchaseModel:
@@ -100,6 +101,7 @@ class TrainedModels:
             trees=TreeEnsemble.from_arrays(engine_arrays(arrays, "trees")),
             trials=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
             marks=np.asarray(arrays.get("marks", _NO_MARKS)),
+            intervals=np.asarray(arrays.get("intervals", _NO_MARKS)),
             own={
                 name: model.load(mine)
                 for name, model in OWN_MODELS

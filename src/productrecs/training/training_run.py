@@ -15,6 +15,7 @@ import numpy.typing as npt
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.engines.arrays import Arrays, Ints
+from productrecs.engines.buy_again import usual_intervals
 from productrecs.engines.click_boosts import (
     CART,
     CLICK,
@@ -227,6 +228,7 @@ def fit(
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
+        "intervals": _intervals(inputs, n_items),
         "trending": _trending(inputs, n_items, settings, now_ms),
     }
 
@@ -290,6 +292,18 @@ def _bought(
         lambda: fit_complement_model(together, inputs, n_items),
     )
     return learned, carts, complements
+
+
+def _intervals(inputs: TrainingInputs, n_items: int) -> Ints:
+    """Return each item's usual interval between two purchases by one buyer, in ms."""
+    bought = inputs.purchases
+
+    def learn() -> Ints:
+        counts = bought.standing & (bought.quantities > 0) & (bought.buyers != 0)
+        lines = bought.buyers[counts], bought.items[counts], bought.times[counts]
+        return usual_intervals(*lines, n_items)
+
+    return inputs.fit_cache.of("intervals", (bought,), n_items, learn)
 
 
 def _choices(

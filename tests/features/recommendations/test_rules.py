@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from productrecs.features.recommendations import pins_and_exploration, recommend, trending
 from productrecs.features.recommendations.request import (
     Engine,
+    ListPlan,
     Pick,
     RecommendationRequest,
     Source,
@@ -25,6 +26,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
     NOW,
@@ -94,6 +96,8 @@ REQUESTS = st.builds(
     num=st.sampled_from([1, 4, 20]),
     item_id=st.sampled_from([None, "i0", "i7"]),
     basket=st.sampled_from([(), ("i3",), ("i1", "i8", "i12")]),
+    placement=st.just(""),
+    plan=st.none() | st.sampled_from([ListPlan("", strategy) for strategy in Strategy]),
 )
 HISTORIES = st.one_of(
     st.just(()),
@@ -174,15 +178,15 @@ def check(
 ) -> list[str]:
     SHOP.settings = settings
     obey_nothing(SHOP)
-    everything = RecommendationRequest(
-        request.source, 20, request.item_id, request.basket, request.identities
-    )
+    everything = request._replace(num=20)
     may_show = {p.item for p in recommend.recommend(SHOP, everything, histories, NOW)}
     obey(SHOP, *rules)
     picks = recommend.recommend(SHOP, request, histories, NOW)
-    said = Expected(rules, here(request, histories), ListKind(request.source))
+    ruled = request.ruled_source
+    kind = None if ruled is None else ListKind(ruled)
+    said = Expected(rules, here(request, histories), kind)
     broken = broken_promises(picks, may_show, request.num, said)
-    if request.source is Source.BUY and {pick.engine for pick in picks} - {Engine.BUY}:
+    if ruled is Source.BUY and {pick.engine for pick in picks} - {Engine.BUY}:
         broken.append("no stranger in buy")
     return broken
 

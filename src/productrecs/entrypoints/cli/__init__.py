@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "openapi": ".commands.openapi:openapi",
     "origins": ".commands.store:origins",
     "pictures": ".commands.pictures:pictures",
+    "placements": ".commands.placements:placements",
     "plans": ".commands.plans:plans",
     "report": ".commands.report:report",
     "restore": ".commands.backup:restore",

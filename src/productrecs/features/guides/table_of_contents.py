@@ -128,6 +128,12 @@ GUIDES: Final = (
         _SHOW,
     ),
     Guide(
+        "placements",
+        "Placements",
+        "Name places on your pages, and choose what each one shows.",
+        _SHOW,
+    ),
+    Guide(
         "trending", "Trending", "What sells right now, the same for every shopper.", _SHOW
     ),
     Guide(

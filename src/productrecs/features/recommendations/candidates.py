@@ -1,6 +1,7 @@
 """Candidate generation: the candidates of each engine for one request, and the backfill."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.engine_spec import CandidateRequest, OwnModel
-from productrecs.engines.fusion import fuse
+from productrecs.engines.fusion import RANK_OFFSET, fuse
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.recipes import Recipe
 from productrecs.features.recommendations.request import (
@@ -112,6 +113,7 @@ BACKFILLS: Final[Mapping[Engine, Filler]] = MappingProxyType(
 
 
 _REMEMBERED: Final = 0.6  # weight of purchases relative to the visit (algorithms.md 4.2)
+_RANKED: Final = 400  # maximum length of an order that the whole store shares
 _COMPANIONS: Final = 0.3  # weight relative to repurchased items
 
 
@@ -180,6 +182,38 @@ def _similar(call: CandidateCall) -> Ranked:
     return visually_similar(call.eligible, call.context.anchors)
 
 
+def _recently_viewed(call: CandidateCall) -> Ranked:
+    """Return the shopper's latest items, newest first."""
+    return _in_order(dict.fromkeys(reversed(call.context.recent)))
+
+
+def _due_again(call: CandidateCall) -> Ranked:
+    return call.context.regulars
+
+
+def _newest(call: CandidateCall) -> Ranked:
+    """Return the newest visible items."""
+    visible, newest = call.eligible.visible, call.store.catalog.newest()
+    newest = newest[newest < len(visible)]
+    return _in_order(newest[visible[newest]][:_RANKED].tolist())
+
+
+def _best_selling(call: CandidateCall) -> Ranked:
+    """Return visible items by the store's trending metric, above its minimum price."""
+    prices, least = call.store.catalog.prices, call.store.settings.trending_min_price
+    found = dict.fromkeys(islice(call.eligible.by_sales(), _RANKED))
+    if least > 0:
+        found = dict.fromkeys(item for item in found if prices[item] >= least)
+    return _in_order(found)
+
+
+def _in_order(items: Iterable[int]) -> Ranked:
+    """Return items with scores by rank, as in the fusion."""
+    ordered = np.fromiter(items, np.int32)
+    scores = 1.0 / (RANK_OFFSET + np.arange(len(ordered)))
+    return Ranked(ordered, scores.astype(np.float32))
+
+
 def own_candidates(models: TrainedModels, engine: str, request: CandidateRequest) -> Ranked:
     """Return the candidates of an engine with its own model; none if it is untrained."""
     model, source = models.own.get(engine), _OWN.get(engine)
@@ -210,6 +244,10 @@ def _table() -> dict[str, Candidates]:
         Engine.BROWSE: _browsed,
         Engine.COMPLEMENTARY: _completing,
         Engine.SIMILAR: _similar,
+        Engine.TRENDING: _best_selling,
+        Engine.RECENTLY_VIEWED: _recently_viewed,
+        Engine.BUY_AGAIN: _due_again,
+        Engine.NEW: _newest,
     }
     table |= {engine: _by_own_model(engine) for engine in _OWN}
     fillers: Mapping[Any, object] = BACKFILLS

@@ -6,12 +6,15 @@ together, such as a clock in ivory and in green.
 """
 
 import math
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.recipes import PageType
+from productrecs.features.recommendations.request import ListPlan, Pick
+from productrecs.records.catalog.text_folding import fold_text
 
 ABOUT_AN_ITEM: Final = 0.75  # maximum share of one category in a list with an anchor
 ABOUT_NOBODY: Final = 0.4  # and in a list without one
@@ -139,3 +142,34 @@ def diverse_backfill(
             waiting.append(item)
     yield from waiting
     yield from items
+
+
+def within_limits(
+    picks: Sequence[Pick],
+    eligible: EligibleItems,
+    plan: ListPlan,
+    held: Sequence[Pick] = (),
+) -> list[Pick]:
+    """Return the picks within a placement's limits for one category and one brand.
+
+    Picks in `held` are in the list already. Products without a category or a brand have
+    no limit.
+    """
+    counts = Counter[tuple[str, str]]()
+    chosen: list[Pick] = []
+    for place, pick in enumerate((*held, *picks)):
+        brand = eligible.catalog.attributes.of(pick.item).get("brand", [""])[0]
+        groups = [
+            (kind, name, most)
+            for kind, name, most in (
+                ("category", eligible.narrowest[pick.item], plan.most_per_category),
+                ("brand", fold_text(brand), plan.most_per_brand),
+            )
+            if name and most is not None
+        ]
+        is_held = place < len(held)
+        if is_held or all(counts[kind, name] < most for kind, name, most in groups):
+            counts.update((kind, name) for kind, name, _ in groups)
+            if not is_held:
+                chosen.append(pick)
+    return chosen

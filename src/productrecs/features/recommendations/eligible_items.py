@@ -115,6 +115,10 @@ class EligibleItems:
             self._head = self._weighted(ordered).tolist()
         return chain((item for item in self._head if shown[item]), self._trending(shown))
 
+    def by_sales(self) -> Iterator[int]:
+        """Return the order of `trending` before any boost; an item may occur twice."""
+        return self._trending(self.visible)
+
     def _trending(self, shown: Mask, limit: int = 2**62) -> Iterator[int]:
         for ordered in (self.models.trending, self.catalog.newest()):
             for start in range(0, min(len(ordered), limit), _CHUNK):

@@ -4,7 +4,7 @@ The serving functions make the list; this module only reads their decision.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from productrecs.engines.arrays import Ranked
@@ -14,6 +14,10 @@ from productrecs.features.recommendations.candidates import narrowest_categories
 from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
+)
+from productrecs.features.recommendations.placements import (
+    PlacedRequests,
+    decide_placement,
 )
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import Decision, decide
@@ -41,8 +45,8 @@ class RefusalReason(StrEnum):
     ASKED_ABOUT = "asked_about"  # an anchor: the page's product, or in the cart
     BOUGHT = "bought"  # and not eligible for repeats yet
     EXCLUDED = "excluded"  # by a rule
+    FILTERED = "filtered"  # fails a filter of the call or its placement
     RESTING = "resting"  # on cooldown: of a category just bought or in the cart
-    FILTERED = "filtered"  # it fails a filter of the request
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,8 @@ class Explanation:
     is_learned: bool = False  # whether the learned ranker ordered the candidates
     anchors: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()  # the shopper's latest items, newest first
+    placement: str = ""  # a placement's name; `source` is then its strategy
+    hidden_below: int | None = None  # the minimum that hides this placement's list
 
 
 def explain_recommendations(
@@ -160,7 +166,41 @@ def explain_recommendations(
     now_ms: int,
 ) -> Explanation:
     """Return the list that `recommend` returns for the same arguments, with its reasons."""
-    decision = decide(shop, request, histories, now_ms)
+    return _explained(shop, request, decide(shop, request, histories, now_ms), now_ms)
+
+
+def explain_placement(
+    shop: StoreState,
+    placed: PlacedRequests,
+    histories: Sequence[ShopperHistory],
+    now_ms: int,
+) -> Explanation:
+    """Return the list of `recommend_placement` for the same arguments, with its reasons.
+
+    Products of the fallback follow; candidates that were left out are the strategy's.
+    """
+    found = decide_placement(shop, placed, histories, now_ms)
+    told = [_explained(shop, *one, now_ms) for one in found.decisions]
+    products = {one.item_id: one for told_one in told for one in told_one.products}
+    ids = shop.catalog.ids
+    content = placed.placement.content
+    listed = tuple(
+        replace(products[ids[pick.item] or ""], score=pick.score) for pick in found.picks
+    )
+    first = told[0] if told else Explanation("", "", (), (), {}, {}, 0)
+    is_hidden = not listed and content.minimum > 0
+    return replace(
+        first,
+        source=content.strategy,
+        products=listed,
+        placement=placed.placement.name,
+        hidden_below=content.minimum if is_hidden else None,
+    )
+
+
+def _explained(
+    shop: StoreState, request: RecommendationRequest, decision: Decision, now_ms: int
+) -> Explanation:
     looking = _Looking(shop, decision, request, now_ms)
     context = decision.context
     struck = tuple(looking.struck())
@@ -229,11 +269,15 @@ class _Looking:
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
         self._source = request.source
-        self._unfiltered = decision.eligible
-        if request.filters != NO_FILTERS:
-            page_type = decision.context.page_type
-            self._unfiltered = shop.eligible(now_ms, page_type, request.source)
-        self._places = ListKind(decision.context.page_type), ListKind(request.source)
+        page_type, plan = decision.context.page_type, request.plan
+        ruled = request.ruled_source
+        self._places = (
+            ListKind(page_type),
+            None if ruled is None else ListKind(ruled),
+            "" if plan is None else plan.placement,
+        )
+        unfiltered = None if plan is None else plan._replace(filters=())
+        self._unfiltered = shop.eligible(now_ms, page_type, ruled, plan=unfiltered)
         self._visits, self._seen = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
             context = decision.context

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.engines.engine_spec import EngineSpec
-from productrecs.features.recommendations.request import Engine, Source
+from productrecs.features.recommendations.request import Engine, ListPlan, Source
+from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import ENGINES
 
@@ -31,6 +32,7 @@ class Recipe:
     borrows: bool = False  # co-purchases include pooled variants and repurchased items
     learns: bool = False  # the learned ranker may reorder candidates
     explores: bool = False  # a share of lists has an explored item
+    rebuys: bool = False  # lists the shopper's purchases that are due again
     remembers: bool = False  # the shopper's purchases count in addition to the visit
     has_fatigue: bool = False  # often ignored products are discounted
     has_cooldown: bool = False  # categories just bought or in the cart are demoted
@@ -108,6 +110,26 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         ),
     }
 )
+# Strategies of placements that are not a source. Their fallback is the placement's.
+_STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
+    {
+        Strategy.COMPLEMENTARY: Recipe(
+            _everywhere({Engine.COMPLEMENTARY: 1.0, Engine.BUY: 0.5}), borrows=True
+        ),
+        Strategy.RECENTLY_VIEWED: Recipe(_everywhere({Engine.RECENTLY_VIEWED: 1.0})),
+        Strategy.BUY_AGAIN: Recipe(_everywhere({Engine.BUY_AGAIN: 1.0}), rebuys=True),
+        Strategy.NEW: Recipe(_everywhere({Engine.NEW: 1.0})),
+        **dict.fromkeys(
+            (
+                Strategy.TRENDING,
+                Strategy.TOP_OF_CATEGORY,
+                Strategy.TOP_OF_BRAND,
+                Strategy.ON_SALE,
+            ),
+            Recipe(_everywhere({Engine.TRENDING: 1.0})),
+        ),
+    }
+)
 _UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         source: replace(one, fill=tuple(e for e in one.fill if e is not Engine.SIMILAR))
@@ -116,8 +138,16 @@ _UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
 )
 
 
-def recipe_of(source: Source, settings: StoreSettings) -> Recipe:
-    """Return a source's recipe in a store; visual similarity only where it is enabled."""
+def recipe_of(
+    source: Source, settings: StoreSettings, plan: ListPlan | None = None
+) -> Recipe:
+    """Return the recipe of a source, or of a placement's strategy that is no source.
+
+    Visual similarity counts only in stores that have enabled it.
+    """
+    recipe = None if plan is None else _STRATEGIES.get(plan.strategy)
+    if recipe is not None:
+        return recipe
     if settings.visual_recommendations:
         return _RECIPES[source]
     return _UNSEEING[Source.MIX if source is Source.SIMILAR else source]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,11 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     fatigue_factors,
     ignored_impressions,
 )
-from productrecs.features.recommendations.diversity import DiversityFilter, diverse_backfill
+from productrecs.features.recommendations.diversity import (
+    DiversityFilter,
+    diverse_backfill,
+    within_limits,
+)
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
@@ -47,6 +51,7 @@ from productrecs.features.recommendations.request_context import (
     ShopperContext,
     resolve_context,
     with_purchase_memory,
+    with_purchases_due,
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.sold_out import (
@@ -58,6 +63,8 @@ from productrecs.features.recommendations.sold_out import (
 from productrecs.records.experiments.holdouts_and_explorations import Exploration
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.records.orders.shopper_history import ShopperHistory
+
+_REACH: Final = 3  # length of a list before limits, in lengths of the list after them
 
 
 class FusedCandidates(NamedTuple):
@@ -132,7 +139,8 @@ def decide(
     now_ms: int,
 ) -> Decision:
     """Return the picks of `recommend`, with every intermediate result."""
-    recipe = recipe_of(effective_source(shop, request), shop.settings)
+    plan = request.plan
+    recipe = recipe_of(effective_source(shop, request), shop.settings, plan)
     context, eligible = _understood(shop, request, recipe, histories, now_ms)
     refused = context.bought.union(
         context.anchors, shop.catalog.numbers_of(request.excluded)
@@ -143,9 +151,9 @@ def decide(
     if recipe.learns and shop.settings.learned_order:
         ordered = _learned(blended, proposals, context, eligible, request.num, now_ms)
     ranking = _weighted(ordered or blended, eligible.rules, context.fatigue)
-    picks = _shown(
-        ranking, context, eligible, refused, request.num, is_varied=recipe.is_varied
-    )
+    is_limited = plan is not None and plan.is_limited
+    reach = _REACH * request.num if is_limited else request.num
+    picks = _shown(ranking, context, eligible, refused, reach, is_varied=recipe.is_varied)
     leads: list[Pick] = []
     if (sold_out := sold_out_anchor(shop, request, now_ms)) is not None:
         visit = dict(zip(weights, proposals, strict=True)).get(Engine.BROWSE, NO_RANKED)
@@ -154,9 +162,11 @@ def decide(
         )
         found = _weighted(found, eligible.rules, context.fatigue)
         leads = _leading(found, picks, refused, leading_places(request.num))
-        picks = _merged(leads, picks, request.num)
-    if len(picks) < request.num and recipe.fill:
-        picks += _filled(recipe, context, eligible, refused, picks, request.num)
+        picks = _merged(leads, picks, reach)
+    if len(picks) < reach and recipe.fill:
+        picks += _filled(recipe, context, eligible, refused, picks, reach)
+    if plan is not None and plan.is_limited:
+        picks = within_limits(picks, eligible, plan)[: request.num]
     if eligible.rules is not None and eligible.rules.pins:
         picks = _pinned(
             eligible, ranking, refused, picks, request.num, may_add=bool(recipe.fill)
@@ -195,7 +205,11 @@ def _understood(
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
     if recipe.remembers and context.page_type is PageType.SHOPPER:
         context = with_purchase_memory(context, histories)
-    eligible = shop.eligible(now_ms, context.page_type, request.source, request.filters)
+    if recipe.rebuys:
+        context = with_purchases_due(shop, context, histories, now_ms)
+    eligible = shop.eligible(
+        now_ms, context.page_type, request.ruled_source, request.filters, request.plan
+    )
     if recipe.has_cooldown and (
         cooldown := cooldown_categories(eligible, context, histories, now_ms)
     ):

@@ -12,7 +12,7 @@ from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType
-from productrecs.engines.buy_again import buy_again, is_habitual_buyer
+from productrecs.engines.buy_again import buy_again, due_again, is_habitual_buyer
 from productrecs.engines.fusion import fuse
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
@@ -159,6 +159,28 @@ def with_purchase_memory(
     """Return a context based on the shopper's purchases; newer ones weigh more."""
     bought = tuple(dict.fromkeys(context.purchases))
     return context._replace(remembered=bought, fading=_faded(histories))
+
+
+def with_purchases_due(
+    shop: StoreState,
+    context: ShopperContext,
+    histories: Sequence[ShopperHistory],
+    now_ms: int,
+) -> ShopperContext:
+    """Return a context whose `regulars` are the purchases that are due again.
+
+    They may be listed although the shopper bought them.
+    """
+    lines = sorted(
+        (at, item)
+        for history in histories
+        for item, at in zip(
+            history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True
+        )
+    )
+    times, items = np.array(lines, np.int64).reshape(-1, 2).T
+    due = due_again(items, times, shop.models.intervals, now_ms, CANDIDATES)
+    return context._replace(regulars=due, bought=_NO_ITEMS)
 
 
 def _faded(histories: Sequence[ShopperHistory]) -> dict[int, float]:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.request import ListPlan
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter_masks
 from productrecs.records.merchandising.rule import ListKind
@@ -26,7 +27,7 @@ class _EligibleCache(NamedTuple):
     models: TrainedModels
     book: RuleBook | None
     by_rules: BoundedCache[ListRules | None, EligibleItems]
-    by_filters: BoundedCache[tuple[ListRules | None, Filters], EligibleItems]
+    by_filters: BoundedCache[tuple[ListRules | None, tuple[Filters, ...]], EligibleItems]
 
 
 @dataclass(slots=True)
@@ -66,8 +67,12 @@ class StoreState:
         page_type: str,
         source: str | None = None,
         filters: Filters = NO_FILTERS,
+        plan: ListPlan | None = None,
     ) -> EligibleItems:
-        """Return the eligible items of one kind of list; cached until they change."""
+        """Return the eligible items of one kind of list; cached until they change.
+
+        They pass `filters` and those of `plan`, and follow the rules of its placement.
+        """
         visible, models, book = self.visible(now_ms), self.models, self.book
         cache = self._eligible_cache
         if (
@@ -86,26 +91,30 @@ class StoreState:
         rules = None
         if book is not None:
             kind = None if source is None else _WORDS[source]
-            rules = book.of(_WORDS[page_type], kind)
+            placement = "" if plan is None else plan.placement
+            rules = book.of(_WORDS[page_type], kind, placement)
         eligible = cache.by_rules.get(rules)
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)
             cache.by_rules.put(rules, eligible)
-        if filters == NO_FILTERS:
+        planned = () if plan is None else plan.filters
+        conditions = tuple(one for one in (filters, *planned) if one != NO_FILTERS)
+        if not conditions:
             return eligible
-        filtered = cache.by_filters.get((rules, filters))
+        filtered = cache.by_filters.get((rules, conditions))
         if filtered is None:
-            passing = self._passing(visible, filters, now_ms)
+            passing = self._passing(visible, conditions, now_ms)
             filtered = EligibleItems(self.catalog, models, passing, rules)
-            cache.by_filters.put((rules, filters), filtered)
+            cache.by_filters.put((rules, conditions), filtered)
         return filtered
 
-    def _passing(self, visible: Mask, filters: Filters, now_ms: int) -> Mask:
-        """Return the items of `visible` that pass the filters."""
+    def _passing(self, visible: Mask, conditions: tuple[Filters, ...], now_ms: int) -> Mask:
+        """Return the items of `visible` that pass all filters."""
         passing = visible.copy()
         buyable = self.catalog.visible(now_ms, hide_sold_out=True)
-        for mask in filter_masks(self.catalog, filters, buyable).values():
-            size = min(len(mask), len(passing))
-            passing[:size] &= mask[:size]
-            passing[size:] = False
+        for filters in conditions:
+            for mask in filter_masks(self.catalog, filters, buyable).values():
+                size = min(len(mask), len(passing))
+                passing[:size] &= mask[:size]
+                passing[size:] = False
         return passing

@@ -42,7 +42,7 @@ def sold_out_anchor(
     Only `mix` lists of product pages lead with replacements, and only where the store's
     setting `replace_sold_out` is on.
     """
-    if request.source is not Source.MIX or request.basket or not request.item_id:
+    if request.ruled_source is not Source.MIX or request.basket or not request.item_id:
         return None
     anchor = shop.catalog.number(request.item_id)
     if anchor is None or not shop.settings.replace_sold_out:

@@ -84,14 +84,20 @@ class ListFilter:
     """The lists of a rule; without conditions, all of them.
 
     Page types and sources in `only_in` are separate conditions, and both must hold:
-    `cart` with `buy` means cart lists of the source `buy`.
+    `cart` with `buy` means cart lists of the source `buy`. With `placements` only the
+    lists of these merchant's placements count.
     """
 
     only_in: tuple[ListKind, ...] = ()
     not_in: tuple[ListKind, ...] = ()
+    placements: tuple[str, ...] = ()
 
-    def hold(self, page_type: ListKind, source: ListKind | None) -> bool:
-        """Return whether the filter includes a list of this page type and source."""
+    def hold(
+        self, page_type: ListKind, source: ListKind | None, placement: str = ""
+    ) -> bool:
+        """Return whether the filter includes a list; `placement` is "" without one."""
+        if self.placements and placement not in self.placements:
+            return False
         here = {page_type} if source is None else {page_type, source}
         if here & set(self.not_in):
             return False

@@ -65,19 +65,23 @@ class RuleBook:
     rules: tuple[Rule, ...]
     selected: Mapping[int, Ints]
     size: int
-    _lists: dict[tuple[ListKind, ListKind | None], ListRules] = field(default_factory=dict)
+    _lists: dict[tuple[ListKind, ListKind | None, str], ListRules] = field(
+        default_factory=dict
+    )
     _made: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
 
-    def of(self, page_type: ListKind, source: ListKind | None = None) -> ListRules:
-        """Return the rules' effect on lists of a page type and source."""
-        found = self._lists.get((page_type, source))
+    def of(
+        self, page_type: ListKind, source: ListKind | None = None, placement: str = ""
+    ) -> ListRules:
+        """Return the rules' effect on lists of a page type, a source and a placement."""
+        found = self._lists.get((page_type, source, placement))
         if found is None:
-            here = self._here(page_type, source)
+            here = self._here(page_type, source, placement)
             key = tuple(rule.rule_id for rule in here)
             found = self._made.get(key)
             if found is None:
                 found = self._made[key] = self._list(here)
-            self._lists[page_type, source] = found
+            self._lists[page_type, source, placement] = found
         return found
 
     def naming(self, page_type: ListKind) -> ListRules:
@@ -105,17 +109,27 @@ class RuleBook:
         )
 
     def about(
-        self, item: int, page_type: ListKind, source: ListKind | None = None
+        self,
+        item: int,
+        page_type: ListKind,
+        source: ListKind | None = None,
+        placement: str = "",
     ) -> list[Rule]:
         """Return the rules about one item in such a list, in the order of application."""
         return [
             rule
-            for rule in self._here(page_type, source)
+            for rule in self._here(page_type, source, placement)
             if item in self.selected[rule.rule_id]
         ]
 
-    def _here(self, page_type: ListKind, source: ListKind | None) -> list[Rule]:
-        return [rule for rule in self.rules if rule.content.places.hold(page_type, source)]
+    def _here(
+        self, page_type: ListKind, source: ListKind | None, placement: str = ""
+    ) -> list[Rule]:
+        return [
+            rule
+            for rule in self.rules
+            if rule.content.places.hold(page_type, source, placement)
+        ]
 
     def _list(self, here: Sequence[Rule]) -> ListRules:
         struck = [

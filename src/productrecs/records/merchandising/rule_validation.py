@@ -28,6 +28,8 @@ MAX_CATEGORY_LENGTH: Final = 1_000
 MAX_STRENGTH: Final = 100.0
 MAX_PRICE: Final = 1e12
 MAX_POSITION: Final = 20
+MAX_PLACEMENTS: Final = 100
+MAX_PLACEMENT_LENGTH: Final = 64
 PRIORITIES: Final = (-1_000, 1_000)
 
 
@@ -148,6 +150,9 @@ def _checked_places(content: RuleContent) -> ListFilter:
     return ListFilter(
         only_in=tuple(sorted(set(places.only_in))),
         not_in=tuple(sorted(set(places.not_in))),
+        placements=_distinct(
+            sorted(places.placements), MAX_PLACEMENTS, MAX_PLACEMENT_LENGTH, "placements"
+        ),
     )
 
 

@@ -61,6 +61,7 @@ store_heads = sa.Table(
     sa.Column("visual_id", sa.String(64)),
     sa.Column("visual_taught_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("placements_seq", sa.BigInteger, nullable=False, server_default="0"),
     # Number of erased shoppers: a change invalidates caches of the log.
     sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
 )

@@ -311,6 +311,18 @@ rule_changes = sa.Table(
     sa.Column("rule", sa.Text, nullable=False),  # JSON: new state, or last before removal
 )
 
+# `store_heads.placements_seq` grows with every change: views poll it, versions are from it.
+placements = sa.Table(
+    "placements",
+    metadata,
+    store_id_column(),
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("content", sa.Text, nullable=False),  # JSON: strategy, filters, limits
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("updated_at", sa.BigInteger, nullable=False),
+)
+
 
 # Tables of looks: a picture's address, and the positions of products in it.
 

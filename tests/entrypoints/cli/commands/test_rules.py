@@ -20,6 +20,7 @@ def test_a_rule_is_told_as_it_was_said(shell: CommandLine, shop: str) -> None:
         *("--attribute", "brand:Acme", "--attribute", "color: Red"),
         *("--price-min", "10", "--price-max", "99.5", "--strength", "2.5"),
         *("--in", "cart", "--in", "mix", "--not-in", "trending", "--priority", "-2"),
+        *("--placement", "home"),
         *("--from", "2026-12-01", "--until", "2026-12-24T18:00", "--name", "Räumung"),
         PRODUCTRECS_NOW=NOW,
     )
@@ -39,6 +40,7 @@ def test_a_rule_is_told_as_it_was_said(shell: CommandLine, shop: str) -> None:
         "attributes": ["brand:Acme", "color:Red"],
         "in": ["cart", "mix"],
         "not_in": ["trending"],
+        "placements": ["home"],
         "from": "2026-12-01",
         "until": "2026-12-24T18:00:00",
         "priority": -2,

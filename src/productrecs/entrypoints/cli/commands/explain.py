@@ -22,9 +22,11 @@ from productrecs.features.recommendations.explain import (
     Explanation,
     GoesWith,
     HiddenProduct,
+    explain_placement,
     explain_recommendations,
     explain_trending,
 )
+from productrecs.features.recommendations.placements import place_requests
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.records.catalog.item_filters import FilterError, parse_filters
 from productrecs.records.catalog.repository import CatalogRepository
@@ -49,7 +51,8 @@ class _ExplainOptions(TypedDict):
     cart: tuple[str, ...]
     shopper: str | None
     customer: str | None
-    source: str
+    source: str | None
+    placement: str | None
     num: int | None
     filters: tuple[str, ...]
 
@@ -78,10 +81,9 @@ class _ExplainedList(NamedTuple):
 @click.option(
     "--source",
     type=click.Choice([*(source.value for source in Source), _TRENDING]),
-    default=Source.MIX.value,
-    show_default=True,
-    help="The source of the request.",
+    help="The source of the request (default: mix).",
 )
+@click.option("--placement", help="The placement of the request, in place of its source.")
 @click.option(
     "--num",
     type=click.IntRange(1, 20),
@@ -111,6 +113,9 @@ def explain(
         parse_filters(list(call["filters"]))
     except FilterError as error:
         raise click.UsageError(str(error)) from error
+    if call["placement"] and call["source"]:
+        message = "a placement has its own strategy: leave out --source, or --placement"
+        raise click.UsageError(message)
     with open_services(data) as services:
         store = find_store(services.database, domain)
         explained = _explained(services, store, call)
@@ -132,8 +137,9 @@ def explain(
 def _explained(services: Services, store: Store, call: _ExplainOptions) -> _ExplainedList:
     """Return the list with its reasons, and the shopper's arm of the holdout test."""
     shop_in_memory, now_ms = load_store(services, store), services.clock()
-    shop, num = shop_in_memory.shop, call["num"] or store.settings.rec_num
-    filters = parse_filters(list(call["filters"]))
+    shop, filters = shop_in_memory.shop, parse_filters(list(call["filters"]))
+    default = 0 if call["placement"] else store.settings.rec_num
+    num = call["num"] or default
     named = tuple(name for name in (call["customer"], call["shopper"]) if name)
     identities = tuple(dict.fromkeys(named))
     reader = services.database.raw_reader()
@@ -149,15 +155,21 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
             arm = arm_of(store.store_id, test, unit)
     finally:
         reader.close()
+    is_trending = call["source"] == _TRENDING
     request = RecommendationRequest(
-        Source.MIX if call["source"] == _TRENDING else Source(call["source"]),
+        Source.MIX if is_trending else Source(call["source"] or Source.MIX),
         num,
         call["item"] or None,
         call["cart"],
         identities,
         filters=filters,
+        placement=call["placement"] or "",
     )
-    if call["source"] == _TRENDING:
+    if request.placement:
+        placement = shop_in_memory.placements.find(request.placement)
+        placed = place_requests(shop, placement, request, histories)
+        explanation = explain_placement(shop, placed, histories, now_ms)
+    elif is_trending:
         explanation = explain_trending(shop, num, now_ms, filters)
     else:
         explanation = explain_recommendations(shop, request, histories, now_ms)
@@ -199,7 +211,11 @@ def _lines(explained: _ExplainedList) -> Iterator[str]:
     if explained.arm is Arm.HELD_OUT:
         yield "HELD OUT: this shopper gets an empty list; without the test:"
     if not explanation.products:
-        yield "the list is empty"
+        yield (
+            "the list is empty"
+            if not explanation.hidden_below
+            else f"the list is empty: it has fewer than {explanation.hidden_below} products"
+        )
     for place, product in enumerate(explanation.products, 1):
         reasons = "; ".join(_reasons(product, named)) or "newest"
         yield f"{place:>3}. {named(product.item_id)}  {product.source}: {reasons}"
@@ -212,6 +228,8 @@ def _lines(explained: _ExplainedList) -> Iterator[str]:
 
 def _beginning(explanation: Explanation, named: NameOf) -> Iterator[str]:
     about = ", ".join(map(named, explanation.anchors)) or "no product"
+    if explanation.placement:
+        yield f"placement {explanation.placement}"
     yield f"{explanation.source}, page type {explanation.page_type}, about {about}"
     if explanation.recent:
         yield (

@@ -45,6 +45,7 @@ class _RuleOptions(TypedDict):
     price_max: float | None
     only_in: tuple[str, ...]
     not_in: tuple[str, ...]
+    placement: tuple[str, ...]
     starts: str | None
     ends: str | None
     priority: int
@@ -100,6 +101,9 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     help="Only in these lists: a page type or a source (default: all lists).",
 )
 @click.option("--not-in", multiple=True, type=_PLACES, help="In all lists except these.")
+@click.option(
+    "--placement", multiple=True, help="Only in lists of this placement; may be repeated."
+)
 @click.option("--from", "starts", help="The first date or time, in the store's time zone.")
 @click.option("--until", "ends", help="The last date or time, in the store's time zone.")
 @click.option(
@@ -219,6 +223,7 @@ def _content(action: RuleAction, options: _RuleOptions) -> RuleContent:
         places=ListFilter(
             only_in=tuple(map(ListKind, options["only_in"])),
             not_in=tuple(map(ListKind, options["not_in"])),
+            placements=options["placement"],
         ),
         name=options["name"],
         starts=options["starts"],
@@ -245,6 +250,8 @@ def _line(rule: Rule) -> str:
         parts.append(f"(only in {', '.join(content.places.only_in)})")
     if content.places.not_in:
         parts.append(f"(not in {', '.join(content.places.not_in)})")
+    if content.places.placements:
+        parts.append(f"(in placement {', '.join(content.places.placements)})")
     if content.starts:
         parts.append(f"from {content.starts}")
     if content.ends:
@@ -268,6 +275,7 @@ def _fields(rule: Rule) -> dict[str, object]:
         "attributes": [":".join(pair) for pair in content.target.attributes],
         "in": content.places.only_in,
         "not_in": content.places.not_in,
+        "placements": content.places.placements,
         "from": content.starts,
         "until": content.ends,
         "priority": content.priority,

@@ -32,6 +32,7 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rules_view import RulesView
 from productrecs.records.orders.shopper_history import ShopperHistories
+from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.job_queue import NewJob
 from productrecs.storage.model_files import BrokenModelError
@@ -84,6 +85,7 @@ class CachedStore:
     pictures: ServedPictures
     said: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
+    placements: StorePlacements = field(default_factory=StorePlacements)
     recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
     searches: SearchCache = field(default_factory=SearchCache)
     used: int = 0  # a counter value at the last use
@@ -303,7 +305,7 @@ def _apply_changes(
     versions = store_versions(reader, store_id)
     if versions is None:
         return
-    catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq = versions
+    catalog_seq, model_id, rules_seq, search_seq, visual_id, *others = versions
     shop = opened.shop
     shop.catalog.refresh(reader, int(catalog_seq))
     if shop.rules is not None:
@@ -315,10 +317,23 @@ def _apply_changes(
         _swap_models(opened, models_folder(services.models, store_id), model_id)
         if opened.refused_model == model_id:
             _enqueue_training(services, store_id)
-    if opened.looks.seq != looks_seq:
-        opened.looks = PublishedLooks.load(reader, store_id, int(looks_seq))
+    _apply_content(opened, store_id, reader, *map(int, others))
     if opened.pictures.follow(visual_id) or shop.models.visual is not opened.pictures.model:
         shop.models = replace(shop.models, visual=opened.pictures.model)
+
+
+def _apply_content(
+    opened: CachedStore,
+    store_id: StoreId,
+    reader: RawReader,
+    looks_seq: int,
+    placements_seq: int,
+) -> None:
+    """Read the looks and placements if they changed."""
+    if opened.looks.seq != looks_seq:
+        opened.looks = PublishedLooks.load(reader, store_id, looks_seq)
+    if opened.placements.seq != placements_seq:
+        opened.placements = StorePlacements.load(reader, store_id, placements_seq)
 
 
 def _enqueue_training(services: Services, store_id: StoreId) -> None:

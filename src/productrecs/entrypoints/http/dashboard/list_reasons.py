@@ -26,6 +26,9 @@ ENGINE_NAMES: Final = MappingProxyType(
         Engine.SIMILAR: "Looks similar",
         Engine.CATEGORY: "Same category",
         Engine.TRENDING: "Trending",
+        Engine.RECENTLY_VIEWED: "Viewed before",
+        Engine.BUY_AGAIN: "Due again",
+        Engine.NEW: "New",
     }
 )
 _HIDDEN: Final = MappingProxyType(

@@ -48,9 +48,11 @@ from productrecs.entrypoints.http.routes.widget.config import CACHE_SECONDS, ans
 from productrecs.entrypoints.http.routes.widget.events import (
     receive_event_body as receive_events,
 )
-from productrecs.entrypoints.http.routes.widget.recommendations import (
+from productrecs.entrypoints.http.routes.widget.list_replies import (
     answer_list,
     answer_trending,
+)
+from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
     parse_trending_request,
 )

@@ -27,8 +27,8 @@ from productrecs.entrypoints.http.pipeline.urls import (
     base_url_by_headers,
     parse_plain_query,
 )
+from productrecs.entrypoints.http.routes.widget.list_replies import answer_immediately
 from productrecs.entrypoints.http.routes.widget.recommendations import (
-    answer_immediately,
     parse_list_request,
 )
 from productrecs.entrypoints.http.routes.widget.search import (

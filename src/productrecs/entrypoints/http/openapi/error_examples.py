@@ -89,6 +89,10 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "Unknown item",
             "the catalog has no item of this id; nothing was deleted",
         ),
+        "placement_unknown": ErrorExample(
+            "Unknown placement",
+            "there is no placement 'carts'; there are: cart, home-hero",
+        ),
         "guide_unknown": ErrorExample(
             "Unknown guide",
             "there is no guide of this name; try quickstart, items, orders",

@@ -69,6 +69,7 @@ from productrecs.records.orders.uploads.upload import (
 )
 from productrecs.records.orders.uploads.upload_folder import FileTooLargeError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError
+from productrecs.records.placements.placement import UnknownPlacementError
 from productrecs.storage.index_files import DamagedIndexError
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.billing.subscription import BillingInactiveError
@@ -99,6 +100,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         ForeignOriginError: ErrorCode(403, "origin_refused"),
         UnknownItemError: ErrorCode(404, "item_unknown"),
         UnknownGuideError: ErrorCode(404, "guide_unknown"),
+        UnknownPlacementError: ErrorCode(404, "placement_unknown"),
         UnknownPictureError: ErrorCode(404, "picture_unknown"),
         UnknownBuildError: ErrorCode(404, "build_unknown"),
         UnknownUploadError: ErrorCode(404, "upload_unknown"),

@@ -5,7 +5,9 @@ from typing import Final
 
 import msgspec
 
+from productrecs.features.recommendations.placements import PlacedRequests
 from productrecs.features.recommendations.request import Engine, Pick
+from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.search_types import Hit
 from productrecs.records.catalog.catalog_view import CardFields
 
@@ -65,6 +67,18 @@ def with_anchor(body: bytes, card: bytes | None) -> bytes:
 def with_sold_out(body: bytes) -> bytes:
     """Return the reply of a list that starts with replacements of a sold-out product."""
     return body[:-1] + b',"sold_out":true}'
+
+
+def with_placement(body: bytes, placed: PlacedRequests, shop: StoreState) -> bytes:
+    """Return the reply of a placement's list with its name, title and limits."""
+    content = placed.placement.content
+    beside = {
+        "name": placed.placement.name,
+        "title": placed.title(shop) or None,
+        "num": content.num or shop.settings.rec_num,
+        "minimum": content.minimum,
+    }
+    return body[:-1] + b',"placement":%b}' % _encode(beside)
 
 
 def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:

@@ -1,0 +1,1 @@
+"""Placements: the merchant's named places for lists; stored, validated and versioned."""
