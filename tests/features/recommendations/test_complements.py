@@ -14,11 +14,8 @@ from productrecs.engines.complementary import (
     fit_complements,
 )
 from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
-from productrecs.features.recommendations.explain import (
-    BoughtWith,
-    GoesWith,
-    explain_recommendations,
-)
+from productrecs.features.recommendations.explain import explain_recommendations
+from productrecs.features.recommendations.explanation import BoughtWith, GoesWith
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import (
     Engine,
@@ -28,7 +25,7 @@ from productrecs.features.recommendations.request import (
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 
 if TYPE_CHECKING:
-    from productrecs.features.recommendations.explain import ExplainedProduct
+    from productrecs.features.recommendations.explanation import ExplainedProduct
     from productrecs.features.recommendations.request import Pick
     from productrecs.features.recommendations.serving_state import StoreState
 

@@ -16,15 +16,17 @@ from productrecs.entrypoints.cli.command_context import (
 from productrecs.entrypoints.http.caches.store_cache import load_store
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.explain import (
+    explain_placement,
+    explain_recommendations,
+    explain_trending,
+)
+from productrecs.features.recommendations.explanation import (
     AppliedRule,
     EngineVote,
     ExplainedProduct,
     Explanation,
     GoesWith,
     HiddenProduct,
-    explain_placement,
-    explain_recommendations,
-    explain_trending,
 )
 from productrecs.features.recommendations.placements import place_requests
 from productrecs.features.recommendations.request import RecommendationRequest, Source

@@ -10,10 +10,10 @@ from productrecs.entrypoints.http.dashboard.list_reasons import (
 )
 from productrecs.entrypoints.http.dashboard.page import Visit
 from productrecs.features.recommendations.explain import (
-    Explanation,
     explain_recommendations,
     explain_trending,
 )
+from productrecs.features.recommendations.explanation import Explanation
 from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Visit
-from productrecs.features.recommendations.explain import (
+from productrecs.features.recommendations.explanation import (
     AppliedRule,
     ExplainedProduct,
     Explanation,
