@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.report import Figure
 from benchmarks.speed import traffic
+from benchmarks.speed.searching import searches
 from benchmarks.speed.servers import Server, ServerError, floor, ready_service, service
+from benchmarks.speed.shop import KINDS, WORDS
 from benchmarks.speed.stores import BigShop, copy_of
 
 if TYPE_CHECKING:
@@ -20,11 +22,17 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1_000_000
 MEMORY_MB, START_SECONDS = 1_200, 5.0
+MEANT, SEARCHES_A_SECOND = ("couch", "comforter", "fridge", "trainers", "luminaire"), 20.0
+"""Words that no product of the shop holds; meaning answers them."""
+
 WORKERS, STARTS, SETTLE_SECONDS = 2, 3, 20.0
 
 
 def memory(report: Report, shop: BigShop) -> None:
-    """Measure the proportional set size of all processes of `serve`, at its highest."""
+    """Measure the proportional set size of all processes of `serve`, at its highest.
+
+    The text model, if installed, embeds products beside the traffic, and queries.
+    """
     loads = [
         traffic.pages(shop.publishable_key, known=known, seed=51) for known in (False, True)
     ]
@@ -36,7 +44,16 @@ def memory(report: Report, shop: BigShop) -> None:
         with watched(serving) as weights:
             for requests in loads:
                 serving.load(requests, 32, 8.0)
-            time.sleep(SETTLE_SECONDS)
+            meant = searches(
+                shop.publishable_key,
+                [
+                    f"{word} {one} {kind}"
+                    for word in MEANT
+                    for one in WORDS
+                    for kind in KINDS
+                ],
+            )
+            serving.load(meant, 8, SETTLE_SECONDS, SEARCHES_A_SECOND)
         at_rest = sorted(serving.pss_bytes().values(), reverse=True)
     highest = max(weights) / MEGABYTE
     each = " + ".join(f"{size / MEGABYTE:.0f}" for size in at_rest)

@@ -4,13 +4,18 @@ Products are made of some 40,000 invented words, most of them rare, as brands an
 are. A query is one to three words, a third of them mistyped, a third with the last word
 unfinished. Every one is another, so that nothing is answered from memory; beside that stand
 searches as a shop has them, where many ask alike (20,000 queries by Zipf(1)).
+
+All this by words. Then, if the text model is installed, the same queries by meaning too:
+each product has the embedding of one of 2,000 texts, moved at random.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import itertools
 import json
+import os
 import random
 import subprocess
 import sys
@@ -30,7 +35,7 @@ from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.report import Report
@@ -102,14 +107,29 @@ def search(report: Report) -> None:
         queries = assortment.queries(catalog.titles, QUERIES)
         _memory(report, index, folder, queries)
         speed = _Speed(report, keys, queries)
-        with ready_service(data, 1) as serving:
-            speed.latency(serving)
+        with words_only(), ready_service(data, 1) as serving:
+            speed.latency(serving, "")
             rates = {
                 "never asked before": speed.throughput(serving),
                 "asked by Zipf(1) of 20,000": speed.as_a_shop(serving),
             }
             speed.visible(serving)
+        if _embed(data):
+            with ready_service(data, 1) as serving:
+                speed.latency(serving, ", by meaning too")
+                rates["by meaning too, never asked before"] = speed.throughput(serving)
+        else:
+            report.skip("search by meaning", "productrecs[meaning] is not installed")
         _beside(report, rates, index, catalog, queries)
+
+
+def searches(key: str, queries: Sequence[str]) -> bytes:
+    """Return the requests of these queries."""
+    return b"".join(
+        f"rGET /v1/search?q={quote(query)}&key={key} HTTP/1.1\r\n"
+        "Host: bench\r\n\r\n\0".encode()
+        for query in queries
+    )
 
 
 def _import(file: Path, data: Path, catalog: Catalog) -> None:
@@ -172,6 +192,60 @@ def _told(script: str, *arguments: str) -> list[float]:
     return found
 
 
+@contextlib.contextmanager
+def words_only() -> Iterator[None]:
+    """Let the service start without the text model."""
+    name = "PRODUCTRECS_SEARCH_MODEL"
+    before = os.environ.get(name)
+    os.environ[name] = "none"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
+_EMBED: Final = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from productrecs.settings import Settings
+from productrecs.entrypoints.services import build_services
+from productrecs.training.search.meaning_builder import MeaningBuilder
+from productrecs.training.search.text_embedder import TextEmbedder
+TEXTS, APART = 2_000, 0.5
+class Moved:
+    def __init__(self, model):
+        self.own, self.model = TextEmbedder(model), model
+        self.rng, self.rows = np.random.default_rng(6), []
+    def embed(self, texts):
+        if len(self.rows) < TEXTS:
+            self.rows.extend(self.own.embed(texts))
+        drawn = self.rng.integers(len(self.rows), size=len(texts))
+        rows = np.array([self.rows[n] for n in drawn])
+        noise = self.rng.standard_normal(rows.shape, dtype=np.float32)
+        rows = rows + APART * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    def release(self):
+        pass
+services = build_services(Settings(data=Path(sys.argv[1]), has_packaged_search_model=True))
+model = services.text_model()
+if model is not None:
+    builder = MeaningBuilder(services.indexes, Moved(model), lambda: 0.0)
+    reader = services.database.raw_reader()
+    while builder.turn(reader):
+        pass
+services.close()
+print(json.dumps([float(model is not None)]))
+"""
+
+
+def _embed(data: Path) -> bool:
+    """Give every product an embedding; return whether the text model is installed."""
+    return bool(_told(_EMBED, str(data))[0])
+
+
 def _index(report: Report, data: Path, catalog: Catalog) -> Path:
     """Report how long the index of all products takes; return its folder."""
     seconds, cpu, megabytes = _told(_WRITE, str(data))
@@ -222,16 +296,11 @@ class _Speed:
     keys: dict[str, str]
     queries: Sequence[str]
 
-    def requests(self, first: int, letter: str = "r") -> bytes:
+    def requests(self, first: int) -> bytes:
         """Return requests, each another one, from the query of a number on."""
-        key = self.keys["publishable_key"]
-        return b"".join(
-            f"{letter}GET /v1/search?q={quote(query)}&key={key} HTTP/1.1\r\n"
-            "Host: bench\r\n\r\n\0".encode()
-            for query in self.queries[first:]
-        )
+        return searches(self.keys["publishable_key"], self.queries[first:])
 
-    def latency(self, serving: Server) -> None:
+    def latency(self, serving: Server, how: str) -> None:
         """Report how soon searches are answered when few come at a time."""
         serving.load(self.requests(0), CONNECTIONS, 3.0, PACED)
         load = serving.load(self.requests(2_000), 32, PACED_SECONDS, PACED)
@@ -242,7 +311,7 @@ class _Speed:
         ):
             self.report.add(
                 Figure(
-                    f"search, 100,000 products through HTTP, {name}",
+                    f"search, 100,000 products through HTTP{how}, {name}",
                     value,
                     "ms",
                     target=f"<= {most}",

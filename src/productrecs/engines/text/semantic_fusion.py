@@ -14,12 +14,15 @@ _RANK_OFFSET: Final = 20
 _BELOW_WHOLE: Final = 0.9  # relative to the last score above, as for partial matches
 
 
-def fuse_by_meaning(found: IndexHits, similar: Sequence[int], limit: int) -> IndexHits:
+def fuse_by_meaning(
+    found: IndexHits, similar: Sequence[int], limit: int, *, is_meant: bool = False
+) -> IndexHits:
     """Return the hits fused with `similar` products, most similar first.
 
     Hits by id and hits with every word stay first. Below them, partial matches and similar
-    products are merged by reciprocal rank fusion. Hits without any match by word are marked
-    as such.
+    products are merged by reciprocal rank fusion; with `is_meant`, a word was read as
+    another although it was meant as typed, and similar products come first. Hits without
+    any match by word are marked as such.
     """
     whole = found.items[: found.complete]
     first = set(whole)
@@ -27,8 +30,9 @@ def fuse_by_meaning(found: IndexHits, similar: Sequence[int], limit: int) -> Ind
     if not similar:
         return found
     ranks: dict[int, float] = {}
-    for one in (found.items[found.complete :], similar):
-        for rank, item in enumerate(one):
+    begin = len(similar) if is_meant else 0
+    for first_rank, one in ((begin, found.items[found.complete :]), (0, similar)):
+        for rank, item in enumerate(one, first_rank):
             ranks[item] = ranks.get(item, 0.0) + 1.0 / (_RANK_OFFSET + rank)
     order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(whole)]
     if not order:

@@ -37,6 +37,7 @@ _KNOWN: Final = 0.05
 _MARGIN: Final = 0.01  # allows for quantisation errors
 _SEED: Final = 11
 _FULL: Final = 127
+_AT_ONCE: Final = 8_192  # rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,10 @@ class SemanticSpace:
         self.projection = projection
         self.codes = np.ascontiguousarray(codes)
         self.least = least
-        lengths = np.linalg.norm(self.codes.astype(np.float32), axis=1)
+        lengths = np.zeros(len(self.codes), np.float32)
+        for begin in range(0, len(self.codes), _AT_ONCE):  # not all as float32 at once
+            part = self.codes[begin : begin + _AT_ONCE].astype(np.float32)
+            lengths[begin : begin + _AT_ONCE] = np.linalg.norm(part, axis=1)
         self._inverse = np.divide(
             1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0
         )

@@ -9,9 +9,8 @@ import hashlib
 import importlib.util
 import json
 import pickle  # noqa: TID251 - reads weights through an allow-list, and only checked ones
-import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -19,90 +18,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.records.pictures.onnx_graph import OnnxGraphWriter, write_model_file
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, ModelFileError
-
-_IR_VERSION: Final = 8
-_OPERATOR_SET: Final = 13
-_VARINT, _BYTES = 0, 2  # protobuf wire types
-_FLOAT_TENSOR, _INT64_TENSOR = 1, 7  # onnx.TensorProto.DataType
-_INT, _STRING, _INTS = 2, 3, 7  # onnx.AttributeProto.AttributeType
-
-Attribute = int | str | Sequence[int]
-
-
-class OnnxGraphWriter:
-    """An ONNX graph with one input and one output, built node by node."""
-
-    def __init__(self) -> None:
-        """Start without nodes."""
-        self._nodes = list[bytes]()
-        self._constants = list[bytes]()
-
-    def add_constant(self, name: str, values: npt.NDArray[Any]) -> str:
-        """Add an array of float32 or int64, and return its name."""
-        kind, element = (
-            (_INT64_TENSOR, "<i8") if values.dtype == np.int64 else (_FLOAT_TENSOR, "<f4")
-        )
-        shape = b"".join(_number(1, size) for size in values.shape)
-        content = np.ascontiguousarray(values, dtype=element).tobytes()
-        tensor = shape + _number(2, kind) + _text(8, name) + _field(9, content)
-        self._constants.append(_field(5, tensor))
-        return name
-
-    def add_node(
-        self, operator: str, inputs: Sequence[str], **attributes: Attribute
-    ) -> str:
-        """Add a node, and return the name of its only output."""
-        output = f"{operator.lower()}_{len(self._nodes)}"
-        node = b"".join(_text(1, name) for name in inputs) + _text(2, output)
-        node += _text(4, operator)
-        node += b"".join(_field(5, _attribute(*one)) for one in sorted(attributes.items()))
-        self._nodes.append(_field(1, node))
-        return output
-
-    def model(self, name: str, side: int, output: str, length: int) -> bytes:
-        """Return a model's file: `name` [1, 3, side, side] in, `output` [1, length] out."""
-        graph = b"".join(self._nodes) + _text(2, "encoder") + b"".join(self._constants)
-        graph += _field(11, _tensor_type(name, (1, 3, side, side)))
-        graph += _field(12, _tensor_type(output, (1, length)))
-        operators = _field(8, _number(2, _OPERATOR_SET))
-        return _number(1, _IR_VERSION) + _field(7, graph) + operators
-
-
-def _tensor_type(name: str, shape: Sequence[int]) -> bytes:
-    dimensions = b"".join(_field(1, _number(1, size)) for size in shape)
-    tensor = _number(1, _FLOAT_TENSOR) + _field(2, dimensions)
-    return _text(1, name) + _field(2, _field(1, tensor))
-
-
-def _attribute(name: str, value: Attribute) -> bytes:
-    if isinstance(value, int):
-        return _text(1, name) + _number(3, value) + _number(20, _INT)
-    if isinstance(value, str):
-        return _text(1, name) + _text(4, value) + _number(20, _STRING)
-    return _text(1, name) + b"".join(_number(8, one) for one in value) + _number(20, _INTS)
-
-
-def _text(number: int, text: str) -> bytes:
-    return _field(number, text.encode())
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | _BYTES) + _varint(len(content)) + content
-
-
-def _number(number: int, value: int) -> bytes:
-    return _varint(number << 3 | _VARINT) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    written = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - seven bits of a byte
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    written.append(value)
-    return bytes(written)
-
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
 
@@ -181,16 +98,8 @@ def _convert(source: Path, target: Path, package: WeightsPackage) -> None:
         "std": _STD,
         "fused": True,
     }
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _write(target, model)
-    _write(target.with_suffix(".json"), json.dumps(sidecar_fields).encode())
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)
+    write_model_file(target, model)
+    write_model_file(target.with_suffix(".json"), json.dumps(sidecar_fields).encode())
 
 
 # ------------------------------------------------------------ reading

@@ -125,6 +125,7 @@ class _Loaded:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = False  # it would keep what the longest text took
         self._pooling = model.pooling
         self._session = onnxruntime.InferenceSession(
             str(model.path), options, providers=["CPUExecutionProvider"]

@@ -21,7 +21,11 @@ from productrecs.entrypoints.cli.doctor.repository import (
     next_turn,
     waiting_jobs,
 )
-from productrecs.entrypoints.services import ENCODER_FOLDER, Services
+from productrecs.entrypoints.services import (
+    ENCODER_FOLDER,
+    TEXT_MODEL_FOLDER,
+    Services,
+)
 from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
     ModelFileError,
@@ -138,7 +142,7 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
         yield ok("search", "finds by words alone, as the setting says")
     else:
         try:
-            model = packaged_text_model()
+            model = packaged_text_model(settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError as error:
             yield notice("search", f"finds by words alone: {error}", remedy)
             return
