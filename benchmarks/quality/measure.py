@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.quality import (
     basket_completion,
+    bots,
     bought_together,
     carts,
     complements,
@@ -53,6 +54,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "outfits": outfits.measure,
     "holdout": holdout.measure,
     "sold-out": sold_out.measure,
+    "bots": bots.measure,
     "learned-order": learned_order.measure,
     "demand": demand.measure,
     "demand-earlier": demand.measure_earlier,

@@ -106,6 +106,16 @@ class Cache(Enum):
         "parsed queries, and the parts of error bodies",
         "process", 8_192, _ENTRIES, _NEVER,
     )  # fmt: skip
+    USER_AGENTS = CacheSpec(
+        "crawlers by their User-Agent", "process", 4_096, _ENTRIES, _NEVER
+    )
+    SHOPPER_RATES = CacheSpec(
+        "token buckets of shoppers' actions", "process", 20_000, _ENTRIES, _NEVER
+    )
+    FLAGGED_SHOPPERS = CacheSpec(
+        "shopper ids with an inhuman rate, for a day",
+        "process", 20_000, _ENTRIES, Invalidation.EXPIRY,
+    )  # fmt: skip
     CLIENT_NETWORKS = CacheSpec(
         "networks of client addresses", "process", 4_096, _ENTRIES, _NEVER
     )

@@ -49,7 +49,7 @@ class TrainingHead:
     catalog_seq: int
     numbers: int
     model_id: str | None
-    erasures: int = 0  # number of erased shoppers
+    removals: int = 0  # number of erased shoppers and of recognised bots
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class TrainingRepository:
             store_heads.c.catalog_seq,
             store_heads.c.next_number,
             store_heads.c.model_id,
-            store_heads.c.erasures,
+            store_heads.c.erasures + store_heads.c.bots,
         ).where(store_heads.c.store_id == self._store_id)
         row = self._transaction.execute(query).first()
         return None if row is None else TrainingHead(*row)

@@ -223,13 +223,13 @@ class TrainingInputs:
         """Start with an empty log."""
         self._begin(0)
 
-    def follow(self, erasures: int) -> None:
-        """Start over if shoppers were erased since: the log has lost their events."""
-        if erasures != self.erasures:
-            self._begin(erasures)
+    def follow(self, removals: int) -> None:
+        """Start over if the log has lost events since: of erased shoppers, or of bots."""
+        if removals != self.removals:
+            self._begin(removals)
 
-    def _begin(self, erasures: int) -> None:
-        self.erasures = erasures
+    def _begin(self, removals: int) -> None:
+        self.removals = removals
         self.applied_seq = 0
         self.behaviour = Behaviour()
         self.purchases = Purchases()

@@ -377,7 +377,7 @@ def _read_on(
     with workshop.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         head = repository.existing_head()
-        inputs.follow(head.erasures)
+        inputs.follow(head.removals)
         searches = SearchEventRepository(connection, store.store_id)
         inputs.read_searches(searches, head.seq)
         inputs.read_on(repository, head.seq)

@@ -20,6 +20,7 @@ from productrecs.entrypoints.http.caches.store_cache import StoreCache
 from productrecs.entrypoints.http.dashboard.application import add_dashboard
 from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
 from productrecs.entrypoints.http.dispatch.exchange import INTERFACE_VERSION
+from productrecs.entrypoints.http.limits.bot_detection import BotDetector
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     ConnectionLimiter,
     RateLimits,
@@ -252,6 +253,7 @@ class _Process:
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),
             event_watch=EventWatch(database, background, services.clock),
+            bots=BotDetector(background.add, services.clock),
             rates=self._rates,
         )
         context.shops.start()

@@ -29,7 +29,11 @@ from productrecs.features.insights.experiments.holdout_result import measure_hol
 from productrecs.features.privacy.repository import stores_under_way
 from productrecs.records.catalog.push_items import resync_catalog
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.events.repository import RETRY_WINDOW_MS, EventRepository
+from productrecs.records.events.repository import (
+    BOT_RETENTION_MS,
+    RETRY_WINDOW_MS,
+    EventRepository,
+)
 from productrecs.records.experiments.holdouts_and_explorations import (
     RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
 )
@@ -185,11 +189,12 @@ class StoreJobs:
         self._eraser.go_on(job.store_id, lambda: progress.stopping)
 
     def forget_receipts(self, job: Job, _progress: JobProgress) -> None:
-        """Purge old event ids, idempotency keys and audit log lines."""
-        before = self._services.clock() - RETRY_WINDOW_MS
+        """Purge old event ids, events of bots, idempotency keys and audit log lines."""
+        now_ms = self._services.clock()
         with self._services.database.transaction() as transaction:
-            EventRepository(transaction, job.store_id).forget_receipts(before)
-            now_ms = self._services.clock()
+            events = EventRepository(transaction, job.store_id)
+            events.forget_receipts(now_ms - RETRY_WINDOW_MS)
+            events.purge_bots(now_ms - BOT_RETENTION_MS)
             IdempotencyRepository(transaction, job.store_id).forget(now_ms)
             now_ms = self._services.system_clock()
             AuditRepository(transaction, job.store_id).purge(now_ms)

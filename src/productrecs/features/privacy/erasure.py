@@ -27,7 +27,7 @@ from productrecs.records.erasures.repository import ErasedNameRepository, name_d
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import remove_older_models
 from productrecs.storage.store_log import StoreLog
-from productrecs.storage.tables import events, purchase_lines
+from productrecs.storage.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
@@ -191,7 +191,7 @@ class Eraser:
         return bool(gone or lines)
 
     def _unlink_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
-        for table in (events, purchase_lines):
+        for table in (events, bot_events, purchase_lines):
             with self.database.reading() as connection:
                 keys = ShopperRepository(connection, store_id).facts_of_other_customers(
                     table, names

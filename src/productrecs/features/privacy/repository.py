@@ -12,6 +12,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     attribution_marks,
+    bot_events,
     erasures,
     events,
     explorations,
@@ -123,18 +124,19 @@ class ShopperRepository:
             self._transaction.execute(gone)
 
     def delete_events(self, names: Sequence[str], most: int) -> int:
-        """Delete up to `most` of the shopper's events; return how many."""
+        """Delete up to `most` of the shopper's events, a bot's too; return how many."""
         for some in _chunks(names):
-            found = (
-                sa.select(events.c.seq)
-                .where(events.c.store_id == self._store_id, events.c.person.in_(some))
-                .limit(most)
-            )
-            gone = events.delete().where(
-                events.c.store_id == self._store_id, events.c.seq.in_(found)
-            )
-            if count := self._transaction.execute(gone).rowcount:
-                return count
+            for table in (events, bot_events):
+                found = (
+                    sa.select(table.c.seq)
+                    .where(table.c.store_id == self._store_id, table.c.person.in_(some))
+                    .limit(most)
+                )
+                gone = table.delete().where(
+                    table.c.store_id == self._store_id, table.c.seq.in_(found)
+                )
+                if count := self._transaction.execute(gone).rowcount:
+                    return count
         return 0
 
     def unname_lines(self, names: Sequence[str], most: int) -> int:
@@ -379,6 +381,8 @@ def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
     for table, name in (
         (events, "person"),
         (events, "session"),
+        (bot_events, "person"),
+        (bot_events, "session"),
         (purchase_lines, "person"),
         (purchase_lines, "session"),
         (shopper_links, "session"),
@@ -397,12 +401,17 @@ def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
 
 _PERSON: Final = {
     events: events.c.person,
+    bot_events: bot_events.c.person,
     purchase_lines: purchase_lines.c.person,
     shopper_links: shopper_links.c.customer,
     exposures: exposures.c.identity,
     explorations: explorations.c.shopper,
 }
-_KEY: Final = {events: events.c.seq, purchase_lines: purchase_lines.c.line_seq}
+_KEY: Final = {
+    events: events.c.seq,
+    bot_events: bot_events.c.seq,
+    purchase_lines: purchase_lines.c.line_seq,
+}
 
 
 def _chunks(values: Sequence[Any]) -> Iterator[list[Any]]:

@@ -15,6 +15,7 @@ from productrecs.records.events.event import (
 )
 from productrecs.storage.database import Database
 from productrecs.storage.tables import (
+    bot_events,
     events,
     explorations,
     exposures,
@@ -26,7 +27,7 @@ PAGE: Final = 1_000
 
 
 class ShopperRecord(NamedTuple):
-    """A row of a kind (`name`, `event`, `purchase`, `test`, `try`) with product names."""
+    """A row of a kind with product names; `_TABLES` has the kinds."""
 
     kind: str
     row: dict[str, Any]
@@ -36,6 +37,7 @@ class ShopperRecord(NamedTuple):
 _TABLES: Final = {
     "name": shopper_links,
     "event": events,
+    "bot": bot_events,
     "purchase": purchase_lines,
     "test": exposures,
     "try": explorations,
@@ -127,6 +129,7 @@ def _name(record: ShopperRecord) -> Fields:
 _WRITTEN: Final[dict[str, Callable[[ShopperRecord], dict[str, Any]]]] = {
     "name": _name,
     "event": _event,
+    "bot": _event,
     "purchase": _purchase,
     "test": _test,
     "try": _try,

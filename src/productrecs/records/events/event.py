@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from productrecs.core.clock import iso
 
@@ -74,6 +74,10 @@ KINDS_WITH_POSITION = KINDS_WITH_PLACEMENT | {EventKind.SEARCH_CLICK}
 """The kinds whose position is stored."""
 
 
+INHUMAN_RATE: Final = "inhuman rate"
+"""The name of bots that are recognised by their rate alone."""
+
+
 def interest_key(kind: int, term: str) -> str:
     """Return the key that all spellings of one category, brand or colour share."""
     return f"{int(kind)}:{' '.join(term.casefold().split())}"
@@ -87,7 +91,7 @@ class NewEvent:
     and `term`: `term` is the category, attribute value or query of an indicator.
     `value` is the line's revenue in `currency`; `quantity` None means unknown;
     `position` counts from 1. Only imports and demo data set `ts_ms` (UTC): live events
-    get the time of receipt.
+    get the time of receipt. `bot` is the name of the bot that sent it.
     """
 
     kind: EventKind
@@ -104,6 +108,7 @@ class NewEvent:
     widget: str | None = None
     event_id: str | None = None
     ts_ms: int | None = None
+    bot: str | None = None
 
     @property
     def shopper(self) -> str:

@@ -2,13 +2,23 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
+from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId
-from productrecs.records.events.event import EVENT_SUBJECTS, EventSubject, NewEvent
+from productrecs.records.events.event import (
+    EVENT_SUBJECTS,
+    INHUMAN_RATE,
+    EventSubject,
+    NewEvent,
+)
 from productrecs.records.events.repository import EventRepository
 from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import bot_events
 from productrecs.storage.tables import events as events_table
+
+BEFORE_RECOGNITION_MS: Final = 10 * MINUTE_MS
+"""A bot's events of this time before its rate showed are set aside too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,28 @@ def append_events(
     """Write events to the log; `linked` sessions were linked to a customer meanwhile."""
     rows = [_row(log.store_id, one, numbers, linked) for one in placed]
     log.database.insert_rows(log.transaction, events_table, rows)
+
+
+def append_bot_events(
+    log: StoreLog, placed: Sequence[LoggedEvent], numbers: Mapping[str, int], now_ms: int
+) -> None:
+    """Store the events of bots, apart from the log.
+
+    Shoppers with an inhuman rate take their last minutes' events along. Processes that
+    cache the log are notified if there were any.
+    """
+    rows = [(*_row(log.store_id, one, numbers, {}), one.event.bot) for one in placed]
+    log.database.insert_rows(log.transaction, bot_events, rows)
+    names = {
+        name
+        for one in placed
+        if one.event.bot == INHUMAN_RATE
+        for name in (one.event.session_id, one.event.user_id)
+        if name
+    }
+    if names:
+        repository = EventRepository(log.transaction, log.store_id)
+        repository.set_aside(sorted(names), now_ms - BEFORE_RECOGNITION_MS)
 
 
 def is_about_product(event: NewEvent) -> bool:

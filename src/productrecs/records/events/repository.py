@@ -7,10 +7,20 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
+from productrecs.records.events.event import INHUMAN_RATE
 from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
-from productrecs.storage.tables import event_receipts, events, imports
+from productrecs.storage.tables import (
+    bot_events,
+    event_receipts,
+    events,
+    imports,
+    store_heads,
+)
 
 RETRY_WINDOW_MS: Final = 7 * DAY_MS
+BOT_RETENTION_MS: Final = 90 * DAY_MS
+"""How long the events of bots are stored."""
+
 _ADMIT: Final = (
     "INSERT INTO event_receipts (store_id, event_id, received_at) VALUES (?, ?, ?) "
     "ON CONFLICT (store_id, event_id) DO UPDATE SET received_at = excluded.received_at "
@@ -77,6 +87,40 @@ class EventRepository:
         self._bare.run(_LINK, (self._store_id, list(links)))
         for text in _FOLLOW:
             self._bare.run(text, (list(links), self._store_id))
+
+    def set_aside(self, names: Sequence[str], since_ms: int) -> int:
+        """Move live events of these shopper ids to the bots' events; return how many.
+
+        Caches of the log are invalidated if there were any.
+        """
+        chosen = sa.and_(
+            events.c.store_id == self._store_id,
+            events.c.person.in_({*names, *self.customers_of(names).values()}),
+            sa.or_(events.c.session.in_(names), events.c.shopper.in_(names)),
+            events.c.ts >= since_ms,
+            events.c.imported.is_(False),
+        )
+        moved = sa.select(*events.c, sa.literal(INHUMAN_RATE)).where(
+            events.c.store_id == self._store_id, chosen
+        )
+        columns = [column.name for column in bot_events.c]
+        self._transaction.execute(bot_events.insert().from_select(columns, moved))
+        gone = events.delete().where(events.c.store_id == self._store_id, chosen)
+        count = self._transaction.execute(gone).rowcount
+        if count:
+            self._transaction.execute(
+                store_heads.update()
+                .where(store_heads.c.store_id == self._store_id)
+                .values(bots=store_heads.c.bots + 1)
+            )
+        return count
+
+    def purge_bots(self, before_ms: int) -> int:
+        """Delete the events of bots received before `before_ms`; return the number."""
+        query = bot_events.delete().where(
+            bot_events.c.store_id == self._store_id, bot_events.c.ts < before_ms
+        )
+        return self._transaction.execute(query).rowcount
 
     def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` log rows after `after_seq`, in order."""

@@ -12,6 +12,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log import (
     IdentityLinker,
     LoggedEvent,
+    append_bot_events,
     append_events,
     is_about_product,
 )
@@ -46,7 +47,7 @@ def ingest_events(
 
     A group has the events of one object in the API (an impression shows many items): its
     `event_id` is looked up once. Events without a time get `now_ms`. Events of erased
-    shoppers are skipped, see `records/erasures`.
+    shoppers are skipped, see `records/erasures`. Events of bots are stored apart.
     """
     repository = EventRepository(log.transaction, log.store_id)
     first = log.take(sum(len(group) for group in groups))
@@ -69,14 +70,21 @@ def ingest_events(
             event=event,
             seq=first + index,
             ts=now_ms if event.ts_ms is None else event.ts_ms,
-            person=shoppers.resolve(event, first + index) or "",
+            person=event.shopper
+            if event.bot
+            else shoppers.resolve(event, first + index) or "",
             imported=imported,
         )
         for index, event in enumerate(events)
     ]
     shoppers.settle()
-    behaviour = [one for one in placed if one.event.kind is not EventKind.BUY]
+    behaviour = [
+        one for one in placed if one.event.kind is not EventKind.BUY and not one.event.bot
+    ]
     append_events(log, behaviour, numbers, shoppers.linked)
+    marked = [one for one in placed if one.event.bot]
+    if marked:
+        append_bot_events(log, marked, numbers, now_ms)
     buys = [one for one in placed if one.event.kind is EventKind.BUY]
     if buys:
         _put_buys(log, buys, numbers, shoppers)

@@ -34,7 +34,7 @@ LINK: Final = -1
 _BUY: Final = int(EventKind.BUY)
 _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
 _BOUGHT_LIMIT: Final = 20_000
-_HEAD_SQL: Final = "SELECT seq, erasures FROM store_heads WHERE store_id = ?"
+_HEAD_SQL: Final = "SELECT seq, erasures + bots FROM store_heads WHERE store_id = ?"
 # If `line_seq` differs from `seq`, an old line was changed.
 _AFTER_SQL: Final = f"""
     SELECT {LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
@@ -338,7 +338,7 @@ def _line(row: Row) -> PurchaseLine:
 
 
 def log_head(reader: RawReader, store_id: StoreId) -> tuple[int, int]:
-    """Return a store's newest sequence number, and its number of erasures."""
+    """Return a store's newest sequence number, and how often its log lost events."""
     rows = reader.all(_HEAD_SQL, (store_id,))
     return rows[0] if rows else (-1, 0)
 

@@ -143,7 +143,7 @@ class ShopperHistories:
         self._people: OrderedDict[str, ShopperHistory] = OrderedDict()
         self._names: dict[str, str] = {}  # as used by callers -> as stored
         self._seen = -1  # the log position up to which changes were read
-        self._erasures = 0  # the store's number of erasures at the last read
+        self._removals = 0  # how often the log had lost events at the last read
 
     def memory_bytes(self) -> int:
         """Return the approximate memory size."""
@@ -160,11 +160,11 @@ class ShopperHistories:
         return history
 
     def _hear_news(self, reader: RawReader) -> None:
-        head, erasures = log_head(reader, self._store_id)
+        head, removals = log_head(reader, self._store_id)
         if head == self._seen:
             return
-        if erasures != self._erasures:  # a shopper was erased
-            self._erasures = erasures
+        if removals != self._removals:  # a shopper was erased, or was a bot
+            self._removals = removals
             self._people.clear()
             self._names.clear()
         if self._people:

@@ -46,6 +46,7 @@ from productrecs.storage.tables.learned_tables import (
     touch_days,
 )
 from productrecs.storage.tables.record_tables import (
+    bot_events,
     erased_names,
     erasures,
     event_receipts,
@@ -75,6 +76,7 @@ from productrecs.storage.tables.table_base import metadata
 __all__ = [
     "attribution_marks",
     "audit_log",
+    "bot_events",
     "counters",
     "credit_days",
     "dashboard_challenges",

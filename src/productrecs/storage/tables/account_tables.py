@@ -64,6 +64,8 @@ store_heads = sa.Table(
     sa.Column("placements_seq", sa.BigInteger, nullable=False, server_default="0"),
     # Number of erased shoppers: a change invalidates caches of the log.
     sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
+    # How often events that were stored became a bot's: it invalidates the same caches.
+    sa.Column("bots", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 # The connection to the merchant's shop system; created at its first call.
@@ -207,9 +209,9 @@ metered_calls = sa.Table(
 )
 
 
-# Table of key misuse: foreign origins and leaked secret keys seen in calls.
+# Table of key misuse: foreign origins, leaked secret keys and inhuman rates.
 
-# Origins outside the allowlist, and secret keys in public places.
+# Origins outside the allowlist, secret keys in public places, programs as shoppers.
 sightings = sa.Table(
     "sightings",
     metadata,

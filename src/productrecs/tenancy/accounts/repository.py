@@ -326,6 +326,7 @@ class MisuseKind(StrEnum):
 
     FOREIGN_ORIGIN = "foreign_origin"  # a page whose origin is not in the allowlist
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a secret key in a URL or a page
+    INHUMAN_RATE = "inhuman_rate"  # a program that acts as a shopper
 
 
 @dataclass(frozen=True, slots=True)

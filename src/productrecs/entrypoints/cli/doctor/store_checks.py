@@ -38,7 +38,7 @@ _MOST_NAMED: Final = 5
 
 
 def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
-    """Yield origins missing from the allowlist, and whether the secret key leaked."""
+    """Yield origins missing from the allowlist, a leaked secret key and inhuman rates."""
     since_ms = services.clock() - _RECENT_MS
     with services.database.reading() as connection:
         found = KeyMisuseRepository(connection, store.store_id).all()
@@ -49,6 +49,15 @@ def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
     }
     yield from _origins(store, sorted(foreign - store.origins - {""}))
     yield from _leaks(store, [one for one in found if one.sign is MisuseKind.LEAKED_SECRET])
+    fast = [one for one in found if one.sign is MisuseKind.INHUMAN_RATE]
+    if fast and fast[0].seen_at >= since_ms:
+        place = f"from pages of {fast[0].value}" if fast[0].value else "without a page"
+        yield notice(
+            store.domain,
+            f"a program used its publishable key {place}, faster than a person can; its "
+            "events are left out of learning and statistics",
+            f"see what it sent: productrecs report {store.domain} health",
+        )
 
 
 def _origins(store: Store, strange: list[str]) -> Iterator[CheckResult]:

@@ -68,7 +68,7 @@ def _plan(visit: Visit) -> Iterator[Alert]:
 
 
 def key_alerts(visit: Visit) -> Iterator[Alert]:
-    """Yield alerts about a leaked secret key and unknown origins."""
+    """Yield alerts about a leaked secret key, unknown origins and inhuman rates."""
     store = visit.store
     with visit.database.reading() as connection:
         seen = KeyMisuseRepository(connection, store.store_id).all()
@@ -77,12 +77,19 @@ def key_alerts(visit: Visit) -> Iterator[Alert]:
         place = f"in a page of {leaks[0].value}" if leaks[0].value else "in an address"
         text = f"Your secret key was sent {place}, so others may know it. Replace it."
         yield Alert("bad", text, "Replace the key", "/dashboard/account#keys")
-    foreign = {
-        one.value
-        for one in seen
-        if one.sign is MisuseKind.FOREIGN_ORIGIN
-        and one.seen_at >= visit.now_ms - _RECENT_MS
-    } - {*store.origins, ""}
+    recent = [one for one in seen if one.seen_at >= visit.now_ms - _RECENT_MS]
+    fast = [one for one in recent if one.sign is MisuseKind.INHUMAN_RATE]
+    if fast:
+        place = f"from pages of {fast[0].value}" if fast[0].value else "without a page"
+        text = (
+            f"A program uses your publishable key {place}, faster than a person can. Its "
+            "events are left out."
+        )
+        yield Alert("warn", text, "See the numbers", "/dashboard/impact#doctor")
+    foreign = {one.value for one in recent if one.sign is MisuseKind.FOREIGN_ORIGIN} - {
+        *store.origins,
+        "",
+    }
     if store.origins and foreign:
         text = f"Pages of {min(foreign)} ask for recommendations and are not on your list."
         yield Alert("warn", text, "Review origins", "/dashboard/account#origins")

@@ -23,6 +23,7 @@ from productrecs.entrypoints.http.dispatch.exchange import (
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, RequestQueue
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    TooManyRequestsError,
     address_of_client,
     peer_of,
 )
@@ -34,6 +35,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     PAGE_FOLDERS,
     PREFLIGHT_HEADERS,
     ROUTES,
+    SECRET,
     UPLOAD_PATH,
     Route,
     SecretKeyInUrlError,
@@ -213,6 +215,9 @@ class Dispatcher:
         if admission.meter is None and not admission.is_cut_off:
             meter = await context.metering.open(caller.store, context.read)
             admission.check_quota(meter, caller.store, context.clock())
+        if _comes_from_bot(exchange, context):
+            admission.meter = None
+            exchange.forget_shopper()
         return admission
 
     def _decide(
@@ -234,10 +239,11 @@ class Dispatcher:
             "/v1/events",
         ):
             data = await read_event_body(receive, scope["headers"], claim)
-            if caller.store.store_id in context.event_watch.stores:
-                body = await _watched_events(context, caller.store, exchange, data, claim)
+            store = caller.store
+            if store.store_id in context.event_watch.stores:
+                body = await _watched_events(context, store, exchange, data, claim)
             else:
-                body = await receive_events(context, caller.store, data, claim)
+                body = await receive_events(context, store, data, claim, exchange.headers)
         elif caller is not None and scope["path"] == "/v1/search":
             found = await _search_reply(context, caller.store, exchange)
             body, extra = found or (None, ())
@@ -271,16 +277,33 @@ class Dispatcher:
 
 
 def _record_misuse(exchange: HttpExchange, context: Context) -> None:
-    """Record a secret key in a URL or a page, or a page that is not on the list."""
+    """Record a secret key in a URL or a page, an unknown page or an inhuman rate."""
     admission, origin = exchange.admission, exchange.headers.get(b"origin")
     if context.event_watch.stores:
         _watch_refusal(context, exchange)
     if isinstance(admission.refusal, SecretKeyInUrlError):
         _record_leaked_key(exchange, context)
-    elif admission.misuse is not None and admission.caller is not None:
+    elif admission.caller is None:
+        return
+    elif isinstance(admission.refusal, TooManyRequestsError):
+        if admission.caller.credential is not SECRET:
+            context.bots.report_rate(admission.caller.store.store_id, origin)
+    elif admission.misuse is not None:
         store_id = admission.caller.store.store_id
         misuse = KeyMisuse.of(store_id, admission.misuse, origin, context.clock())
         context.write_client.write_later(misuse)
+
+
+def _comes_from_bot(exchange: HttpExchange, context: Context) -> bool:
+    """Return whether a page's call comes from a bot, so that it counts nowhere."""
+    caller = exchange.admission.caller
+    return (
+        caller is not None
+        and caller.credential is not SECRET
+        and context.bots.is_bot(
+            caller.store.store_id, exchange.headers, exchange.query or {}
+        )
+    )
 
 
 async def _watched_events(
@@ -288,9 +311,10 @@ async def _watched_events(
 ) -> bytes:
     """Store events of a store whose live view is open, and record the outcome."""
     peer, is_foreign = peer_of(exchange.scope), exchange.admission.misuse is not None
-    sender = Sender(store.store_id, context.clock(), peer, exchange.headers, is_foreign)
+    headers, bots = exchange.headers, context.bots
+    sender = Sender(store.store_id, context.clock(), peer, headers, is_foreign, bots=bots)
     try:
-        body = await receive_events(context, store, data, claim)
+        body = await receive_events(context, store, data, claim, headers)
     except ProductRecsError as error:
         context.event_watch.note(sender, data, error)
         raise

@@ -18,7 +18,11 @@ from productrecs.entrypoints.http.pipeline.error_responses import (
     error_code_of,
     retry_after_of,
 )
-from productrecs.entrypoints.http.pipeline.urls import parse_plain_query, raw_path_of
+from productrecs.entrypoints.http.pipeline.urls import (
+    parse_plain_query,
+    raw_path_of,
+    without_shopper,
+)
 from productrecs.entrypoints.http.transport.asgi_cycle import send_in_single_write
 from productrecs.entrypoints.http.transport.error_body import (
     JSON,
@@ -28,6 +32,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     build_error_body,
 )
 from productrecs.entrypoints.http.transport.header_cache import Header, valid_request_id
+from productrecs.entrypoints.http.writes.search_count_recorder import IS_BOT
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.authentication import Route
@@ -150,6 +155,12 @@ class HttpExchange:
             else None,
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
         }
+
+    def forget_shopper(self) -> None:
+        """Answer a bot as a call without a shopper, whose searches are not counted."""
+        query = without_shopper(self.scope["query_string"])
+        self.scope["query_string"], self.scope[IS_BOT] = query, True
+        self.query = parse_plain_query(query)
 
     async def reply(
         self,

@@ -186,6 +186,9 @@ def _find_reply(
     opened = context.shops.get(caller.store)
     if opened is None:
         return None
+    bots = context.bots
+    if bots.has_flagged and bots.is_flagged(caller.store.store_id, query):
+        return None
     if arrival.route is _SEARCH:
         return _search_reply(
             context, opened, query, searcher_of(arrival.peer, lines, query)

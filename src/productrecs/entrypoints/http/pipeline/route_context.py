@@ -10,6 +10,7 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
 from productrecs.entrypoints.http.caches.store_cache import StoreCache
+from productrecs.entrypoints.http.limits.bot_detection import BotDetector
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
 from productrecs.entrypoints.http.pipeline.authentication import Caller
@@ -55,6 +56,7 @@ class Context:
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_limits: AttemptLimits
     event_watch: EventWatch  # the live view of events
+    bots: BotDetector
     rates: RateLimits | None  # None without rate limits
 
     async def refresh_accounts(self) -> None:

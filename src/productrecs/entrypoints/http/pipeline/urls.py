@@ -8,6 +8,7 @@ from urllib.parse import unquote_to_bytes
 from fastapi import Request
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.limits.bot_detection import SHOPPER_PARAMETERS
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext
@@ -70,6 +71,15 @@ def parse_plain_query(query: bytes) -> dict[str, str] | None:
                 return None
         found[name] = value
     return found
+
+
+def without_shopper(query: bytes) -> bytes:
+    """Return a query string without the parameters that name the shopper."""
+    return b"&".join(
+        pair
+        for pair in query.split(b"&")
+        if pair.partition(b"=")[0].decode("latin-1") not in SHOPPER_PARAMETERS
+    )
 
 
 def raw_path_of(scope: MutableMapping[str, Any]) -> str:

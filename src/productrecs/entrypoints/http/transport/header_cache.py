@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 from productrecs.core.cache_registry import Cache
+from productrecs.entrypoints.http.limits.bot_detection import crawler_name
 
 Header = tuple[bytes, bytes]
 
@@ -37,13 +38,16 @@ class RequestHead(NamedTuple):
     lines: Sequence[Header]
     named: Mapping[bytes, bytes]
     request_id: bytes | None  # sent by the client, if valid
-    is_all: bool  # no header announces a body or a special request
+    is_all: bool  # no header announces a body, a special request or a crawler
 
     @classmethod
     def of(cls, lines: Sequence[Header]) -> Self:
         """Return the headers with these lines."""
         named = dict(lines)
-        is_all = _BODY_HEADERS.isdisjoint(named)
+        is_all = (
+            _BODY_HEADERS.isdisjoint(named)
+            and crawler_name(named.get(b"user-agent", b"")) is None
+        )
         return cls(lines, named, valid_request_id(named), is_all)
 
 

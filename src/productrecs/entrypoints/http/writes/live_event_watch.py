@@ -15,6 +15,7 @@ from typing import Final
 from productrecs.core.clock import MINUTE_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
+from productrecs.entrypoints.http.limits.bot_detection import BotDetector, crawler_name
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import address_of_client
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.writes.background_writes import (
@@ -59,6 +60,7 @@ class Sender:
     has_key: bool = True  # the key is known
     is_order: bool = False
     is_repeated: bool = False  # the order is a duplicate
+    bots: BotDetector | None = None  # recognises a page's visitors
 
 
 class EventWatch:
@@ -95,6 +97,7 @@ class EventWatch:
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
         problems = _problems(error) if isinstance(error, BodyError) else {}
+        bots, store_id = sender.bots, sender.store_id
         arrived = Arrived(
             store_id=sender.store_id,
             at_ms=sender.at_ms,
@@ -106,6 +109,10 @@ class EventWatch:
             is_key_refused=not sender.has_key,
             is_order=sender.is_order,
             is_repeated=sender.is_repeated,
+            crawler=None if bots is None else crawler_name(agent.encode("latin-1")),
+            is_flagged=None
+            if bots is None or not bots.has_flagged
+            else lambda body: bots.is_flagged(store_id, body),
         )
         self._background.add(arrived)
 
@@ -177,6 +184,7 @@ def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> 
         Verdict.NO_ORDER_ID,
         Verdict.FOREIGN_ORIGIN,
         Verdict.CLOCK,
+        Verdict.BOT,
     }
     if is_stored and first is not None and first < event.at_ms:
         return replace(event, verdict=Verdict.DUPLICATE)

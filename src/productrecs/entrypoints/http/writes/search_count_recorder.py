@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.entrypoints.http.limits.bot_detection import SHOPPER_PARAMETERS
 from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
@@ -22,13 +23,13 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 _TURNS: Final = 4
-_ID_PARAMETERS: Final = (
-    "customer_id",
-    "user_id",
-    "session_id",
-)  # the first that is present
 _MAX_ID_CHARS: Final = 255
 _BROWSER_HEADERS: Final = frozenset({b"x-forwarded-for", b"user-agent"})
+
+IS_BOT: Final = "productrecs.is_bot"
+"""The key of a scope whose searches are not counted."""
+
+_BOT: Final = ("bot",)
 
 Searcher = str | tuple[object, ...]
 """A searcher: a shopper's id, or the address and user agent of an anonymous one."""
@@ -60,7 +61,9 @@ class SearchLog:
         background.register(CountedSearch, kind, self._hand_over)
 
     def note(self, store_id: StoreId, text: str, who: Searcher, *, is_empty: bool) -> None:
-        """Record a search for a typed prefix or a whole query."""
+        """Record a search for a typed prefix or a whole query, unless it is a bot's."""
+        if who is _BOT:
+            return
         shopper = visitor_hash(who) if isinstance(who, str) else None
         self.tally.note(ObservedSearch(store_id, text, is_empty, shopper), who)
 
@@ -97,7 +100,7 @@ def searcher_of(
     Address and user agent distinguish searchers for a few seconds and are not stored. Many
     shoppers may share them, for example when a shop searches from its server.
     """
-    for name in _ID_PARAMETERS:
+    for name in SHOPPER_PARAMETERS:
         if query and 0 < len(named := query.get(name, "")) <= _MAX_ID_CHARS:
             return named
     return (
@@ -110,5 +113,7 @@ def searcher_of_scope(
     scope: MutableMapping[str, Any], query: Mapping[str, str] | None
 ) -> Searcher:
     """Return the searcher of an ASGI scope."""
+    if IS_BOT in scope:
+        return _BOT
     client = scope.get("client")
     return searcher_of(client[0] if client else None, scope["headers"], query)

@@ -54,6 +54,7 @@ def health_report(
         unknown = repository.unknown()
         examples = repository.unknown_items(_EXAMPLES)
         bought, unnamed = repository.unnamed_buys()
+        bots = repository.bots(now_ms - _WEEK_HOURS * HOUR_MS)
     figures = [
         *_flow(counts, last),
         _figure("orders", "count", orders, "live orders of today and yesterday"),
@@ -65,6 +66,12 @@ def health_report(
             share_of(unnamed, bought),
             f"of the newest {bought:,} live order lines, those without an order id",
         ),
+        _figure(
+            "bot_events",
+            "count",
+            sum(count for _, count in bots),
+            "events of bots in the last 7 days; they are stored and left out of the rest",
+        ),
     ]
     hours = range(last, first - 1, -1)
     return Report(
@@ -73,7 +80,7 @@ def health_report(
         figures=tuple(figures),
         columns=_COLUMNS,
         rows=tuple(_row(hour, counts) for hour in hours)[: query.limit],
-        notes=tuple(_notes(database, store, now_ms, examples)),
+        notes=(*_bots(bots), *_notes(database, store, now_ms, examples)),
     )
 
 
@@ -116,6 +123,12 @@ def _unknown(found: UnknownProducts) -> Iterator[Figure]:
 def _row(hour: int, counts: Mapping[tuple[int, int], int]) -> tuple[ReportValue, ...]:
     kinds = [counts.get((hour, int(kind)), 0) for kind in _KINDS]
     return (iso(hour * HOUR_MS), sum(kinds), *kinds)
+
+
+def _bots(bots: list[tuple[str, int]]) -> Iterator[str]:
+    if bots:
+        named = ", ".join(f"{name} ({count:,})" for name, count in bots[:_EXAMPLES])
+        yield f"Bots of the last 7 days: {named}."
 
 
 def _notes(

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
+    bot_events,
     event_hours,
     events,
     items,
@@ -95,6 +96,17 @@ class HealthRepository:
         return named.join(
             items, (items.c.store_id == self._store_id) & (items.c.number == named.c.item)
         )
+
+    def bots(self, since_ms: int) -> list[tuple[str, int]]:
+        """Return the bots with the number of their events since then, most first."""
+        count = sa.func.count()
+        query = (
+            sa.select(bot_events.c.bot, count)
+            .where(bot_events.c.store_id == self._store_id, bot_events.c.ts > since_ms)
+            .group_by(bot_events.c.bot)
+            .order_by(count.desc(), bot_events.c.bot)
+        )
+        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 
     def unnamed_buys(self) -> tuple[int, int]:
         """Return the number of the newest live lines, and of those without an order id."""

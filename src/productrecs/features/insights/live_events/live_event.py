@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -35,6 +35,7 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"
     ORDER_AGAIN = "order_again"
     FOREIGN_ORIGIN = "foreign_origin"
+    BOT = "bot"
     CLOCK = "clock"  # its timestamp is far from the server's time
     INVALID = "invalid"
     NOT_STORED = "not_stored"  # another event of its request was invalid
@@ -60,6 +61,8 @@ class Arrived:
     is_key_refused: bool = False
     is_order: bool = False
     is_repeated: bool = False  # a repeated order
+    crawler: str | None = None  # the name of the crawler that sent it
+    is_flagged: Callable[[Mapping[str, Any]], bool] | None = None  # an event, by its rate
 
     @property
     def key(self) -> None:
@@ -124,8 +127,13 @@ def _verdict(arrived: Arrived, place: int, body: Mapping[str, Any]) -> tuple[Ver
 
 
 def _event_verdict(arrived: Arrived, body: Mapping[str, Any]) -> tuple[Verdict, str]:
-    if body.get("event") == EventKind.BUY.wire_name and not body.get("order_id"):
+    is_buy = body.get("event") == EventKind.BUY.wire_name
+    if is_buy and not body.get("order_id"):
         return Verdict.NO_ORDER_ID, ""
+    if arrived.crawler is not None and not is_buy:
+        return Verdict.BOT, f"It came from {arrived.crawler}."
+    if arrived.is_flagged is not None and not is_buy and arrived.is_flagged(body):
+        return Verdict.BOT, "This shopper id does more than a person can."
     if arrived.is_foreign:
         return Verdict.FOREIGN_ORIGIN, ""
     minutes = _skew_minutes(body.get("timestamp"), arrived.at_ms)

@@ -86,6 +86,13 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Origins",
             f"{_ACCOUNT}#origins",
         ),
+        Verdict.BOT: Judgement(
+            "Bot",
+            "",
+            "Stored, but left out of learning, statistics and quotas.",
+            "Guide: bots",
+            "/guides/events#bots",
+        ),
         Verdict.CLOCK: Judgement(
             "Clock differs",
             "warn",

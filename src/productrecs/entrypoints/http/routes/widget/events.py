@@ -47,6 +47,8 @@ from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.event_log import is_about_product
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from productrecs.entrypoints.http.caches.store_cache import CachedStore
     from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
     from productrecs.storage.byte_budget import Claim
@@ -176,17 +178,23 @@ async def declared_events(request: Request) -> Response:
     claim = exchange.claim
     data = await read_event_body(request.receive, request.scope["headers"], claim)
     content = await receive_event_body(
-        exchange.context, exchange.known_caller.store, data, claim
+        *(exchange.context, exchange.known_caller.store, data, claim),
+        dict(request.scope["headers"]),
     )
     return Response(content, media_type="application/json")
 
 
 async def receive_event_body(
-    context: Context, store: Store, data: bytes, claim: Claim
+    context: Context,
+    store: Store,
+    data: bytes,
+    claim: Claim,
+    headers: Mapping[bytes, bytes],
 ) -> bytes:
     """Store the events of a body durably, and return the reply.
 
-    Waiting writes count in the byte budget beside what `claim` holds for the body.
+    The headers tell which events come from bots. Waiting writes count in the byte budget
+    beside what `claim` holds for the body.
 
     Raises:
         BodyError: when it does not match the schema; nothing is stored.
@@ -199,6 +207,7 @@ async def receive_event_body(
     else:  # it may tell of so much that everybody else would wait
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
+    groups = context.bots.mark(store.store_id, groups, headers)
     count, warnings = sum(map(len, groups)), _warnings(opened, groups)
     with claim.another().grow(memory_weight(groups)) as queued:
         write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)

@@ -1,0 +1,158 @@
+"""Bots: what they send is stored, and changes no list, test, quota or count."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from productrecs.records.events.event import INHUMAN_RATE
+from productrecs.storage.tables import (
+    bot_events,
+    events,
+    exposures,
+    metered_calls,
+    search_counts,
+)
+from tests.support.service import Merchant, Reply, Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VIEWS = 200
+GOOGLE = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/142.0.0.0 Safari/537.36"
+
+
+class AsAgent:
+    """A connection that sends a User-Agent with each request."""
+
+    def __init__(self, merchant: Merchant, agent: str) -> None:
+        self._client, self._agent = merchant.client, agent
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send one request and return its reply."""
+        named = {**(headers or {}), "user-agent": self._agent}
+        return self._client.ask(method, target, body, named)
+
+
+def as_agent(merchant: Merchant, agent: str) -> Merchant:
+    return merchant.through(AsAgent(merchant, agent))
+
+
+def a_shop(service: Service, **settings: str) -> Merchant:
+    """Return a store with a little of everything that lists are made of."""
+    merchant = service.register(**settings)
+    merchant.push(*({"id": f"i{n}", "title": f"Tent {n}"} for n in range(8)))
+    for n in range(12):
+        for item in (n % 4, (n + 1) % 4):
+            merchant.track(
+                {"event": "detail-page-view", "item_id": f"i{item}", "session_id": f"v{n}"}
+            )
+    for n in range(3):
+        merchant.order(f"o{n}", "i0", "i1", user_id=f"c{n}")
+    service.train(merchant)
+    eventually(lambda: lists(merchant)[1] == ["i1"])
+    return merchant
+
+
+def lists(merchant: Merchant) -> list[list[str]]:
+    """Return lists of every source, which nobody's own history changes."""
+    return [
+        merchant.trending(num=8).ids,
+        merchant.recommend(source="buy", item_id="i0").ids,
+        merchant.recommend(source="browse", item_id="i2", num=8).ids,
+        merchant.recommend(item_id="i3", num=8).ids,
+        merchant.recommend(num=8).ids,
+    ]
+
+
+def crawl(merchant: Merchant, session: str | None) -> None:
+    """View products that nobody views, in a second or two."""
+    for n in range(VIEWS):
+        merchant.track(
+            {
+                "event": "detail-page-view",
+                "item_id": f"i{5 + n % 3}" if n % 2 else "i3",
+                "session_id": session or f"crawl{n // 2}",
+            }
+        )
+
+
+def counted(service: Service, merchant: Merchant, table: sa.Table) -> int:
+    with service.database() as database, database.reading() as connection:
+        query = sa.select(sa.func.count()).where(
+            table.c.store_id == merchant.account.store_id
+        )
+        return int(connection.execute(query).scalar_one())
+
+
+def test_200_views_of_one_bot_change_no_list(service: Service) -> None:
+    merchant = a_shop(service)
+    before, stored = lists(merchant), counted(service, merchant, events)
+
+    for agent in (GOOGLE, CHROME):
+        crawl(as_agent(merchant, agent), "s_crawl")
+    service.train(merchant)
+    time.sleep(0.5)  # a process maps a new model within 200 ms
+
+    assert lists(merchant) == before
+    assert counted(service, merchant, events) == stored
+    assert counted(service, merchant, bot_events) == 2 * VIEWS
+    target = "/integration/report?name=health"
+    report = merchant.client.ask("GET", target, None, merchant.server).json
+    figures = {one["name"]: one["value"] for one in report["figures"]}
+    assert figures["bot_events"] == 2 * VIEWS
+    assert report["notes"][0] == (
+        f"Bots of the last 7 days: Googlebot ({VIEWS}), {INHUMAN_RATE} ({VIEWS})."
+    )
+
+    crawl(as_agent(merchant, CHROME), None)  # the control: the same views of many people
+    service.train(merchant)
+    eventually(lambda: lists(merchant) != before)
+
+
+def test_calls_of_a_crawler_count_in_no_quota_test_or_search_report(
+    service: Service,
+) -> None:
+    merchant = service.register(holdout_percent="50")
+    merchant.push({"id": "i0", "title": "Tent"}, {"id": "i1", "title": "Tent 2"})
+    for there in service.everywhere(merchant):
+        crawler = as_agent(there, GOOGLE)
+        eventually(partial(_shows, crawler, 2))
+        for n in range(12):
+            assert crawler.recommend(user_id=f"s_{n}", num=2).ids  # nobody is held out
+            assert crawler.recommend(customer_id=f"s_{n}", fallback="declared route").ids
+        eventually(partial(_finds, crawler))
+        crawler.search("tent 2", user_id="s_1", num=3, offset=0)
+    person = as_agent(merchant, CHROME)
+    person.recommend(user_id="s_person", num=2)
+    person.search("tent 7", user_id="s_person")
+
+    eventually(lambda: _metered(service, merchant) == 2)
+    eventually(lambda: counted(service, merchant, exposures) == 1)
+    eventually(lambda: counted(service, merchant, search_counts) == 1)
+
+
+def _shows(merchant: Merchant, products: int) -> bool:
+    return len(merchant.trending().ids) == products
+
+
+def _finds(merchant: Merchant) -> bool:
+    return bool(merchant.search("tent", user_id="s_1").ids)
+
+
+def _metered(service: Service, merchant: Merchant) -> int:
+    with service.database() as database, database.reading() as connection:
+        query = sa.select(sa.func.sum(metered_calls.c.calls)).where(
+            metered_calls.c.store_id == merchant.account.store_id
+        )
+        return int(connection.execute(query).scalar() or 0)

@@ -1,0 +1,113 @@
+"""Bot events: stored apart, and what a bot did before it was recognised moves there."""
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.core.ids import StoreId
+from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
+from productrecs.records.events.repository import BOT_RETENTION_MS, EventRepository
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.records.orders.repository import log_head
+from productrecs.storage.database import Database
+from productrecs.storage.store_log import StoreLog
+from productrecs.storage.tables import bot_events, events
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.training.repository import TrainingRepository
+from productrecs.training.training_inputs import TrainingInputs, read_whole_log
+
+NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
+
+
+@pytest.fixture
+def store_id(database: Database) -> StoreId:
+    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
+
+
+def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> None:
+    with database.transaction() as transaction:
+        ingest_events(
+            StoreLog(database, transaction, store), [[event] for event in sent], now
+        )
+
+
+def view(item_id: str, session: str = "s_1", **facts: object) -> NewEvent:
+    return NewEvent(
+        EventKind.DETAIL_PAGE_VIEW,
+        item_id=item_id,
+        session_id=session,
+        **facts,  # type: ignore[arg-type]  # a test's shorthand
+    )
+
+
+def stored(database: Database, table: sa.Table) -> list[tuple[str, ...]]:
+    """Return (shopper, bot) of the rows; `bot` only of the bots' table."""
+    columns = [table.c[name] for name in ("shopper", "bot") if name in table.c]
+    with database.reading() as connection:
+        query = sa.select(*columns).order_by(table.c.seq)
+        return [tuple(row) for row in connection.execute(query)]
+
+
+def test_events_of_bots_are_stored_apart_from_the_log(
+    database: Database, store_id: StoreId
+) -> None:
+    send(database, store_id, view("a"), view("b", "s_2", bot="Googlebot"), view("c"))
+
+    assert stored(database, events) == [("s_1",), ("s_1",)]
+    assert stored(database, bot_events) == [("s_2", "Googlebot")]
+
+
+def test_an_inhuman_rate_takes_the_last_minutes_of_its_shopper_along(
+    database: Database, store_id: StoreId
+) -> None:
+    linked = view("a", user_id="c_1")  # the bot's session, signed in meanwhile
+    send(database, store_id, view("a"), linked, now=NOON - DAY_MS)
+    send(database, store_id, view("a"), view("b", "s_2"), linked, now=NOON - MINUTE_MS)
+    reader = database.raw_reader()
+    before = log_head(reader, store_id)[1]
+
+    send(database, store_id, view("c", bot=INHUMAN_RATE))
+
+    assert stored(database, events) == [("s_1",), ("c_1",), ("s_2",)]
+    assert stored(database, bot_events) == [
+        ("s_1", INHUMAN_RATE),
+        ("c_1", INHUMAN_RATE),
+        ("s_1", INHUMAN_RATE),
+    ]
+    moved = log_head(reader, store_id)[1]
+    send(database, store_id, view("d", bot=INHUMAN_RATE))  # nothing left to move
+    assert (before, moved, log_head(reader, store_id)[1]) == (0, 1, 1)
+    reader.close()
+
+
+def test_training_that_read_a_bots_first_events_equals_one_that_never_saw_it(
+    database: Database, store_id: StoreId
+) -> None:
+    send(database, store_id, view("a"), view("b", "bot"), view("c", "bot"))
+    inputs = TrainingInputs()
+    with database.reading() as connection:
+        repository = TrainingRepository(connection, store_id)
+        inputs.read_on(repository, repository.existing_head().seq)
+    assert len(inputs.behaviour.items) == 3
+
+    send(database, store_id, view("d", "bot", bot=INHUMAN_RATE))
+    with database.reading() as connection:
+        repository = TrainingRepository(connection, store_id)
+        head = repository.existing_head()
+        inputs.follow(head.removals)
+        inputs.read_on(repository, head.seq)
+        whole, _ = read_whole_log(repository)
+
+    assert inputs.behaviour.items.tolist() == whole.behaviour.items.tolist() == [0]
+
+
+def test_events_of_bots_are_purged_after_their_retention(
+    database: Database, store_id: StoreId
+) -> None:
+    send(database, store_id, view("a", bot="Googlebot"), now=NOON - BOT_RETENTION_MS - 1)
+    send(database, store_id, view("b", bot="Googlebot"))
+
+    with database.transaction() as transaction:
+        gone = EventRepository(transaction, store_id).purge_bots(NOON - BOT_RETENTION_MS)
+
+    assert gone == 1 == len(stored(database, bot_events))
