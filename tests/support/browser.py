@@ -31,10 +31,16 @@ _NAMES: Final = (
     *("MAP *.example 127.0.0.1", "MAP * ~NOTFOUND"),
     *("EXCLUDE 127.0.0.1", "EXCLUDE localhost"),
 )
+AGENT: Final = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/142.0.0.0 Safari/537.36"
+)
 _ARGUMENTS: Final = (
     "--no-sandbox",  # tests run as root in containers, where Chromium has none
     "--disable-dev-shm-usage",  # /dev/shm is small there
     "--disable-gpu",
+    # A person's: events of a browser that says "Headless" are a bot's.
+    f"--user-agent={AGENT}",
     f"--host-resolver-rules={', '.join(_NAMES)}",
 )
 

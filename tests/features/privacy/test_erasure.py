@@ -116,6 +116,8 @@ def live(shop: Shop) -> None:
         click("lamp", "s_other"),
         cart("lamp", "s_other"),
         view("mug", session_id="s_nobody"),
+        view("mug", session_id=MY_PHONE, bot="a program on my phone"),
+        view("mug", user_id=OTHER, session_id=MY_PHONE, bot="a program on my phone"),
     )
     shop.order("o-2", NewOrderLine("tent", 2, 10.0), user=ME, session=MY_SESSION)
     shop.order("o-3", NewOrderLine("lamp", 1, 5.0), user=OTHER)

@@ -77,21 +77,11 @@ bot_events = sa.Table(
     "bot_events",
     metadata,
     store_id_column(),
-    sa.Column("seq", sa.BigInteger, primary_key=True),
-    sa.Column("ts", sa.BigInteger, nullable=False),
-    sa.Column("kind", sa.SmallInteger, nullable=False),
-    sa.Column("item", sa.BigInteger),
-    sa.Column("shopper", sa.Text, nullable=False),
-    sa.Column("person", sa.Text, nullable=False),
-    sa.Column("session", sa.Text),
-    sa.Column("term", sa.Text),
-    sa.Column("value", sa.Double),
-    sa.Column("currency", sa.String(8)),
-    sa.Column("quantity", sa.BigInteger),
-    sa.Column("source", sa.Text),
-    sa.Column("position", sa.BigInteger),
-    sa.Column("widget", sa.Text),
-    sa.Column("imported", sa.Boolean, nullable=False),
+    *(
+        sa.Column(one.name, one.type, nullable=one.nullable, primary_key=one.primary_key)
+        for one in events.c
+        if one.name != "store_id"
+    ),
     sa.Column("bot", sa.String(64), nullable=False),  # its name, or "inhuman rate"
     sa.Index(None, "store_id", "person"),
     sa.Index(None, "store_id", "ts", "bot"),

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_25_1940"
-down_revision = "2026_11_25_1930"
+revision = "2026_11_25_2210"
+down_revision = "2026_11_25_2200"
 
 
 def upgrade() -> None:
