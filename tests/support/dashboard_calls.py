@@ -62,6 +62,8 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "custom_css": "",
         "everywhere": "",
         "filter": "in_stock:true",
+        "holdout_percent": "10",
+        "holdout_test": "walk",
         "spot_item": "",
         "title": "Look",
         "then": "publish",

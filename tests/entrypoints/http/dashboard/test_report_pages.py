@@ -56,7 +56,7 @@ def test_impact_tells_clicks_from_impressions(owner: Member) -> None:
     assert "Sales after a click €40.00" in text
     assert "Sales after an impression only €25.00" in text
     assert "Last-touch attribution" in text
-    assert "No test runs" in text
+    assert "Start a test" in text
 
 
 def test_a_number_leads_to_its_orders(owner: Member) -> None:
@@ -111,4 +111,19 @@ def test_a_new_store_is_told_what_to_do(office: Office, store: Store) -> None:
     text = text_of(office.member(store).get("/dashboard/impact"))
 
     assert "Nothing was shown or sold in these days" in text
-    assert "No test runs" in text
+    assert "Start a test" in text
+
+
+def test_a_holdout_test_is_started_and_ended(owner: Member) -> None:
+    path, page = "/dashboard/impact/holdout", "/dashboard/impact"
+
+    for percent, name in (("0", "spring"), ("95", "spring"), ("x", "spring"), ("10", "")):
+        refused = owner.post(path, page=page, holdout_percent=percent, holdout_test=name)
+        assert refused.status == 422, (percent, name)
+    begun = owner.post(path, page=page, holdout_percent="10", holdout_test="spring")
+    running = text_of(owner.get(page))
+    ended = owner.post(path, page=page, then="end")
+
+    assert (begun.status, ended.status) == (303, 303)
+    assert "The test “spring” shows 10" in running
+    assert "Start a test" in text_of(owner.get(page))

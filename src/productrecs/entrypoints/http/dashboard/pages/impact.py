@@ -1,17 +1,18 @@
 """Impact pages: sales after recommendations, the orders behind them, and the holdout."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from productrecs.core.report import MAX_ROWS, Report, ReportValue
+from productrecs.core.report import MAX_ROWS, Report, ReportValue, report_query
 from productrecs.entrypoints.http.dashboard.alerts import key_alerts
 from productrecs.entrypoints.http.dashboard.charts import SplitBar, split_bars
 from productrecs.entrypoints.http.dashboard.list_reasons import ENGINE_NAMES
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
 from productrecs.entrypoints.http.dashboard.pages.report_file import sale_filters
 from productrecs.entrypoints.http.dashboard.period import (
     Period,
@@ -24,6 +25,7 @@ from productrecs.entrypoints.http.dashboard.period import (
 from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.features.insights.impact.attribution_report import RULE
+from productrecs.tenancy.accounts.store_management import change_settings
 
 IMPACT_PATH: Final = "/dashboard/impact"
 ORDERS_PATH: Final = f"{IMPACT_PATH}/orders"
@@ -37,6 +39,9 @@ _GROUPINGS: Final = MappingProxyType(
     }
 )
 _SOURCES: Final = {engine.value: name for engine, name in ENGINE_NAMES.items()}
+_HOLDOUT: Final = MappingProxyType(
+    {"holdout_percent": "Shoppers without, in per cent", "holdout_test": "Name"}
+)
 _ROWS: Final = 50
 _MOST_BARS: Final = 100
 _WEEK: Final = 7
@@ -71,6 +76,15 @@ class Comparison:
 
 def show_impact(visit: Visit) -> Reply:
     """Show the sales attributed to recommendations in a period."""
+    return _impact(visit)
+
+
+def _impact(
+    visit: Visit,
+    status: int = 200,
+    typed: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+) -> Reply:
     period, services, store = chosen_period(visit), visit.services, visit.store
     by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
     names = tuple(by.split(","))
@@ -81,6 +95,7 @@ def show_impact(visit: Visit) -> Reply:
     figures = figures_of(made)
     return visit.render(
         "impact.html",
+        status=status,
         period=period,
         figures=figures,
         changes={
@@ -100,11 +115,39 @@ def show_impact(visit: Visit) -> Reply:
         orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
         test=test,
         test_figures=figures_of(test),
+        running=store.settings.holdout_percent,
+        planned=typed or _planned(visit),
+        mistakes=errors or {},
         comparisons=[_compared(visit, row) for row in rows_of(test)],
         issues=find_data_issues(visit.database, store, visit.now_ms),
         keys=list(key_alerts(visit)),
         is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
     )
+
+
+def _planned(visit: Visit) -> dict[str, str]:
+    """Return the proposed settings of a new holdout test, whose name is new."""
+    today = report_query(visit.now_ms, visit.store.settings.zone).last_day
+    return {"holdout_percent": "10", "holdout_test": f"from {today}"}
+
+
+def change_holdout(visit: Visit) -> Reply:
+    """Start a holdout test, or end the running one."""
+    if visit.form["then"] == "end":
+        change_settings(visit.database, visit.store, {"holdout_percent": "0"})
+        visit.refresh_accounts()
+        message = "The test has ended. All shoppers see recommendations again."
+        return visit.redirect(f"{IMPACT_PATH}#holdout", message)
+    sent = {name: visit.form[name] for name in _HOLDOUT}
+    errors = setting_errors(sent, _HOLDOUT)
+    if not errors and float(sent["holdout_percent"]) == 0:
+        errors = {"holdout_percent": "Choose at least 1 per cent."}
+    if errors:
+        return _impact(visit, status=422, typed=sent, errors=errors)
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    message = "The test runs. Its first numbers are there within an hour."
+    return visit.redirect(f"{IMPACT_PATH}#holdout", message)
 
 
 def show_orders(visit: Visit) -> Reply:
@@ -195,5 +238,12 @@ def _compared(visit: Visit, row: dict[str, ReportValue]) -> Comparison:
 
 PAGES: Final = (
     Page(IMPACT_PATH, "Impact", show_impact, group=Group.ANALYSE),
+    Page(
+        f"{IMPACT_PATH}/holdout",
+        "Holdout test",
+        None,
+        change_holdout,
+        action="Started or ended a holdout test",
+    ),
     Page(ORDERS_PATH, "Orders after recommendations", show_orders),
 )
