@@ -138,7 +138,10 @@ def change_holdout(visit: Visit) -> Reply:
         visit.refresh_accounts()
         message = "The test has ended. All shoppers see recommendations again."
         return visit.redirect(f"{IMPACT_PATH}#holdout", message)
-    sent = {name: visit.form[name] for name in _HOLDOUT}
+    sent = {
+        "holdout_percent": visit.form["holdout_percent"],
+        "holdout_test": visit.form["holdout_test"],
+    }
     errors = setting_errors(sent, _HOLDOUT)
     if not errors and float(sent["holdout_percent"]) == 0:
         errors = {"holdout_percent": "Choose at least 1 per cent."}
