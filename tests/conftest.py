@@ -83,13 +83,24 @@ def postgres_url(postgres_cluster: postgres.Cluster) -> Iterator[str]:
     postgres_cluster.drop_database(url)
 
 
+@pytest.fixture(scope="session")
+def migrated_databases(
+    postgres_cluster: postgres.Cluster,
+) -> Iterator[postgres.MigratedDatabases]:
+    """Give the PostgreSQL databases that the tests of this process use in turn."""
+    found = postgres.MigratedDatabases(
+        postgres_cluster, lambda url: migrate_at(url, Path())
+    )
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def migrated_url(postgres_cluster: postgres.Cluster) -> Iterator[str]:
+def migrated_url(migrated_databases: postgres.MigratedDatabases) -> Iterator[str]:
     """Give the address of a migrated PostgreSQL database without rows."""
-    template = postgres_cluster.migrated_template(lambda url: migrate_at(url, Path()))
-    url = postgres_cluster.create_database(template)
+    url = migrated_databases.take()
     yield url
-    postgres_cluster.drop_database(url)
+    migrated_databases.give_back(url)
 
 
 @pytest.fixture

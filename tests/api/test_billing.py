@@ -187,10 +187,10 @@ def process(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shop]:
     """Give a process on each database; its clock stands until it is moved."""
-    folder, url, cluster = tmp_path_factory.mktemp("billing"), None, None
+    folder, url, databases = tmp_path_factory.mktemp("billing"), None, None
     if request.param == "postgres":
-        cluster = request.getfixturevalue("postgres_cluster")
-        url = cluster.create_database()
+        databases = request.getfixturevalue("migrated_databases")
+        url = databases.take()
     Service(folder, url).prepare()
     clock = [NOON]
     services = replace(
@@ -199,8 +199,8 @@ def process(
     with Inside(of_our_own(services)) as inside:
         nobody = Merchant(Account("", "", "", ""), inside)
         yield Shop(services, inside, nobody, clock)
-    if cluster is not None and url is not None:
-        cluster.drop_database(url)
+    if databases is not None and url is not None:
+        databases.give_back(url)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,26 @@ MISSING: Final = (
 )
 START_SECONDS: Final = 60
 MIGRATED: Final = "migrated"
+_LOOKS, _LOOK_SECONDS = 20, 0.01
+_OTHERS: Final = b"""SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+AND backend_type = 'client backend'"""
+_TABLES: Final = b"""SELECT tablename FROM pg_tables
+WHERE schemaname = 'public' AND tablename <> 'alembic_version'"""
+_UNMEASURED: Final = b"DELETE FROM pg_statistic WHERE starelid >= 16384"  # of our tables
+_SCHEMA: Final = b"""
+SELECT version_num, '', '', '' FROM alembic_version
+UNION ALL SELECT relname, oid::text, relkind::text, reloptions::text FROM pg_class
+WHERE relnamespace = 'public'::regnamespace
+UNION ALL SELECT attname, attrelid::text, atttypid::text, attnotnull::text FROM pg_attribute
+WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
+UNION ALL SELECT conname, oid::text, conrelid::text, '' FROM pg_constraint
+UNION ALL SELECT tgname, oid::text, tgrelid::text, tgenabled::text FROM pg_trigger
+UNION ALL SELECT proname, oid::text, '', '' FROM pg_proc
+WHERE pronamespace = 'public'::regnamespace
+UNION ALL SELECT 'settings', setconfig::text, setrole::text, '' FROM pg_db_role_setting
+WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+ORDER BY 1, 2, 3, 4"""
 _CHOOSES_HOW: Final = 150_000  # the version that asks how a database is to be copied
 
 # Small, since it stands beside the tests. It commits as in production, but that no commit
@@ -189,6 +210,83 @@ class Cluster:
             said = server_log.read_text("utf-8") if server_log.exists() else ""
             message = f"{program} failed:\n{output.read_text('utf-8')}{said}"
             raise ClusterError(message)
+
+
+class MigratedDatabases:
+    """The migrated databases of a process: the next test takes what one gives back.
+
+    A server takes some ten times as long to copy and drop a database as to empty one. A
+    database that somebody is still connected to, or whose schema or settings a test has
+    changed, is dropped.
+    """
+
+    def __init__(self, cluster: Cluster, migrate: Callable[[str], None]) -> None:
+        """Copy the databases from one that `migrate(address)` fills once a run."""
+        self._cluster, self._migrate = cluster, migrate
+        self._free: list[str] = []
+        self._schema: dict[str, object] = {}  # of each, as it was copied
+
+    def take(self) -> str:
+        """Return the address of a migrated database without rows."""
+        if self._free:
+            return self._free.pop()
+        template = self._cluster.migrated_template(self._migrate)
+        url = self._cluster.create_database(template)
+        with _opened(url) as connection:
+            self._schema[url] = _schema_of(connection)
+        return url
+
+    def give_back(self, url: str) -> None:
+        """Empty a database for the next test, or drop it."""
+        if self._is_emptied(url):
+            self._free.append(url)
+        else:
+            self._cluster.drop_database(url)
+
+    def close(self) -> None:
+        """Drop the databases."""
+        while self._free:
+            self._cluster.drop_database(self._free.pop())
+
+    def _is_emptied(self, url: str) -> bool:
+        try:
+            with _opened(url) as connection:
+                if _has_others(connection) or _schema_of(connection) != self._schema[url]:
+                    return False
+                _empty(connection)
+        except psycopg.Error:
+            return False  # a test has taken away more than rows
+        return True
+
+
+def _opened(url: str) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True)
+
+
+def _has_others(connection: psycopg.Connection[tuple[object, ...]]) -> bool:
+    """Tell whether somebody is still connected, a moment after a test has ended."""
+    for _ in range(_LOOKS):
+        if connection.execute(_OTHERS).fetchone() == (0,):
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def _schema_of(connection: psycopg.Connection[tuple[object, ...]]) -> object:
+    return connection.execute(_SCHEMA).fetchall()
+
+
+def _empty(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    tables = connection.execute(_TABLES).fetchall()
+    each = [
+        f"(SELECT '{name}' WHERE EXISTS (SELECT FROM \"{name}\"))"  # noqa: S608 - our names
+        for (name,) in tables
+    ]
+    filled = connection.execute(" UNION ALL ".join(each).encode()).fetchall()
+    if filled:
+        names = ", ".join(f'"{name}"' for (name,) in filled)
+        connection.execute(f"TRUNCATE {names} CASCADE".encode())
+    connection.execute(_UNMEASURED)
 
 
 @dataclass

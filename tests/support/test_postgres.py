@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from productrecs.storage.database import Database
-    from tests.support.postgres import Cluster
+    from tests.support.postgres import Cluster, MigratedDatabases
 
 _OWNER = """
 import sys, time
@@ -38,6 +39,52 @@ def test_a_test_finds_no_row_of_another(database: Database, turn: int) -> None:
         transaction.execute(counters.insert().values(name="turn", value=turn))
 
     assert before == []
+
+
+def change_a_column(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    connection.execute("ALTER TABLE counters ADD COLUMN left_behind int")
+
+
+def read_only(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    name = connection.info.dbname
+    connection.execute(
+        f'ALTER DATABASE "{name}" SET default_transaction_read_only TO on'.encode()
+    )
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("change", [None, change_a_column, read_only])
+def test_a_database_is_used_again_unless_a_test_changed_more_than_rows(
+    migrated_databases: MigratedDatabases,
+    change: Callable[[psycopg.Connection[tuple[object, ...]]], None] | None,
+) -> None:
+    url = migrated_databases.take()
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("INSERT INTO counters (name, value) VALUES ('a', 1)")
+        connection.execute("ANALYZE counters")
+        if change is not None:
+            change(connection)
+    migrated_databases.give_back(url)
+
+    again = migrated_databases.take()
+    with psycopg.connect(again.replace("+psycopg", "")) as connection:
+        assert connection.execute("SELECT * FROM counters").fetchall() == []
+        measured = "SELECT * FROM pg_stats WHERE tablename = 'counters'"
+        assert connection.execute(measured).fetchall() == []
+    migrated_databases.give_back(again)
+    assert (again == url) is (change is None)
+
+
+@pytest.mark.postgres
+def test_a_database_that_somebody_still_uses_is_not_used_again(
+    migrated_databases: MigratedDatabases,
+) -> None:
+    url = migrated_databases.take()
+    connection = psycopg.connect(url.replace("+psycopg", ""))
+    migrated_databases.give_back(url)
+    connection.close()
+
+    assert migrated_databases.take() != url
 
 
 @pytest.mark.postgres

@@ -81,17 +81,17 @@ def process(
 ) -> Iterator[Process]:
     """Give a started API process without a worker, once on each database."""
     folder = tmp_path_factory.mktemp("integration")
-    cluster: postgres.Cluster | None = None
+    databases: postgres.MigratedDatabases | None = None
     url = None
     if request.param == "postgres":
-        cluster = request.getfixturevalue("postgres_cluster")
-        url = cluster.create_database()
+        databases = request.getfixturevalue("migrated_databases")
+        url = databases.take()
     service = Service(folder, url).prepare()
     services = build_services(Settings(data=folder, database_url=url))
     with Inside(create_application(services, draining=False)) as inside:
         yield Process(service, services, inside)
-    if cluster is not None and url is not None:
-        cluster.drop_database(url)
+    if databases is not None and url is not None:
+        databases.give_back(url)
 
 
 @pytest.fixture
