@@ -5,13 +5,15 @@ The browser lives as long as a module; each test takes pages of its own from it.
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
-from tests.support.dashboard_browser import WIDTHS, Desk, DeskPage, demo_desk
+from tests.support.dashboard_browser import LOOKS, Desk, DeskPage, demo_desk
+from tests.support.demo import demo_folder
 from tests.support.project import ROOT
 from tests.support.service import Merchant, Service
 from tests.support.storefront import SHOP, TITLES, Storefront, catalog
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
+
+__all__ = ["demo_folder"]
 
 
 def pytest_report_header() -> str:
@@ -95,21 +99,23 @@ def front(storefront: Storefront) -> Storefront:
 
 
 @pytest.fixture(scope="session")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Desk]:
     """Give the dashboard of the demo store, which all journeys share."""
     if find_chromium() is None:
         pytest.skip(MISSING)
-    with (
-        pytest.MonkeyPatch.context() as patched,
-        demo_desk(tmp_path_factory.mktemp("desk"), patched) as found,
-    ):
+    folder = tmp_path_factory.mktemp("desk")
+    shutil.copytree(request.getfixturevalue("demo_folder"), folder, dirs_exist_ok=True)
+    with demo_desk(folder) as found:
         yield found
 
 
-@pytest.fixture(params=WIDTHS, ids=lambda width: f"{width}px")
+@pytest.fixture(params=LOOKS)
 def office(
     request: pytest.FixtureRequest, browser: Browser, desk: Desk
 ) -> Iterator[DeskPage]:
     """Give a page with the owner logged in, once at each width."""
-    with desk.page(browser, request.param) as found:
+    width, schemes = request.param
+    with desk.page(browser, width, schemes=schemes) as found:
         yield found

@@ -11,12 +11,13 @@ from playwright.sync_api import expect
 
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard import PASSWORD
-from tests.support.dashboard_browser import check_barriers, check_width
+from tests.support.dashboard_browser import LOOKS, check_barriers, check_width
 from tests.support.service import HOST, Account, Merchant
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from tests.support.dashboard_browser import Look
     from tests.support.service import Service
 
 STEPS = 6
@@ -40,10 +41,11 @@ def fill(page: Page, **fields: str) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("look", LOOKS)
 def test_a_merchant_starts_with_the_keyboard_alone(
-    service: Service, browser: Browser, axe: str, width: int
+    service: Service, browser: Browser, axe: str, look: Look
 ) -> None:
+    width, schemes = look
     base, domain = f"http://{HOST}:{service.port}", f"start-{time.time_ns()}.example"
     with browser.new_context(
         viewport={"width": width, "height": 800}, reduced_motion="reduce"
@@ -51,10 +53,10 @@ def test_a_merchant_starts_with_the_keyboard_alone(
         context.set_default_timeout(WAIT_MS)
         page = context.new_page()
         page.goto(f"{base}/dashboard/register")
-        check_barriers(page, axe)
+        check_barriers(page, axe, schemes)
         fill(page, domain=domain, email="anna@example.com", password=PASSWORD)
         expect(page.get_by_text(f"0 of {STEPS} done")).to_be_visible()
-        check_barriers(page, axe)
+        check_barriers(page, axe, schemes)
         check_width(page)
 
         _do_all(service, page, domain)
@@ -70,7 +72,7 @@ def test_a_merchant_starts_with_the_keyboard_alone(
         expect(page).to_have_url(f"{base}/dashboard")
         for path in ("account", "team", "security", "security/two-factor", "audit"):
             page.goto(f"{base}/dashboard/{path}")
-            check_barriers(page, axe)
+            check_barriers(page, axe, schemes)
             check_width(page)
 
 

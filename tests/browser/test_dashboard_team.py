@@ -12,33 +12,34 @@ from productrecs.core.clock import system_ms
 from productrecs.tenancy.accounts.login.two_factor import totp_code
 from tests.browser.test_dashboard_account import fill, tab_to
 from tests.support.dashboard import PASSWORD
-from tests.support.dashboard_browser import WIDTHS, check_barriers, new_desk
+from tests.support.dashboard_browser import LOOKS, check_barriers, new_desk
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from tests.support.dashboard_browser import Desk, DeskPage
+    from tests.support.dashboard_browser import Desk, DeskPage, Look
 
 STEP_MS = 30_000
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("look", LOOKS)
 def test_a_team_works_on_a_store_and_its_owner_sees_who_did_what(
-    browser: Browser, desk: Desk, axe: str, width: int
+    browser: Browser, desk: Desk, axe: str, look: Look
 ) -> None:
+    width, schemes = look
     domain = f"team-{time.time_ns()}.example"
     shop = new_desk(desk.service, domain)
-    with shop.page(browser, width) as owner:
+    with shop.page(browser, width, schemes=schemes) as owner:
         link = _invite(owner, axe, f"bea@{domain}")
         with browser.new_context(
             viewport={"width": width, "height": 800}, reduced_motion="reduce"
         ) as other:
             editor = other.new_page()
             editor.goto(link)
-            check_barriers(editor, axe)
+            check_barriers(editor, axe, schemes)
             fill(editor, password=PASSWORD)
             expect(editor.locator(".flash")).to_contain_text("Welcome to the team")
-            _change_settings(editor, shop, axe)
+            _change_settings(editor, owner, axe)
         codes = _turn_on_second_factor(owner, axe)
         _log_in_again(owner, axe, f"owner@{domain}", codes[0])
 
@@ -60,9 +61,9 @@ def _invite(owner: DeskPage, axe: str, email: str) -> str:
     return shown.inner_text().strip()
 
 
-def _change_settings(page: Page, shop: Desk, axe: str) -> None:
+def _change_settings(page: Page, owner: DeskPage, axe: str) -> None:
     """Make lists shorter, after a mistake that is told beside its field."""
-    page.goto(shop.address("/dashboard/merchandising/settings"))
+    page.goto(owner.desk.address("/dashboard/merchandising/settings"))
     for number in ("40", "5"):
         tab_to(page, "[name=rec_num]")
         page.keyboard.press("Control+A")
@@ -70,7 +71,7 @@ def _change_settings(page: Page, shop: Desk, axe: str) -> None:
         page.keyboard.press("Enter")
         if number == "40":
             expect(page.locator("#d-rec_num")).to_contain_text("must be")
-            check_barriers(page, axe)
+            check_barriers(page, axe, owner.schemes)
     expect(page.locator(".flash")).to_be_visible()
     expect(page.locator("[name=rec_num]")).to_have_value("5")
 

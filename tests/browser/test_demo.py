@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import shutil
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,28 +11,26 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import expect
 
-from demo_store import command
 from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
 from demo_store.storefront.search_page import TRY
-from productrecs.entrypoints.services import build_services
 from productrecs.records.events.event import EventKind
-from productrecs.settings import Settings
 from productrecs.storage.tables import events, items, outcomes
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.browser import (
+    BARRIERS,
     WAIT_MS,
     Watch,
     check_tasks_are_short,
     longest_task_of_ours,
     watched,
 )
-from tests.support.demo import paint
 from tests.support.service import HOST, Account, Merchant, Service, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, FilePayload, Page
 
@@ -75,23 +73,14 @@ MOVED = """() => new Promise(done => {
   }).observe({type: "layout-shift", buffered: true});
   setTimeout(() => done(found), 50);
 })"""
-BARRIERS = """async () => (await axe.run(document)).violations.map(
-  one => `${one.id}: ${one.nodes.map(node => node.target).join(" | ")}`)"""
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def shop(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Give the running demo; most of its pictures are plain, which are quicker to make."""
-    shop = Service(tmp_path_factory.mktemp("demo"), command="demo").prepare()
-    paint(pictures_folder(shop.folder))
-    services = build_services(Settings(data=shop.folder))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            command, "draw_in_background", lambda _folder: contextlib.nullcontext()
-        )
-        command.prepare_store(services)
-    services.close()
-    with shop:
+    folder = tmp_path_factory.mktemp("demo")
+    shutil.copytree(demo_folder, folder, dirs_exist_ok=True)
+    with Service(folder, command="demo") as shop:
         yield shop
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import WAIT_MS, watched
+from tests.support.browser import BARRIERS, WAIT_MS, watched
 from tests.support.openapi import operations
 from tests.support.service import HOST, Merchant, Service
 
@@ -98,8 +98,6 @@ def test_the_reference_has_no_barriers_open_or_tried(
     assert wrong == []
 
 
-BARRIERS = """async () => (await axe.run(document)).violations.map(
-  one => `${one.id}: ${one.nodes.map(node => node.target).join(" | ")}`)"""
 # Two frames, in which the names are given, and the colours that change slowly.
 SETTLED = """async () => {
   for (let at = 0; at < 2; at++) await new Promise(requestAnimationFrame);

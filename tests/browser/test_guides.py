@@ -8,14 +8,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from productrecs.features.guides.table_of_contents import GUIDES
-from tests.support.browser import watched
+from tests.support.browser import BARRIERS, watched
 from tests.support.service import HOST, Merchant, Service
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-BARRIERS = """async () => (await axe.run(document)).violations.map(
-  one => `${one.id}: ${one.nodes.map(node => node.target).join(" | ")}`)"""
 TOO_WIDE = "(all => all.scrollWidth - all.clientWidth)(document.documentElement)"
 READ = ["/", "/guides", "/guides?q=key", "/guides/no-such"]
 READ += [f"/guides/{guide.slug}" for guide in GUIDES]

@@ -1,7 +1,11 @@
-"""Layout stability: widgets cause no layout shift and leave no gap."""
+"""Layout stability: widgets cause no layout shift and leave no gap.
+
+The short form has every pair of a width and a case's parts once; `make trust` has all.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +16,9 @@ from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from _pytest.mark import ParameterSet
     from playwright.sync_api import Browser, Page, Route
 
     from tests.support.storefront import Storefront
@@ -47,6 +52,7 @@ TOP = "document.querySelector('body > p').offsetTop"
 FALLBACK = "<h2>Bestsellers</h2><p>A line</p><a href=/best>All of them</a>"
 HIGH = f"{FALLBACK}<div style='height:900px'>A high picture</div>"
 SIZES = [375, 1280]
+LONG = pytest.mark.trust
 LINE = 4  # px that the last line of a text is higher than its letters
 
 
@@ -58,6 +64,19 @@ def wide(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
         page = context.new_page()
         page.route("**/picture.svg", lambda route: route.abort())
         yield page
+
+
+def each_width_in_turn(*parts: Iterable[object]) -> list[ParameterSet]:
+    """Return every case at both widths; half of them are left to the long form.
+
+    Between any two parts, and a part and a width, each combination is in the short form.
+    """
+    found = []
+    for numbered in itertools.product(enumerate(SIZES), *map(enumerate, parts)):
+        turn = sum(number for number, _ in numbered)
+        marks = LONG if turn % 2 else ()
+        found.append(pytest.param(*(value for _, value in numbered), marks=marks))
+    return found
 
 
 def products(front: Storefront, count: int) -> list[dict[str, Any]]:
@@ -125,7 +144,7 @@ def check_nothing_shifted(page: Page) -> None:
     assert page.evaluate("[moved, from]") == [0, []]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("wide", "kind"), each_width_in_turn(KINDS), indirect=["wide"])
 def test_a_full_answer_takes_exactly_the_reserved_height(
     wide: Page, front: Storefront, kind: str
 ) -> None:
@@ -143,7 +162,7 @@ def test_a_full_answer_takes_exactly_the_reserved_height(
 def test_control_without_the_stylesheet_the_answer_moves_what_stands_below(
     wide: Page, front: Storefront
 ) -> None:
-    answer(wide, front, 8)
+    answer(wide, front, 8, wait_ms=800)  # not before it was measured, on a busy machine
     wide.goto(put(front, "<product-recs></product-recs>", head=""))
     before = wide.evaluate(TOP)
     settled(wide)
@@ -187,7 +206,6 @@ ANSWERS = {
     "none, not even a bundle": ("data-type=fbt data-item-id=p0", 0),
 }
 CHILDREN = {"no fallback": "", "a low fallback": FALLBACK, "a high fallback": HIGH}
-LONG = pytest.mark.trust
 # In sight, at its lower edge, and below it.
 ABOVE = [0, pytest.param(700, marks=LONG), pytest.param(1000, marks=LONG)]
 GAPS = """() => [...document.querySelectorAll("product-recs, product-look")].map((one) => {
@@ -201,8 +219,11 @@ GAPS = """() => [...document.querySelectorAll("product-recs, product-look")].map
 
 
 @pytest.mark.parametrize("above", ABOVE)
-@pytest.mark.parametrize("children", CHILDREN)
-@pytest.mark.parametrize("kind", ANSWERS)
+@pytest.mark.parametrize(
+    ("wide", "kind", "children"),
+    each_width_in_turn(ANSWERS, CHILDREN),
+    indirect=["wide"],
+)
 def test_another_answer_shifts_nothing_and_leaves_no_gap(
     wide: Page, front: Storefront, kind: str, children: str, above: int
 ) -> None:
@@ -228,13 +249,25 @@ SIX = "".join(
 
 
 # Answers come one after another; of those that hide, slides overlap the slides before.
+EAGER = [(8, 150, "data-eager"), (2, 150, "data-eager"), (0, 150, "data-eager")]
+
+
 @pytest.mark.parametrize(
-    ("count", "wait_ms", "loading"),
-    [(8, 150, "data-eager"), (2, 150, "data-eager"), (0, 150, "data-eager"), (0, 250, "")],
+    ("wide", "answered"),
+    each_width_in_turn(
+        [
+            (8, 150, "data-eager"),
+            (2, 150, "data-eager"),
+            (0, 150, "data-eager"),
+            (0, 250, ""),
+        ]
+    ),
+    indirect=["wide"],
 )
 def test_six_widgets_shift_nothing(
-    wide: Page, front: Storefront, count: int, wait_ms: int, loading: str
+    wide: Page, front: Storefront, answered: tuple[int, int, str]
 ) -> None:
+    count, wait_ms, loading = answered
     answer(wide, front, count, wait_ms)
     told = f"<product-recs data-allow-duplicates {loading}"
     element = SIX.replace("<product-recs", told)
@@ -323,9 +356,12 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("is_there", [True, False], ids=["a look", "no look"])
 @pytest.mark.parametrize("above", ABOVE)
-@pytest.mark.parametrize("kind", LOOKS)
+@pytest.mark.parametrize(
+    ("wide", "kind", "is_there"),
+    each_width_in_turn(LOOKS, [True, False]),
+    indirect=["wide"],
+)
 def test_a_look_shifts_nothing(
     wide: Page, front: Storefront, kind: str, above: int, *, is_there: bool
 ) -> None:
@@ -362,7 +398,7 @@ PARENTS = {
 WIDTH = "document.querySelector('product-recs').getBoundingClientRect().width"
 
 
-@pytest.mark.parametrize("parent", PARENTS)
+@pytest.mark.parametrize(("wide", "parent"), each_width_in_turn(PARENTS), indirect=["wide"])
 def test_a_parent_without_a_width_of_its_own_shows_the_whole_widget(
     wide: Page, front: Storefront, parent: str
 ) -> None:

@@ -67,6 +67,13 @@ _WORST: Final = """() => new Promise(done => {
 })"""
 
 
+BARRIERS: Final = """async () => (
+  await axe.run(document, {resultTypes: ["violations"]})
+).violations.map(
+  one => `${one.id}: ${one.nodes.map(node => node.target).join(" | ")}`)"""
+"""What axe-core finds in a whole page; of rules that are kept it keeps no list of nodes."""
+
+
 def longest_task_of_ours(page: Page) -> float:
     """Return the milliseconds that a page's widgets held it up at worst; else 0."""
     return float(page.evaluate(_WORST))

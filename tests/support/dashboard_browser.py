@@ -1,23 +1,19 @@
 """Dashboard in a browser: a running service with a year of sales, and logged-in pages.
 
-A journey opens pages with `Desk.page`, and checks each with `check_page`: no finding of axe
-in light or dark, no scrolling to the side, and no complaint in the console.
+A journey opens pages with `Desk.page`, and checks each with `DeskPage.check`: no finding of
+axe in light or dark, no scrolling to the side, and no complaint in the console.
 """
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from demo_store import command
+import pytest
+
 from demo_store.generator import DOMAIN
-from demo_store.storefront.picture_files import pictures_folder
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.services import build_services
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.customers.customer_report import compute_customers
-from productrecs.settings import Settings
 from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.passwords_and_tokens import hash_password
 from productrecs.tenancy.accounts.login.repository import UserRepository
@@ -27,21 +23,30 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
-from tests.support.browser import WAIT_MS, Watch, watched
+from tests.support.browser import BARRIERS, WAIT_MS, Watch, watched
 from tests.support.dashboard import PASSWORD
-from tests.support.demo import paint
 from tests.support.service import HOST, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    import pytest
     from playwright.sync_api import Browser, Page, StorageState
 
-WIDTHS: Final = (375, 1280)
-_BARRIERS: Final = """async () => (await axe.run(document)).violations.map(
-  one => `${one.id}: ${one.nodes.map(node => node.target).join(" | ")}`)"""
+SCHEMES: Final = ("light", "dark")
+Look: TypeAlias = tuple[int, tuple[str, ...]]
+LOOKS: Final = [
+    pytest.param((375, SCHEMES[:1]), id="375px"),
+    pytest.param((1280, SCHEMES[1:]), id="1280px"),
+    *[
+        pytest.param((width, SCHEMES), id=f"{width}px-both", marks=pytest.mark.trust)
+        for width in (375, 1280)
+    ],
+]
+"""Widths, each with the colour schemes to look for barriers in.
+
+Colours are the same at every width, so the short form has each width and each scheme once.
+"""
 _OVERFLOW: Final = """() => {
   const wide = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= wide) return [];
@@ -66,11 +71,16 @@ class Desk:
 
     @contextlib.contextmanager
     def page(
-        self, browser: Browser, width: int = 1280, role: str = "owner"
+        self,
+        browser: Browser,
+        width: int = 1280,
+        role: str = "owner",
+        schemes: Sequence[str] = SCHEMES,
     ) -> Iterator[DeskPage]:
         """Give a page of this width in which somebody of a role is logged in.
 
-        What its console complains of fails the test at the end.
+        Barriers are looked for in each of `schemes`. What its console complains of fails
+        the test at the end.
         """
         with browser.new_context(
             viewport={"width": width, "height": 900},
@@ -83,7 +93,7 @@ class Desk:
             if role not in self._states:
                 self._log_in(page, f"{role}@{self.domain}")
                 self._states[role] = context.storage_state()
-            yield DeskPage(self, page, watch)
+            yield DeskPage(self, page, watch, schemes)
             assert not watch.complaints
 
     def _log_in(self, page: Page, email: str) -> None:
@@ -101,6 +111,7 @@ class DeskPage:
     desk: Desk
     page: Page
     watch: Watch
+    schemes: Sequence[str] = SCHEMES
 
     def open(self, path: str) -> Page:
         """Open a page of the dashboard; fail unless it answers."""
@@ -110,9 +121,9 @@ class DeskPage:
         return self.page
 
     def check(self, axe: str) -> None:
-        """Fail on barriers in light or dark, and on scrolling to the side."""
+        """Fail on barriers in its colour schemes, and on scrolling to the side."""
         check_width(self.page)
-        check_barriers(self.page, axe)
+        check_barriers(self.page, axe, self.schemes)
 
 
 def check_width(page: Page) -> None:
@@ -121,29 +132,20 @@ def check_width(page: Page) -> None:
     assert not found, (page.url, found)
 
 
-def check_barriers(page: Page, axe: str) -> None:
+def check_barriers(page: Page, axe: str, schemes: Sequence[str] = SCHEMES) -> None:
     """Fail on any finding of axe, in light and in dark."""
     page.evaluate(axe)
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        found = page.evaluate(_BARRIERS)
+    for scheme in schemes:
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        found = page.evaluate(BARRIERS)
         assert not found, (page.url, scheme, found)
     page.emulate_media(color_scheme="light")
 
 
 @contextlib.contextmanager
-def demo_desk(folder: Path, patched: pytest.MonkeyPatch) -> Iterator[Desk]:
-    """Give the running demo: a year of sales, its pictures plain. It takes 15 seconds."""
-    service = Service(folder, command="demo").prepare()
-    paint(pictures_folder(service.folder))
-    patched.setattr(command, "draw_in_background", lambda _folder: contextlib.nullcontext())
-    services = build_services(Settings(data=service.folder))
-    store = command.prepare_store(services).store
-    Attributor(services.database, services.trails).catch_up(store)
-    compute_customers(services.database, store, services.clock())
-    services.close()
-    service.run("forecast", DOMAIN)
-    with service:
+def demo_desk(folder: Path) -> Iterator[Desk]:
+    """Give the running demo, whose store `folder` has."""
+    with Service(folder, command="demo") as service:
         _add_users(service, DOMAIN)
         yield Desk(service, DOMAIN)
 

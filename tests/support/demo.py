@@ -1,15 +1,27 @@
-"""Demo store for tests, without drawing four hundred pictures."""
+"""Demo store for tests: made once a run, and without drawing four hundred pictures."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
+import os
 from typing import TYPE_CHECKING, Final
 
+import pytest
 from PIL import Image
 
+from demo_store import command
 from demo_store.departments import DEPARTMENTS
+from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
 from demo_store.pictures.colours import COLOURS
+from demo_store.storefront.picture_files import pictures_folder
+from productrecs.entrypoints.services import build_services
+from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.customers.customer_report import compute_customers
+from productrecs.settings import Settings
+from tests.support.service import Service
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +30,41 @@ DRAWN: Final = frozenset(
     ("waxed-jacket", "cardigan-moss", "cardigan-rust", "chore-coat-ink", "enamel-mug")
 )
 """Products whose picture the shop draws itself, and the last look is the only one."""
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the demo store, to copy: all processes of a run share it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    _make_demo_once(folder / "demo-store")
+    return folder / "demo-store"
+
+
+def _make_demo_once(folder: Path) -> None:
+    """Make the demo store in `folder`, unless another process of this run has made it."""
+    folder.mkdir(exist_ok=True)
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not any(folder.iterdir()):
+            _make_demo(folder)
+
+
+def _make_demo(folder: Path) -> None:
+    """Make a year of sales with its forecast, attributed, its pictures plain."""
+    service = Service(folder).prepare()
+    paint(pictures_folder(folder))
+    services = build_services(Settings(data=folder))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            command, "draw_in_background", lambda _folder: contextlib.nullcontext()
+        )
+        store = command.prepare_store(services).store
+    Attributor(services.database, services.trails).catch_up(store)
+    compute_customers(services.database, store, services.clock())
+    services.close()
+    service.run("forecast", DOMAIN)
 
 
 def paint(folder: Path) -> None:

@@ -12,7 +12,10 @@ from click.testing import CliRunner, Result
 from productrecs.entrypoints.cli import productrecs
 from productrecs.entrypoints.cli.command_context import open_services
 from productrecs.entrypoints.services import Services
+from tests.support.demo import demo_folder
 from tests.support.migrated import bring
+
+__all__ = ["demo_folder"]
 
 
 @dataclass(frozen=True)

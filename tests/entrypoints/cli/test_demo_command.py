@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -30,6 +31,7 @@ from demo_store.storefront.picture_files import pictures_folder
 from productrecs.core.clock import iso, system_ms
 from productrecs.core.report import report_query
 from productrecs.entrypoints.cli import COMMANDS
+from productrecs.entrypoints.cli.command_context import open_services
 from productrecs.entrypoints.report_registry import (
     FORECASTS,
     REPORT_TYPES,
@@ -42,6 +44,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     all_stores,
+    find_store,
     register_store,
 )
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
@@ -151,13 +154,15 @@ def test_the_product_of_the_sample_line_can_be_bought() -> None:
 
 
 def test_every_report_of_the_demo_has_something_true_to_show(
-    services: Services, monkeypatch: pytest.MonkeyPatch
+    data_folder: Path, demo_folder: Path
 ) -> None:
-    monkeypatch.setattr(
-        demo, "draw_in_background", lambda _folder: contextlib.nullcontext()
-    )
-    monkeypatch.setattr(demo, "index_pictures", lambda *_: None)  # long, in no report
-    store = demo.prepare_store(services).store
+    shutil.copytree(demo_folder, data_folder, dirs_exist_ok=True)
+    with open_services(data_folder) as services:
+        check_reports(services)
+
+
+def check_reports(services: Services) -> None:
+    store = find_store(services.database, DOMAIN)
     told: dict[str, Any] = {}
     rows: dict[str, int] = {}
     for name in REPORT_TYPES.keys() - FORECASTS:  # those of the nightly run: test_forecast
@@ -185,11 +190,19 @@ def test_every_report_of_the_demo_has_something_true_to_show(
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    "is_made", [True, pytest.param(False, marks=pytest.mark.trust)], ids=["made", "new"]
+)
 def test_the_demo_answers_the_line_that_it_prints(
-    shell: CommandLine, tmp_path: Path
+    shell: CommandLine, tmp_path: Path, request: pytest.FixtureRequest, *, is_made: bool
 ) -> None:
     given = {name: text for name, text in shell.environment.items() if text is not None}
-    paint(pictures_folder(Path(given["PRODUCTRECS_DATA"])))
+    folder = Path(given["PRODUCTRECS_DATA"])
+    if is_made:
+        shutil.rmtree(folder)
+        shutil.copytree(request.getfixturevalue("demo_folder"), folder)
+    else:
+        paint(pictures_folder(folder))
     output = tmp_path / "output"
     command = [sys.executable, "-m", "productrecs", "demo", "--port", "0"]
     with output.open("wb") as file:
