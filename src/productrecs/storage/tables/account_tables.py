@@ -127,6 +127,7 @@ dashboard_sessions = sa.Table(
     sa.Column("seen_at", sa.BigInteger, nullable=False),
     sa.Column("agent", sa.String(200)),  # the browser's user agent
     sa.Column("address", sa.String(64)),
+    sa.Column("from_shop", sa.Boolean),  # began with a link of the plugin; null: no
 )
 
 # Invitations into a store's team, and those to register a store: `NEW_STORE` is their id.
@@ -192,6 +193,7 @@ dashboard_challenges = sa.Table(
     sa.Column("token_hash", sa.String(64), primary_key=True),
     sa.Column("user_id", sa.String(32), nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
+    sa.Column("from_shop", sa.Boolean),  # as of a session
 )
 
 

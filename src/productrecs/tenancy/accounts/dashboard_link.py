@@ -1,7 +1,8 @@
 """Single sign-on: a link into the dashboard that a store's plugin requests.
 
-The plugin authenticates with the store's secret key. The link works once, within a minute.
-A login with a second factor still requires its code.
+The plugin authenticates with the store's secret key. The link works once, within a minute,
+and starts a session with at most the role of an editor. A login with a second factor still
+requires its code.
 """
 
 from typing import Final
@@ -34,7 +35,7 @@ def new_link_token(factors: FactorRepository, user: DashboardUser, now_ms: int) 
     """Return a token that starts one session of a user."""
     token = new_token(user.store_id)
     factors.purge_challenges(now_ms)
-    factors.add_challenge(_hash(token), user.user_id, now_ms + LINK_MS)
+    factors.add_challenge(_hash(token), user.from_shop(), now_ms + LINK_MS)
     return token
 
 

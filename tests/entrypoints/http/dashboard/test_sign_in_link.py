@@ -1,4 +1,4 @@
-"""Sign-in link of a store's plugin: once, within a minute, never past a second factor."""
+"""Sign-in link of a store's plugin: once, within a minute, as an editor at most."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from productrecs.entrypoints.http.dashboard.registry import PAGES
 from productrecs.tenancy.accounts.dashboard_link import LINK_MS
 from productrecs.tenancy.accounts.login.dashboard_user import Role
 from productrecs.tenancy.accounts.store_management import rotate_secret
@@ -46,7 +47,7 @@ def test_a_link_signs_in_the_login_with_the_email_once(
     assert found["signs_in"] is is_inside(guest) is (who != "nobody")
     assert not is_inside(other)
     if who != "nobody":
-        assert (viewer in text_of(guest.get("/dashboard/security"))) is (who == "viewer")
+        assert (viewer in text_of(guest.get("/dashboard"))) is (who == "viewer")
 
 
 def test_a_link_of_a_minute_ago_or_of_another_store_lets_nobody_in(
@@ -79,3 +80,40 @@ def test_a_link_asks_for_the_code_of_a_second_factor(office: Office, store: Stor
     assert found is not None
     assert send(guest, found[1], code_now(office, secret)) == 303
     assert is_inside(guest)
+    assert "Role: editor, signed in by your shop" in text_of(guest.get("/dashboard"))
+
+
+def test_a_link_gives_an_owner_an_editors_session_that_cannot_change_its_login(
+    office: Office, store: Store
+) -> None:
+    guest = Member(office.inside)
+    guest.get(link(office, store)["path"])
+    home = guest.get("/dashboard")
+    found = re.search(r'name="csrf" value="(\w+)"', home.body.decode())
+    assert found is not None
+    changing = [page for page in PAGES if page.change is not None and not page.is_public]
+
+    refused = {
+        page.path
+        for page in changing
+        if guest.send(page.path, {"csrf": found[1]}).status == 403
+    }
+
+    assert "Role: editor, signed in by your shop" in text_of(home)
+    assert refused == {
+        page.path
+        for page in changing
+        if page.may_change is Role.OWNER or page.path.startswith("/dashboard/security")
+    }
+    for path in ("/dashboard/security", "/dashboard/security/two-factor"):
+        assert "log in with your password" in text_of(guest.get(path))
+
+
+def test_a_link_leaves_a_session_with_a_password_as_it_is(
+    office: Office, store: Store
+) -> None:
+    owner = office.member(store)
+
+    owner.get(link(office, store)["path"])
+
+    assert "Role: owner" in text_of(owner.get("/dashboard"))

@@ -54,7 +54,7 @@ from productrecs.entrypoints.http.routes.public.page_response import (
 from productrecs.entrypoints.http.transport.request_body import read_body
 from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.sessions import Session, resume_session
 from productrecs.tenancy.accounts.store import Store
 
@@ -84,6 +84,10 @@ _POLICY: Final = (
     "frame-ancestors 'none'; img-src 'self' data: blob:"
 )
 _FOREIGN: Final = "This form is too old or came from another site. Open the page again."
+_FROM_SHOP: Final = (
+    "Your shop signed you in, which is enough for an editor's work. For keys, the team and "
+    "your login: log out, then log in with your password."
+)
 _SAFE_HEADERS: Final = {
     "x-content-type-options": "nosniff",
     # With `no-referrer`, browsers would send `Origin: null` with the dashboard's forms.
@@ -221,6 +225,8 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
         raise NotFoundError
     if visit.session is None and not page.is_public:
         return _to_login(visit)
+    if page.is_of_login and visit.session is not None and visit.user.is_from_shop:
+        raise RoleError(_FROM_SHOP)
     handler = page.change if visit.request.method == "POST" else page.show
     if handler is None:
         raise NotFoundError
@@ -265,7 +271,7 @@ def _check_sender(visit: Visit, page: Page) -> None:
     if not is_ours:
         raise ForeignFormError(_FOREIGN)
     if not page.is_public and visit.user.role < page.may_change:
-        raise RoleError(_needs(page.may_change))
+        raise RoleError(_needs(page.may_change, visit.user))
 
 
 def _check_token(visit: Visit) -> None:
@@ -281,7 +287,9 @@ def _check_token(visit: Visit) -> None:
         raise ForeignFormError(_FOREIGN)
 
 
-def _needs(role: Role) -> str:
+def _needs(role: Role, user: DashboardUser) -> str:
+    if user.is_from_shop and role > Role.EDITOR:
+        return _FROM_SHOP
     return f"Your role does not allow this. Ask the store's owner to make you {role.label}."
 
 

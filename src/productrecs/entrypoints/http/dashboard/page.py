@@ -76,6 +76,7 @@ class Page:
     group: Group | None = None  # None: not in the navigation
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
+    is_of_login: bool = False  # the user's own login: not for a session from the shop
     action: str = ""  # the audit log's text for a change: "Added an origin"
     is_audited: bool = True  # False if POST changes nothing, as for a preview
     shows_pictures: bool = False  # of products, from the hosts that the catalog names
@@ -189,7 +190,9 @@ class Visit:
     @property
     def may_change(self) -> bool:
         """Whether the user may use this page's forms."""
-        return self.session is not None and self.user.role >= self.page.may_change
+        if self.session is None or (self.page.is_of_login and self.user.is_from_shop):
+            return False
+        return self.user.role >= self.page.may_change
 
     @property
     def is_partial(self) -> bool:

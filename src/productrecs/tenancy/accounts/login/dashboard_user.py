@@ -1,9 +1,9 @@
 """Dashboard user: a login for a store's dashboard, and the permissions of its role."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final
+from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
@@ -37,6 +37,19 @@ class DashboardUser:
     email: str | None
     role: Role
     password_hash: str | None
+    is_from_shop: bool = False  # let in by the plugin's secret key, without a password
+
+    def from_shop(self) -> Self:
+        """Return the user with the permissions of a session from the store's plugin.
+
+        The secret key proves the store, not the person: such a session has at most the
+        role of an editor, and cannot change its own login.
+        """
+        return replace(self, role=min(self.role, Role.EDITOR), is_from_shop=True)
+
+    def is_same_login(self, other: "DashboardUser") -> bool:
+        """Return whether both are one login, whatever their sessions may do."""
+        return (self.store_id, self.user_id) == (other.store_id, other.user_id)
 
 
 def normalise_email(text: str) -> str:

@@ -146,17 +146,18 @@ class UserRepository:
         ]
 
     def add_session(
-        self, token_hash: str, user_id: str, now_ms: int, browser: BrowserFacts
+        self, token_hash: str, user: DashboardUser, now_ms: int, browser: BrowserFacts
     ) -> None:
         """Store a session that starts now."""
         row = {
             "store_id": self._store_id,
             "token_hash": token_hash,
-            "user_id": user_id,
+            "user_id": user.user_id,
             "created_at": now_ms,
             "seen_at": now_ms,
             "agent": browser.agent[:200],
             "address": browser.address[:64],
+            "from_shop": user.is_from_shop,
         }
         self._connection.execute(dashboard_sessions.insert().values(row))
 
@@ -167,6 +168,7 @@ class UserRepository:
                 dashboard_users,
                 dashboard_sessions.c.created_at.label("began"),
                 dashboard_sessions.c.seen_at,
+                dashboard_sessions.c.from_shop,
             )
             .join(
                 dashboard_sessions,
@@ -179,7 +181,10 @@ class UserRepository:
             )
         )
         row = self._connection.execute(query).mappings().first()
-        return None if row is None else (_user(row), row["began"], row["seen_at"])
+        if row is None:
+            return None
+        user = _user(row).from_shop() if row["from_shop"] else _user(row)
+        return user, row["began"], row["seen_at"]
 
     def touch_session(self, token_hash: str, now_ms: int) -> None:
         """Record that a session is in use."""
@@ -355,26 +360,31 @@ class FactorRepository:
             )
             self._connection.execute(query)
 
-    def add_challenge(self, token_hash: str, user_id: str, expires_at: int) -> None:
+    def add_challenge(self, token_hash: str, user: DashboardUser, expires_at: int) -> None:
         """Store a login that waits for a code."""
         row = {
             "store_id": self._store_id,
             "token_hash": token_hash,
-            "user_id": user_id,
+            "user_id": user.user_id,
             "expires_at": expires_at,
+            "from_shop": user.is_from_shop,
         }
         self._connection.execute(dashboard_challenges.insert().values(row))
 
     def find_challenge(self, token_hash: str, now_ms: int) -> DashboardUser | None:
         """Return the user of a login that waits for a code."""
-        query = sa.select(dashboard_challenges.c.user_id).where(
-            dashboard_challenges.c.store_id == self._store_id,
-            dashboard_challenges.c.token_hash == token_hash,
-            dashboard_challenges.c.expires_at > now_ms,
+        waiting = dashboard_challenges.c
+        query = sa.select(waiting.user_id, waiting.from_shop).where(
+            waiting.store_id == self._store_id,
+            waiting.token_hash == token_hash,
+            waiting.expires_at > now_ms,
         )
-        user_id = self._connection.execute(query).scalar()
+        row = self._connection.execute(query).first()
+        if row is None:
+            return None
         users = UserRepository(self._connection, self._store_id).all()
-        return next((one for one in users if one.user_id == user_id), None)
+        found = next((one for one in users if one.user_id == row.user_id), None)
+        return found.from_shop() if found is not None and row.from_shop else found
 
     def remove_challenge(self, token_hash: str) -> bool:
         """Delete a login that waits for a code; return whether it existed."""

@@ -87,9 +87,7 @@ def begin_session(
         if fresh is not None:
             users.set_password(user.user_id, fresh)
         users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
-        users.add_session(
-            hash_token(token), user.user_id, now_ms, browser or BrowserFacts()
-        )
+        users.add_session(hash_token(token), user, now_ms, browser or BrowserFacts())
     return Session(user, token)
 
 

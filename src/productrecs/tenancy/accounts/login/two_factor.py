@@ -159,7 +159,7 @@ def new_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:
     token = new_token(user.store_id)
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
-        factors.add_challenge(hash_token(token), user.user_id, now_ms + CHALLENGE_MS)
+        factors.add_challenge(hash_token(token), user, now_ms + CHALLENGE_MS)
         factors.purge_challenges(now_ms)
     return token
 

@@ -67,7 +67,11 @@ def log_in(visit: Visit) -> Reply:
 def sign_in(visit: Visit) -> Reply:
     """Start a session from a login link that a store's plugin requested."""
     user = use_link_token(visit.database, visit.query["token"], visit.system_ms)
-    return visit.redirect(LOGIN_PATH, _EXPIRED) if user is None else enter(visit, user)
+    if user is None:
+        return visit.redirect(LOGIN_PATH, _EXPIRED)
+    if visit.session is not None and visit.user.is_same_login(user):
+        return visit.redirect(HOME_PATH)  # a session with a password may do more
+    return enter(visit, user)
 
 
 def log_out(visit: Visit) -> Reply:
@@ -106,7 +110,8 @@ def start_session(
     """Return a redirect with the cookie of a new session; an earlier one ends."""
     if visit.session is not None:
         end_session(visit.database, visit.session)
-    database = visit.recording("Logged in", user=user)
+    action = "Logged in from the shop" if user.is_from_shop else "Logged in"
+    database = visit.recording(action, user=user)
     session = begin_session(database, user, visit.system_ms, password, visit.browser)
     reply = visit.redirect(path, message)
     cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}

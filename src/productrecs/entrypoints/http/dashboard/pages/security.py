@@ -113,6 +113,7 @@ PAGES: Final = (
         show_security,
         group=Group.SETTINGS,
         may_change=Role.VIEWER,
+        is_of_login=True,
     ),
     Page(
         f"{SECURITY_PATH}/password",
@@ -120,6 +121,7 @@ PAGES: Final = (
         None,
         new_password,
         may_change=Role.VIEWER,
+        is_of_login=True,
         action="Changed the own password",
     ),
     Page(
@@ -128,6 +130,7 @@ PAGES: Final = (
         None,
         end_session,
         may_change=Role.VIEWER,
+        is_of_login=True,
         action="Ended own sessions",
     ),
 )

@@ -153,6 +153,7 @@ PAGES: Final = (
         show_two_factor,
         set_up,
         may_change=Role.VIEWER,
+        is_of_login=True,
         action="Began to set up two-factor login",
     ),
     Page(
@@ -161,6 +162,7 @@ PAGES: Final = (
         None,
         turn_on,
         may_change=Role.VIEWER,
+        is_of_login=True,
         action="Turned two-factor login on",
     ),
     Page(
@@ -169,6 +171,7 @@ PAGES: Final = (
         None,
         turn_off,
         may_change=Role.VIEWER,
+        is_of_login=True,
         action="Turned two-factor login off",
     ),
     Page(CODE_PATH, "Log in", None, log_in_with_code, is_public=True),
