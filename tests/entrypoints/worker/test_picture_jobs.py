@@ -15,11 +15,12 @@ from productrecs.core.clock import system_ms
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.picture_jobs import JOB, REFETCH_AFTER_MS, PictureJobs
+from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.picture import PictureCounts, file_digest
-from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.repository import PictureRepository, retry_rejected
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.settings import Settings
 from productrecs.storage.job_queue import NewJob
@@ -148,11 +149,21 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
         standing, failures = repository.standing(), repository.failures(10)
+        assert repository.usual_failure() == "the host answered 404"
     assert {one.item_id: one.reason for one in failures} == {
         "text": "this is not a JPEG, PNG, WebP, AVIF or GIF",
         "gone": "the host answered 404",
-        "inside": "the picture's address is rejected: 10.0.0.7 is not a public address",
+        "inside": "the picture's address is rejected: 10.0.0.7 is not a public address; the "
+        "service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS=10.0.0.7",
     }
+    issues = find_data_issues(services.database, store, system_ms())
+    assert [(one.code, one.message.partition(" (")[0]) for one in issues] == [
+        ("pictures_fail", f"3 of {len(COLOURS) + 3} product pictures cannot be fetched")
+    ]
+    with services.database.transaction() as transaction:
+        assert retry_rejected(transaction, {"10.0.0.8"}, system_ms()) == 0
+        assert retry_rejected(transaction, {"10.0.0.7"}, system_ms()) == 1
+    assert see(services, duties, store.store_id).failed == 3
     served = ServedPictures(services.pictures, store.store_id)
     assert served.follow(standing.visual_id)
     assert len(served.model) == len(COLOURS)

@@ -44,6 +44,7 @@ from productrecs.records.pictures.picture import (
 from productrecs.records.pictures.repository import (
     PictureRepository,
     follow_catalog,
+    retry_rejected,
     stores_seen_by_others,
     stores_with_work,
 )
@@ -106,6 +107,10 @@ class PictureJobs:
         Stores with pictures of another embedding are read once, because the embedding is
         fixed for the process.
         """
+        if self._others is None and self._services.settings.image_hosts:
+            with self._services.database.transaction(synced=False) as transaction:
+                hosts = self._services.settings.image_hosts
+                retry_rejected(transaction, hosts, system_ms())
         with self._services.database.reading() as connection:
             if self._others is None:
                 self._others = set(stores_seen_by_others(connection, self._embedding.name))

@@ -1,6 +1,6 @@
 """Picture repository: SQL of pictures, their state and their fetch schedule."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -19,7 +19,7 @@ from productrecs.records.pictures.picture import (
     PictureStatus,
     unpack_descriptor,
 )
-from productrecs.records.pictures.safe_url import absolute_url
+from productrecs.records.pictures.safe_url import REJECTED, absolute_url
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
 from productrecs.storage.store_log import StoreDeletedError, next_counter_value
@@ -56,6 +56,24 @@ def stores_seen_by_others(connection: sa.Connection, embedder: str) -> list[Stor
         columns.state == PictureState.INDEXED,
     )
     return sorted(StoreId(one) for one in connection.execute(query.distinct()).scalars())
+
+
+def retry_rejected(
+    transaction: sa.Connection, trusted: Collection[str], now_ms: int
+) -> int:
+    """Schedule a fetch of the pictures of now trusted hosts; return the number.
+
+    Their addresses were rejected before the operator listed the hosts. Reads all pictures:
+    call it only at the start of a process.
+    """
+    columns = pictures.c
+    query = pictures.update().where(
+        columns.state == PictureState.FAILED,
+        columns.reason.startswith(REJECTED, autoescape=True),
+        sa.or_(*(columns.url.contains(f"//{host}", autoescape=True) for host in trusted)),
+    )
+    fresh = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
+    return transaction.execute(query.values(fresh)).rowcount
 
 
 class PictureRepository:
@@ -315,6 +333,18 @@ class PictureRepository:
         )
         found = dict(tuple(row) for row in self._transaction.execute(query))
         return PictureCounts(*(int(found.get(state, 0)) for state in _ORDER))
+
+    def usual_failure(self) -> str | None:
+        """Return the most frequent reason of failed pictures; None without any."""
+        columns, number = pictures.c, sa.func.count()
+        query = (
+            sa.select(columns.reason)
+            .where(columns.store_id == self._store_id, columns.state == PictureState.FAILED)
+            .group_by(columns.reason)
+            .order_by(number.desc(), columns.reason)
+            .limit(1)
+        )
+        return self._transaction.execute(query).scalar()
 
     def status_of(self, numbers: Sequence[int]) -> dict[int, PictureStatus]:
         """Return the picture states of a few items, by number."""

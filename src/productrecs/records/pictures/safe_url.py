@@ -24,6 +24,7 @@ Raises:
     OSError: when it has none.
 """
 
+REJECTED: Final = "the picture's address is rejected: "
 _PORTS: Final = {"http": 80, "https": 443}
 _LONGEST: Final = 2_000
 _ODD: Final = re.compile(r"[\x00-\x20\x7f\\]")
@@ -127,13 +128,13 @@ def resolve_target(
     scheme, host, port, path = _parts(url)
     is_trusted = host in trusted or f"{host}:{port}" in trusted
     if not is_trusted and port != _PORTS[scheme]:
-        raise _forbidden(f"port {port} is not 80 or 443")
+        raise _forbidden(f"port {port} is not 80 or 443{_remedy(f'{host}:{port}')}")
     addresses = list(lookup(host, port))
     if not addresses:
         message = f"{host} has no address"
         raise OSError(message)
     if not is_trusted and not all(is_public_address(one) for one in addresses):
-        raise _forbidden(f"{host} is not a public address")
+        raise _forbidden(f"{host} is not a public address{_remedy(host)}")
     return FetchTarget(scheme, host, port, addresses[0], path, is_trusted)
 
 
@@ -183,5 +184,9 @@ def _escaped(path: str) -> str:
     )
 
 
+def _remedy(host: str) -> str:
+    return f"; the service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS={host}"
+
+
 def _forbidden(why: str) -> ForbiddenUrlError:
-    return ForbiddenUrlError(f"the picture's address is rejected: {why}")
+    return ForbiddenUrlError(f"{REJECTED}{why}")

@@ -13,6 +13,8 @@ from productrecs.features.insights.health.repository import (
     DiagnosisRepository,
     Touch,
 )
+from productrecs.records.pictures.picture import PictureCounts
+from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -21,6 +23,7 @@ BUYERS: Final = 60
 MET_SHARE: Final = 0.05  # minimum share of buyers with a matching recommendation
 UNTOLD_SHARE: Final = 0.5
 BACKWARD_MS: Final = 5 * MINUTE_MS
+FAILED_SHARE: Final = 0.1  # of the pictures
 FROZEN: Final = 200  # events with the same millisecond
 _ZERO: Final = "attribution will be zero because"
 _MONTH_MS: Final = 30 * DAY_MS
@@ -49,10 +52,13 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
         unmet = [buyer for buyer in buyers if not repository.is_met_as(buyer)]
         others = [repository.other_ids(buyer) for buyer in unmet]
         moments = repository.moments()
+        pictures = PictureRepository(connection, store.store_id)
+        counts, failure = pictures.counts(), pictures.usual_failure()
     found = list(_identities(touches, buyers, unmet, others))
     found += _orders(lines, nameless)
     found += _touches(touches)
     found += _clocks(moments)
+    found += _pictures(store, counts, failure)
     return found
 
 
@@ -148,6 +154,23 @@ def _touches(touches: Sequence[Touch]) -> Iterator[DataIssue]:
         yield DataIssue(
             "addresses_as_ids", is_serious=False, message=message, remedy=remedy
         )
+
+
+def _pictures(
+    store: Store, counts: PictureCounts, failure: str | None
+) -> Iterator[DataIssue]:
+    total = counts.indexed + counts.pending + counts.failed
+    if failure is None or counts.failed <= FAILED_SHARE * total:
+        return
+    message = (
+        f"{counts.failed} of {total} product pictures cannot be fetched ({failure}): search "
+        "by photo and similar products leave them out"
+    )
+    remedy = (
+        "make them reachable for this service; it tries again within a week, or at once: "
+        f"productrecs pictures retry {store.domain}"
+    )
+    yield DataIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)
 
 
 def _clocks(moments: Sequence[int]) -> Iterator[DataIssue]:

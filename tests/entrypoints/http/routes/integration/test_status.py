@@ -20,7 +20,7 @@ NOTHING = {
     "events_30d": 0,
     "orders_30d": 0,
     "jobs": {"queued": 0, "running": 0, "failed": 0},
-    "images": {"indexed": 0, "pending": 0, "failed": 0},
+    "images": {"indexed": 0, "pending": 0, "failed": 0, "usual_failure": None},
 }
 
 

@@ -32,7 +32,12 @@ router = APIRouter(tags=["integration"])
 
 _encode: Final = msgspec.json.Encoder().encode
 _COUNT: Final = {"type": "integer", "minimum": 0}
-_IMAGES: Final = {"indexed": 1180, "pending": 12, "failed": 3}
+_IMAGES: Final = {
+    "indexed": 1180,
+    "pending": 12,
+    "failed": 3,
+    "usual_failure": "the host answered 404",
+}
 _MOMENT: Final = "2026-11-21T09:00:00.000Z"
 _EXAMPLE: Final = {
     "catalog_items": 1250,
@@ -62,7 +67,9 @@ _EXAMPLE: Final = {
             events_30d=_COUNT,
             orders_30d=_COUNT,
             jobs=object_schema(queued=_COUNT, running=_COUNT, failed=_COUNT),
-            images=object_schema(indexed=_COUNT, pending=_COUNT, failed=_COUNT),
+            images=object_schema(
+                indexed=_COUNT, pending=_COUNT, failed=_COUNT, usual_failure=NULLABLE_TEXT
+            ),
         ),
         _EXAMPLE,
     )
@@ -95,7 +102,8 @@ def _standing(database: Database, store_id: StoreId) -> dict[str, Any]:
         model = TrainingRepository(connection, store_id).serving()
         connected = ConnectionRepository(connection, store_id).find()
         jobs = count_jobs(connection, store_id)
-        images = PictureRepository(connection, store_id).counts()
+        pictures = PictureRepository(connection, store_id)
+        images, failure = pictures.counts(), pictures.usual_failure()
         items, reached = catalog.size(), catalog.last_changed_at()
     trained = None if model is None else model.trained_at
     return {
@@ -109,7 +117,7 @@ def _standing(database: Database, store_id: StoreId) -> dict[str, Any]:
             "running": jobs[JobState.RUNNING],
             "failed": jobs[JobState.DEAD],
         },
-        "images": asdict(images),
+        "images": {**asdict(images), "usual_failure": failure},
     }
 
 

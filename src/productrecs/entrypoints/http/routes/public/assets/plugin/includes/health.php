@@ -65,7 +65,28 @@ class Health {
 		if ( ! $status->ok() ) {
 			$problems[] = $status->remedy();
 		}
+		$pictures = self::pictures( $status );
+		if ( $pictures['failed'] > array_sum( $pictures ) / 10 ) {
+			/* translators: 1 and 2: numbers of pictures, 3: a message of the service, in English. */
+			$problems[] = sprintf( __( 'The service could not fetch %1$d of %2$d product pictures. Search by photo and similar products leave these products out. It says: %3$s', 'service-recommender' ), $pictures['failed'], array_sum( $pictures ), isset( $status->json['images']['usual_failure'] ) ? $status->json['images']['usual_failure'] : '-' );
+		}
 		return $problems;
+	}
+
+	/**
+	 * Return how many product pictures the service has indexed, still has to fetch, or could not.
+	 *
+	 * @param Reply $status The service's status.
+	 * @return array Of `indexed`, `pending` and `failed`.
+	 */
+	private static function pictures( Reply $status ) {
+		$told = isset( $status->json['images'] ) ? (array) $status->json['images'] : array();
+		$none = array(
+			'indexed' => 0,
+			'pending' => 0,
+			'failed'  => 0,
+		);
+		return array_map( 'intval', array_merge( $none, array_intersect_key( $told, $none ) ) );
 	}
 
 	/**
@@ -113,6 +134,7 @@ class Health {
 			__( 'Connected', 'service-recommender' )         => $status->ok() ? __( 'yes', 'service-recommender' ) : $status->remedy(),
 			__( 'Products in the shop', 'service-recommender' ) => Sync::count(),
 			__( 'Products in the service', 'service-recommender' ) => isset( $status->json['catalog_items'] ) ? $status->json['catalog_items'] : '-',
+			__( 'Pictures in the service', 'service-recommender' ) => vsprintf( /* translators: 1, 2 and 3: numbers of pictures. */ __( '%1$d indexed, %2$d wait, %3$d failed', 'service-recommender' ), array_values( self::pictures( $status ) ) ),
 			__( 'Last push', 'service-recommender' )         => self::when( (int) get_option( 'product_recs_last_push', 0 ) ),
 			__( 'Last full comparison', 'service-recommender' ) => self::when( $sync['ended'] ),
 			__( 'Repaired by it', 'service-recommender' )    => sprintf(
