@@ -61,6 +61,28 @@ VARIABLE: Final = """$p = new WC_Product_Variable(); $p->set_name('Probe'); $p->
         $v = new WC_Product_Variation(); $v->set_parent_id($told); $v->set_virtual(true);
         $v->set_attributes(array('size' => $name)); $v->set_regular_price($price); $v->save();
     }"""
+# A global and local attributes, seen, chosen by or hidden; a brand and a GTIN where the shop
+# has them (WooCommerce 9.6 and 9.2); a variation on sale.
+ATTRIBUTED: Final = """$taxonomy = 'pa_probe_colour';
+    wc_create_attribute(array('name' => 'Colour', 'slug' => 'probe_colour'));
+    register_taxonomy($taxonomy, 'product');
+    $terms = array(); foreach (array('Blue', 'Red & white') as $name) { $terms[] = wp_insert_term($name, $taxonomy)['term_id']; }
+    function attribute($name, $options, $seen, $chosen, $id = 0) {
+        $one = new WC_Product_Attribute(); $one->set_id($id); $one->set_name($name); $one->set_options($options);
+        $one->set_visible($seen); $one->set_variation($chosen); return $one;
+    }
+    $p = new WC_Product_Variable(); $p->set_name('Probe'); $p->set_status('publish');
+    $p->set_attributes(array(
+        attribute($taxonomy, $terms, true, false, wc_attribute_taxonomy_id_by_name($taxonomy)),
+        attribute('Size', array('S', 'M'), false, true), attribute('Material', array('Wool'), true, false),
+        attribute('Fit: wide, or not', array('Slim &amp; long'), true, false), attribute('Supplier', array('X'), false, false)));
+    if (method_exists($p, 'set_global_unique_id')) { $p->set_global_unique_id('4006-381333931'); }
+    $told = $p->save();
+    if (taxonomy_exists('product_brand')) { wp_set_object_terms($told, 'Probe & Co', 'product_brand'); }
+    foreach (array('S' => array(20, 15), 'M' => array(30, '')) as $name => $price) {
+        $v = new WC_Product_Variation(); $v->set_parent_id($told); $v->set_virtual(true); $v->set_attributes(array('size' => $name));
+        $v->set_regular_price($price[0]); $v->set_sale_price($price[1]); $v->save();
+    }"""
 GATEWAY: Final = """<?php // Written by a test of a plugin: a card that is always declined.
 add_action('plugins_loaded', function () {
     if (!class_exists('WC_Payment_Gateway')) { return; }
@@ -174,6 +196,16 @@ def variable() -> Iterator[int]:
     yield from _product(VARIABLE)
 
 
+@pytest.fixture
+def attributed() -> Iterator[int]:
+    yield from _product(ATTRIBUTED)
+    in_real_shop(
+        """wc_delete_attribute(wc_attribute_taxonomy_id_by_name('pa_probe_colour'));
+        foreach (get_terms(array('taxonomy' => 'product_brand', 'hide_empty' => false)) as $one) {
+            if (0 === strpos($one->name ?? '', 'Probe')) { wp_delete_term($one->term_id, 'product_brand'); } }"""
+    )
+
+
 def _product(script: str) -> Iterator[int]:
     product: int = in_real_shop(script)
     assert drain(f"$told = get_post_meta({product}, ProductRecs\\Items::HASH, true);")
@@ -269,6 +301,40 @@ def test_a_change_of_a_variation_reaches_its_product(
     )
 
     agrees(variable, {"price": price})
+
+
+def test_attributes_are_stored_as_shoppers_see_them(attributed: int) -> None:
+    has_gtin, has_brand = in_real_shop(
+        "$told = array(method_exists('WC_Product', 'get_global_unique_id'), taxonomy_exists('product_brand'));"
+    )
+    wanted = {
+        "color": ["Blue", "Red & white"],
+        "size": ["S", "M"],
+        "material": ["Wool"],
+        "attributes": {"Fit wide or not": ["Slim & long"]},
+        "price": 15.0,
+        "list_price": 20.0,
+    }
+    wanted |= {"gtin": "4006381333931"} if has_gtin else {}
+    wanted |= {"brand": "Probe & Co"} if has_brand else {}
+
+    agrees(attributed, wanted)
+
+    in_real_shop(
+        """wp_update_term(get_term_by('name', 'Blue', 'pa_probe_colour')->term_id, 'pa_probe_colour', array('name' => 'Navy'));
+        if (taxonomy_exists('product_brand')) { wp_update_term(get_term_by('name', 'Probe & Co', 'product_brand')->term_id, 'product_brand', array('name' => 'Probe Ltd')); }"""
+    )
+    agrees(
+        attributed,
+        {"color": ["Navy", "Red & white"]} | ({"brand": "Probe Ltd"} if has_brand else {}),
+    )
+
+    in_real_shop(
+        f"""wp_delete_term(get_term_by('name', 'Navy', 'pa_probe_colour')->term_id, 'pa_probe_colour');
+        wp_set_object_terms({attributed}, array(), 'product_brand');"""
+    )
+    agrees(attributed, {"color": ["Red & white"]})
+    assert "brand" not in stored_items()[str(attributed)]
 
 
 def _edit(admin: Visitor, product: int) -> None:

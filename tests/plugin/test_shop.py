@@ -13,10 +13,13 @@ from tests.support.service import HOST, Service, eventually, free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.support.service import Merchant
+
 CHECKOUTS = {
     "classic": "do_action('woocommerce_checkout_order_processed', 7, array(), wc_get_order(7));",
     "store api": "do_action('woocommerce_store_api_checkout_order_processed', wc_get_order(7));",
 }
+BLANK = "\N{NO-BREAK SPACE}"
 PAID = "do_action('woocommerce_order_status_processing', 7);"
 
 
@@ -49,9 +52,33 @@ def test_a_shop_connects_with_three_values(service: Service) -> None:
     told = in_shop(script, nowhere())
 
     assert told == ["", "www.shop.example", "done", "done"]
+    assert _price_form(merchant) == f"1.234,00{BLANK}€"
     status = service.client().ask("GET", "/integration/status", None, merchant.server).json
     assert (status["catalog_items"], status["platform"]) == (2, "woocommerce")
     eventually(lambda: _orders(service, merchant.server) == 1)
+
+
+def _price_form(merchant: Merchant) -> str:
+    key = merchant.account.publishable
+    told = merchant.client.ask("GET", f"/v1/widget-config?type=recs&lang=en&key={key}").json
+    form: str = told["settings"]["strings"]["price"]
+    return form
+
+
+@pytest.mark.parametrize(
+    ("thousands", "form"), [(" ", f"1 234,00{BLANK}€"), ("--", "€1,234.00")]
+)
+def test_a_changed_form_of_prices_reaches_the_widgets(
+    service: Service, thousands: str, form: str
+) -> None:
+    merchant = service.register()
+    script = f"""
+        $thousands = '{thousands}';
+        for ($i = 0; $i < 2; $i++) {{ do_action('update_option_woocommerce_price_thousand_sep', '.', $thousands); }}
+        $waiting = count($jobs); run_jobs(); $told = array($waiting, count($calls));"""
+
+    assert in_shop(script, address(service), merchant) == [1, 1]
+    assert _price_form(merchant) == form
 
 
 def _orders(service: Service, headers: dict[str, str]) -> int:
@@ -124,8 +151,14 @@ def test_a_refusal_names_the_field() -> None:
             {"price": 9.0, "list_price": 15.0},
         ),
         (
-            "'price' => '1', 'attributes' => array(new Fake_Attribute('pa_colour', array(7)), new Fake_Attribute('Fit: wide', array('Slim', 'Wide')), new Fake_Attribute('pa_cost', array(1), false))",
-            {"color": ("Blue", "Red"), "attributes": (("Fit wide", ("Slim", "Wide")),)},
+            "'price' => '1', 'attributes' => array(new Fake_Attribute('pa_colour', array(7)), new Fake_Attribute('Fit: wide', array('Slim', 'Wide')), new Fake_Attribute('pa_cost', array(1), false), new Fake_Attribute('Sizes', array('S'), false, true), new Fake_Attribute('Vendor', array('Other')), new Fake_Attribute('EAN', array('4006-381 333931')))",
+            {
+                "color": ("Blue", "Red"),
+                "size": ("S",),
+                "brand": "Acme & Co",
+                "gtin": "4006381333931",
+                "attributes": (("Fit wide", ("Slim", "Wide")),),
+            },
         ),
     ],
 )
@@ -348,6 +381,12 @@ def test_a_block_theme_has_the_products_widgets_once_at_their_position(
 
     assert [one.count("<product-recs") for one in found] == [int(i == at) for i in range(3)]
     assert found[0].endswith("<p></p>")
+
+
+def test_a_theme_without_the_hook_of_the_description_has_the_widgets_at_the_end() -> None:
+    script = "product(1); $page = 1; $told = drawn('woocommerce_after_single_product');"
+
+    assert in_shop(script, nowhere()).count("<product-recs") == 1
 
 
 def test_a_placed_widget_is_wide_in_block_themes_and_a_shortcode_as_its_text() -> None:

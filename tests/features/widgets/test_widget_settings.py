@@ -115,3 +115,16 @@ def test_a_widget_is_told_the_form_and_the_merchants_own_stays() -> None:
     assert told(WidgetConfig(), "de-AT") == f"€{BLANK}1.234,00"
     assert told(WidgetConfig({"currency": "XXX"}), "de-AT") is None
     assert told(WidgetConfig({"strings": {"price": "EUR 1 234"}}), "de-AT") == "EUR 1 234"
+
+
+def test_the_shops_own_form_of_a_price_holds_in_every_language_for_its_currency() -> None:
+    store = StoreSettings(language="en", currency="EUR", price_format="1.234,00 €")
+
+    def told(config: WidgetConfig, lang: str) -> object:
+        strings = config.resolved("recs", store, lang).settings["strings"]
+        assert isinstance(strings, dict)
+        return strings.get("price")
+
+    assert told(WidgetConfig(), "en") == told(WidgetConfig(), "xx") == "1.234,00 €"
+    assert told(WidgetConfig({"currency": "USD"}), "en") == "$1,234.00"
+    assert told(WidgetConfig({"strings": {"price": "EUR 1 234"}}), "en") == "EUR 1 234"

@@ -94,6 +94,11 @@ namespace {
 	function is_home() { return ! empty( $GLOBALS['posts_page'] ); }
 	function did_action() { return 1; }
 	function get_woocommerce_currency() { return 'EUR'; }
+	function get_woocommerce_currency_symbol() { return '&euro;'; }
+	function get_woocommerce_price_format() { return '%2$s&nbsp;%1$s'; }
+	function wc_get_price_decimals() { return 2; }
+	function wc_get_price_decimal_separator() { return ','; }
+	function wc_get_price_thousand_separator() { return $GLOBALS['thousands'] ?? '.'; }
 
 	// HTTP.
 	class WP_Error { public function __construct( public $why ) {} public function get_error_message() { return $this->why; } }
@@ -161,7 +166,8 @@ namespace {
 	function wc_get_product_terms( $id, $taxonomy ) { return $GLOBALS['terms'][ $taxonomy ] ?? array(); }
 	function wc_attribute_label( $name ) { return ucfirst( preg_replace( '/^pa_/', '', $name ) ); }
 	class Fake_Attribute {
-		public function __construct( public $name, public $options, public $visible = true ) {}
+		public function __construct( public $name, public $options, public $visible = true, public $variation = false ) {}
+		public function get_variation() { return $this->variation; }
 		public function get_name() { return $this->name; }
 		public function get_options() { return $this->options; }
 		public function get_visible() { return $this->visible; }

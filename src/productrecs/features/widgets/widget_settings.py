@@ -246,7 +246,7 @@ def resolved_settings(
 
     Known settings come first, in the order of `WIDGET_SETTINGS`, then a theme's own.
     Texts are in the page's language `lang` if supported, else in that of `locale`; one
-    of them is the price pattern, where known.
+    of them is the price pattern, where known: the store's own, else the language's.
     """
     settings = {
         setting.name: chosen.get(setting.name, _default(setting, widget_type, store))
@@ -256,9 +256,10 @@ def resolved_settings(
     if "title" not in chosen:
         settings["title"] = default_title(widget_type, spoken)
     words = translations(widget_type, spoken)
-    price = price_pattern(
-        price_locale(lang, str(settings["locale"])), str(settings["currency"])
-    )
+    currency = str(settings["currency"])
+    price = price_pattern(price_locale(lang, str(settings["locale"])), currency)
+    if store.price_format and currency == store.currency:
+        price = store.price_format
     if price is not None:
         words["price"] = price
     own = chosen.get("strings")

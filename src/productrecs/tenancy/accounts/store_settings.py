@@ -12,6 +12,7 @@ from productrecs.core.errors import ProductRecsError
 SettingValue = str | int | float | bool
 
 MAX_CURRENCY_LENGTH: Final = 8
+MAX_PRICE_FORMAT: Final = 40
 
 
 class SettingError(ProductRecsError):
@@ -24,6 +25,7 @@ class StoreSettings:
 
     language: str = "en"
     currency: str = "EUR"
+    price_format: str = ""
     timezone: str = "UTC"
     rec_num: int = 8
     allow_repeat_recommendations: bool = False
@@ -74,6 +76,14 @@ def _currency(text: str) -> str:
         message = f"1 to {MAX_CURRENCY_LENGTH} characters, preferably a code such as EUR"
         raise ValueError(message)
     return name
+
+
+def _price_format(text: str) -> str:
+    is_form = re.search(r"1\D?234(\D0+)?", text) and not re.search(r"[\0-\x1f]", text)
+    if text and not (is_form and len(text) <= MAX_PRICE_FORMAT):
+        message = "the price 1234 as pages write it, such as 1.234,00 €; empty for automatic"
+        raise ValueError(message)
+    return text
 
 
 def _timezone(text: str) -> str:
@@ -153,6 +163,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     StoreSetting("language", _language, "the language of the store's texts"),
     StoreSetting(
         "currency", _currency, "the currency of prices and of order lines without one"
+    ),
+    StoreSetting(
+        "price_format",
+        _price_format,
+        "how widgets write the price 1234: `1.234,00 €`; empty: as the page's language does",
     ),
     StoreSetting(
         "timezone", _timezone, ("the time zone in which the store's days start and end")

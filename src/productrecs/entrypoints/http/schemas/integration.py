@@ -10,6 +10,7 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
 )
+from pydantic_core import PydanticCustomError
 
 from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalCurrency,
@@ -22,7 +23,12 @@ from productrecs.entrypoints.http.schemas.field_readers import (
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
-from productrecs.tenancy.accounts.store_settings import SettingValue
+from productrecs.tenancy.accounts.store_settings import (
+    MAX_PRICE_FORMAT,
+    SettingError,
+    SettingValue,
+    parse_setting,
+)
 
 MAX_ADDRESS: Final = 2_048
 MAX_VERSION: Final = 100
@@ -31,10 +37,26 @@ MAX_REC_NUM: Final = 20
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
+def read_price_format(value: object) -> str | None:
+    """Return a price format; None without one, which leaves the setting unchanged."""
+    text = text_reader(MAX_PRICE_FORMAT, None)(value)
+    if text is not None:
+        try:
+            parse_setting("price_format", text)
+        except SettingError as error:
+            raise PydanticCustomError("price_format", str(error)) from error
+    return text
+
+
 _Address = Annotated[
     str | None,
     PlainValidator(text_reader(MAX_ADDRESS, None)),
     WithJsonSchema(nullable(string_schema(0, MAX_ADDRESS))),
+]
+_PriceFormat = Annotated[
+    str | None,
+    PlainValidator(read_price_format),
+    WithJsonSchema(nullable(string_schema(0, MAX_PRICE_FORMAT))),
 ]
 _Email = Annotated[
     str | None,
@@ -74,6 +96,9 @@ class EnginesInitBody(BaseModel):
     currency: OptionalCurrency = Field(
         None,
         description="The currency of prices: EUR, or a name of your own.",
+    )
+    price_format: _PriceFormat = Field(
+        None, description="The price 1234 as the shop writes it: `1.234,00 €`."
     )
 
 

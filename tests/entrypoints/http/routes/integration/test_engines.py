@@ -48,6 +48,25 @@ def test_init_stores_currency_and_address_when_given(system: System) -> None:
     assert system.post("connect")["store_url"] == "https://new.example"
 
 
+@pytest.mark.parametrize(
+    ("said", "status", "kept"),
+    [
+        ("1.234,00\N{NO-BREAK SPACE}€", 200, "1.234,00\N{NO-BREAK SPACE}€"),
+        ("", 200, "€1,234.00"),
+        ("12,34 €", 422, "€1,234.00"),
+        ("1,234\n€", 422, "€1,234.00"),
+    ],
+)
+def test_init_stores_how_the_shop_writes_a_price(
+    system: System, said: str, status: int, kept: str
+) -> None:
+    reply = system.call("POST", "engines/init", {"price_format": said})
+    system.post("engines/init", {"price_format": None})
+
+    assert reply.status == status
+    assert system.widget()["settings"]["strings"]["price"] == kept
+
+
 def test_init_alone_is_no_connection(system: System) -> None:
     system.post("engines/init", {"store_url": "https://shop.example"})
 

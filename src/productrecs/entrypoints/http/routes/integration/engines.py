@@ -71,7 +71,7 @@ else:
     response_class=Response,
 )
 async def init_engines(request: Request) -> Response:
-    """Provision the engines and store the currency and the address, when given.
+    """Provision the engines; store currency, price format and address, when given.
 
     To say it again is harmless. An engine that waits answers with the fills until the
     store has sent something to learn from; then it is ready within a minute, by itself.
@@ -173,9 +173,10 @@ async def _enqueue(exchange: RequestContext, kind: str) -> str:
 
 def _note(work: WriteTransaction, store_id: StoreId, options: EnginesInitBody) -> None:
     accounts = AccountRepository(work.connection)
-    accounts.hold(store_id)
-    if options.currency is not None:
-        accounts.merge_settings(store_id, {"currency": options.currency})
+    told = {"currency": options.currency, "price_format": options.price_format}
+    accounts.merge_settings(
+        store_id, {name: value for name, value in told.items() if value is not None}
+    )
     if options.store_url is not None:
         connections = ConnectionRepository(work.connection, store_id)
         connections.put(connections.find().with_store_url(options.store_url))

@@ -156,14 +156,7 @@ class Admin {
 		if ( '' === $domain ) {
 			return __( 'The publishable key does not belong to a store of this domain. Copy it again, or enter the domain under which the store was registered with the service.', 'service-recommender' );
 		}
-		$reply = Api::call(
-			'POST',
-			'/integration/engines/init',
-			array(
-				'store_url' => $shop,
-				'currency'  => get_woocommerce_currency(),
-			)
-		);
+		$reply = Sync::tell_currency();
 		if ( ! $reply->ok() ) {
 			return $reply->remedy();
 		}
@@ -255,7 +248,7 @@ class Admin {
 	private static function open_dashboard() {
 		$reply = Api::call( 'POST', '/integration/dashboard-link', array( 'email' => wp_get_current_user()->user_email ) );
 		if ( $reply->ok() && empty( $reply->json['signs_in'] ) && current_user_can( 'manage_options' ) ) {
-			$reply = Api::call( 'POST', '/integration/dashboard-link' ); // An administrator may do what the store's owner may.
+			$reply = Api::call( 'POST', '/integration/dashboard-link' ); // The owner's login, for an editor's work.
 		}
 		$link  = isset( $reply->json['path'] ) ? (string) $reply->json['path'] : '';
 		if ( ! $reply->ok() || 0 !== strpos( $link, '/dashboard' ) ) {

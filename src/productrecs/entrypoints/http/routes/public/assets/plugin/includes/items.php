@@ -12,7 +12,25 @@ defined( 'ABSPATH' ) || exit;
 /** Reads products through WooCommerce's own classes. */
 class Items {
 
-	const HASH = '_product_recs_hash';
+	const HASH  = '_product_recs_hash';
+	const NAMES = array( // of attributes that are fields of an item.
+		'brand'        => 'brand',
+		'vendor'       => 'brand',
+		'manufacturer' => 'brand',
+		'color'        => 'color',
+		'colour'       => 'color',
+		'colors'       => 'color',
+		'colours'      => 'color',
+		'size'         => 'size',
+		'sizes'        => 'size',
+		'material'     => 'material',
+		'materials'    => 'material',
+		'gtin'         => 'gtin',
+		'ean'          => 'gtin',
+		'upc'          => 'gtin',
+		'isbn'         => 'gtin',
+		'barcode'      => 'gtin',
+	);
 
 	/**
 	 * Return what the service is told of a product; null when shoppers cannot see it.
@@ -135,14 +153,15 @@ class Items {
 		$brands = taxonomy_exists( 'product_brand' ) ? wc_get_product_terms( $product->get_id(), 'product_brand', array( 'fields' => 'names' ) ) : array();
 		$found  = array(
 			'brand'      => $brands ? self::cut( html_entity_decode( (string) reset( $brands ), ENT_QUOTES, 'UTF-8' ), 255 ) : null,
-			'gtin'       => '' === $gtin ? null : self::cut( $gtin, 255 ),
+			'gtin'       => self::gtin( $gtin ),
 			'color'      => array(),
 			'size'       => array(),
 			'material'   => array(),
 			'attributes' => array(),
 		);
 		foreach ( array_slice( (array) $product->get_attributes(), 0, 50 ) as $attribute ) {
-			if ( ! is_object( $attribute ) || ! $attribute->get_visible() ) {
+			// Shoppers also see those that they choose a variation by.
+			if ( ! is_object( $attribute ) || ! ( $attribute->get_visible() || $attribute->get_variation() ) ) {
 				continue;
 			}
 			$values = $attribute->is_taxonomy() ? wc_get_product_terms( $product->get_id(), $attribute->get_name(), array( 'fields' => 'names' ) ) : $attribute->get_options();
@@ -152,15 +171,31 @@ class Items {
 			}
 			$name = trim( preg_replace( '/[\s:,]+/', ' ', wc_attribute_label( $attribute->get_name(), $product ) ) );
 			$slug = strtolower( preg_replace( '/^pa_/', '', $attribute->get_name() ) );
-			$slug = 'colour' === $slug ? 'color' : $slug;
-			if ( in_array( $slug, array( 'color', 'size', 'material' ), true ) ) {
-				$found[ $slug ] = $texts;
-			} elseif ( '' !== $name && $texts ) {
-				$found['attributes'][ self::cut( $name, 100 ) ] = $texts;
+			$slug = isset( self::NAMES[ $slug ] ) ? $slug : strtolower( $name );
+			if ( ! isset( self::NAMES[ $slug ] ) ) {
+				if ( '' !== $name && $texts ) {
+					$found['attributes'] += array( self::cut( $name, 100 ) => $texts );
+				}
+				continue;
+			}
+			$field = self::NAMES[ $slug ];
+			if ( ! $found[ $field ] && $texts ) {
+				$found[ $field ] = 'gtin' === $field ? self::gtin( $texts[0] ) : ( 'brand' === $field ? $texts[0] : $texts );
 			}
 		}
 		$found['attributes'] = (object) $found['attributes']; // PHP would send an empty list.
 		return $found;
+	}
+
+	/**
+	 * Return the digits of a barcode; null when the text is none.
+	 *
+	 * @param string $text The text.
+	 * @return string|null
+	 */
+	private static function gtin( $text ) {
+		$bare = strtoupper( preg_replace( '/[\s-]+/', '', $text ) );
+		return preg_match( '/^(?:\d{8,14}|\d{9}X)$/', $bare ) ? $bare : null;
 	}
 
 	/**

@@ -152,11 +152,9 @@ class Placements {
 		}
 	}
 
-	/** Draw them at the end of a block theme's page. */
+	/** Draw them at the page's end: there in block themes, and where a template lacks their hook. */
 	public static function product_end() {
-		if ( wp_is_block_theme() && 'end' === self::position( 'product' ) ) {
-			self::put( self::product_html() );
-		}
+		self::put( self::product_html() );
 	}
 
 	/**
@@ -248,13 +246,13 @@ class Placements {
 	}
 
 	/**
-	 * Return the front page's content with its widget behind it.
+	 * Return the front page's content with its widget behind it, unless the merchant put one there.
 	 *
 	 * @param string $content The content.
 	 * @return string
 	 */
 	public static function home( $content ) {
-		if ( ! is_front_page() || is_home() || is_admin() || is_feed() || ! in_the_loop() || ! is_main_query() || has_shortcode( $content, 'product_recs' ) || has_block( 'product-recs/recommendations' ) || ! self::once( 'home' ) ) {
+		if ( ! is_front_page() || is_home() || is_admin() || is_feed() || ! in_the_loop() || ! is_main_query() || false !== strpos( $content, '<product-recs' ) || ! self::once( 'home' ) ) {
 			return $content;
 		}
 		$html = self::element( array( 'type' => 'trending' ) );

@@ -54,7 +54,7 @@ class Sync {
 				$hook,
 				guarded(
 					function ( $meta_id, $id, $key ) {
-						if ( in_array( $key, array( '_thumbnail_id', '_price', '_regular_price', '_sale_price', '_stock', '_stock_status', '_sku' ), true ) ) {
+						if ( in_array( $key, array( '_thumbnail_id', '_price', '_regular_price', '_sale_price', '_stock', '_stock_status', '_sku', '_global_unique_id', '_product_attributes' ), true ) ) {
 							self::changed( $id );
 						}
 					}
@@ -67,7 +67,7 @@ class Sync {
 			'set_object_terms',
 			guarded(
 				function ( $id, $terms, $term_ids, $taxonomy ) {
-					if ( in_array( $taxonomy, array( 'product_cat', 'product_visibility' ), true ) ) {
+					if ( 'product_visibility' === $taxonomy || self::is_told( $taxonomy ) ) {
 						self::changed( $id );
 					}
 				}
@@ -75,17 +75,23 @@ class Sync {
 			10,
 			4
 		);
-		add_action( 'edited_product_cat', guarded( array( __CLASS__, 'category_changed' ) ) );
+		add_action( 'edited_term', guarded( array( __CLASS__, 'term_changed' ) ), 10, 3 );
 		add_action(
-			'delete_product_cat',
+			'delete_term',
 			guarded(
-				function ( $term, $taxonomy_id, $deleted, $ids ) {
-					array_map( array( __CLASS__, 'changed' ), (array) $ids );
+				function ( $term, $taxonomy_id, $taxonomy, $deleted, $ids ) {
+					if ( self::is_told( $taxonomy ) ) {
+						array_map( array( __CLASS__, 'changed' ), (array) $ids );
+					}
 				}
 			),
 			10,
-			4
+			5
 		);
+		foreach ( array( 'currency', 'currency_pos', 'price_thousand_sep', 'price_decimal_sep', 'price_num_decimals' ) as $option ) {
+			add_action( 'update_option_woocommerce_' . $option, guarded( array( __CLASS__, 'currency_changed' ) ), 10, 0 );
+		}
+		add_action( 'product_recs_currency', guarded( array( __CLASS__, 'currency_job' ) ) );
 		add_action( 'shutdown', guarded( array( __CLASS__, 'flush' ) ), 5 );
 		add_action( 'product_recs_push', guarded( array( __CLASS__, 'push_job' ) ), 10, 2 );
 		add_action( 'product_recs_full', guarded( array( __CLASS__, 'full_job' ) ), 10, 2 );
@@ -112,15 +118,66 @@ class Sync {
 	}
 
 	/**
-	 * Note every product of a category whose name or parent changed.
+	 * Return whether the service is told the terms of a taxonomy: categories, brands, attributes.
 	 *
-	 * @param int $term_id The category.
+	 * @param string $taxonomy Its name.
+	 * @return bool
 	 */
-	public static function category_changed( $term_id ) {
-		$ids = get_objects_in_term( array_merge( array( $term_id ), (array) get_term_children( $term_id, 'product_cat' ) ), 'product_cat' );
+	private static function is_told( $taxonomy ) {
+		return in_array( $taxonomy, array( 'product_cat', 'product_brand' ), true ) || 0 === strpos( (string) $taxonomy, 'pa_' );
+	}
+
+	/**
+	 * Note every product of a category, brand or attribute value whose name or parent changed.
+	 *
+	 * @param int    $term_id  The term.
+	 * @param int    $row      Its row in the taxonomy.
+	 * @param string $taxonomy The taxonomy's name.
+	 */
+	public static function term_changed( $term_id, $row, $taxonomy ) {
+		if ( ! self::is_told( $taxonomy ) ) {
+			return;
+		}
+		$ids = get_objects_in_term( array_merge( array( $term_id ), (array) get_term_children( $term_id, $taxonomy ) ), $taxonomy );
 		if ( is_array( $ids ) ) {
 			array_map( array( __CLASS__, 'changed' ), $ids );
 		}
+	}
+
+	/** Note that the currency, or how the shop writes prices, changed. */
+	public static function currency_changed() {
+		if ( Settings::connected() ) {
+			Queue::add( 'product_recs_currency' );
+		}
+	}
+
+	/**
+	 * Job: tell the service the currency again.
+	 *
+	 * @param int $attempt Attempts made so far.
+	 */
+	public static function currency_job( $attempt = 0 ) {
+		if ( self::tell_currency()->retryable() ) {
+			Queue::retry( 'product_recs_currency', array(), (int) $attempt );
+		}
+	}
+
+	/**
+	 * Tell the service the shop's address, its currency and how it writes prices.
+	 *
+	 * @return Reply
+	 */
+	public static function tell_currency() {
+		$told   = array(
+			'store_url' => home_url( '/' ),
+			'currency'  => get_woocommerce_currency(),
+		);
+		$number = number_format( 1234, wc_get_price_decimals(), wc_get_price_decimal_separator(), wc_get_price_thousand_separator() );
+		$price  = html_entity_decode( sprintf( get_woocommerce_price_format(), get_woocommerce_currency_symbol(), $number ), ENT_QUOTES, 'UTF-8' );
+		if ( preg_match( '/1\D?234(?:\D0+)?(?!\d)/u', $price ) && mb_strlen( $price ) <= 40 ) {
+			$told['price_format'] = $price; // Widgets write others as the page's language does.
+		}
+		return Api::call( 'POST', '/integration/engines/init', $told );
 	}
 
 	/** Put the ids of this request into the queue, each once. */
@@ -350,6 +407,7 @@ class Sync {
 			return;
 		}
 		self::begin();
+		self::currency_changed(); // Filters may change it without an option.
 		Orders::enqueue_missing();
 	}
 
