@@ -88,13 +88,24 @@ def _lines(order_id: int) -> list[dict[str, str]]:
     return [row for row in rows if row["order_id"] == str(order_id)]
 
 
+def is_credited(order_id: int) -> bool:
+    """Return whether an order is credited to a recommendation."""
+    told = json.loads(_service("report", _domain(), "credited-sales", "--json"))
+    place = [column["name"] for column in told["columns"]].index("order_id")
+    return str(order_id) in {row[place] for row in told["rows"]}
+
+
 @cache
 def _domain() -> str:
     return str(in_real_shop("$told = ProductRecs\\Settings::get('domain');"))
 
 
 def _export(what: str) -> str:
-    command = [sys.executable, "-m", "productrecs", "export", _domain(), what, "-"]
+    return _service("export", _domain(), what, "-")
+
+
+def _service(*words: str) -> str:
+    command = [sys.executable, "-m", "productrecs", *words]
     done = subprocess.run(
         [*command, "--data", DATA], capture_output=True, text=True, check=True, timeout=60
     )

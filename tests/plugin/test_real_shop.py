@@ -23,6 +23,7 @@ from tests.plugin.real_shop import (
     Visitor,
     drain,
     in_real_shop,
+    is_credited,
     php_value,
     stored_items,
     stored_lines,
@@ -261,7 +262,7 @@ def agrees(product: int, wanted: dict[str, Any] | None) -> None:
 # The export leaves out what is not there.
 _ITEM: Final = (
     "array_filter((array) ProductRecs\\Items::of(%d), "
-    "fn($value) => $value !== null && $value !== '' && $value !== array())"
+    "fn($value) => $value !== null && $value !== '' && (array) $value !== array())"
 )
 
 
@@ -505,6 +506,27 @@ def test_an_order_is_stored_once_and_only_after_payment(
     assert body["items"] == [
         {"item_id": str(probe), "quantity": 2, "price": 9, "total": 18}
     ]
+
+
+@pytest.mark.parametrize("who", ["guest", "customer"])
+def test_a_sale_after_a_click_is_credited(
+    checkout_page: str, customer: int, probe: int, who: str
+) -> None:
+    session = "s_" + secrets.token_hex(12)
+    click = {"event": "rec-click", "item_id": str(probe), "session_id": session}
+    click |= {"user_id": str(customer)} if who == "customer" else {}
+    login = (f"probe-{customer}", PASSWORD) if who == "customer" else ("", "")
+    visitor = Visitor(*login, session=session)
+    in_real_shop(
+        rf"""$told = wp_remote_post(ProductRecs\Settings::get('url') . '/v1/events?key=' . ProductRecs\Settings::get('key'),
+            array('body' => json_encode(array({php_value(click)}))))['response']['code'];"""
+    )
+
+    order = _classic(visitor, checkout_page, probe, "cod")
+    drain()
+
+    assert order is not None
+    assert is_credited(order)
 
 
 def test_a_refund_of_one_unit_is_stored(probe: int, variable: int) -> None:

@@ -81,7 +81,9 @@ def _currency(text: str) -> str:
 def _price_format(text: str) -> str:
     is_form = re.search(r"1\D?234(\D0+)?", text) and not re.search(r"[\0-\x1f]", text)
     if text and not (is_form and len(text) <= MAX_PRICE_FORMAT):
-        message = "the price 1234 as pages write it, such as 1.234,00 €; empty for automatic"
+        message = (
+            "the price 1234 as pages write it, such as 1.234,00 €; empty for automatic"
+        )
         raise ValueError(message)
     return text
 
@@ -167,7 +169,7 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     StoreSetting(
         "price_format",
         _price_format,
-        "how widgets write the price 1234: `1.234,00 €`; empty: as the page's language does",
+        "how widgets write the price 1234: `1.234,00 €`; empty: as the page's language",
     ),
     StoreSetting(
         "timezone", _timezone, ("the time zone in which the store's days start and end")

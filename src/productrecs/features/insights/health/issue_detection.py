@@ -163,8 +163,8 @@ def _pictures(
     if failure is None or counts.failed <= FAILED_SHARE * total:
         return
     message = (
-        f"{counts.failed} of {total} product pictures cannot be fetched ({failure}): search "
-        "by photo and similar products leave them out"
+        f"{counts.failed} of {total} product pictures cannot be fetched ({failure}): "
+        "search by photo and similar products leave them out"
     )
     remedy = (
         "make them reachable for this service; it tries again within a week, or at once: "

@@ -35,12 +35,9 @@ class Placements {
 			);
 			$priority = (int) apply_filters( 'product_recs_product_priority', $priority[ self::position( 'product' ) ] );
 			add_action( 'woocommerce_after_single_product_summary', guarded( array( __CLASS__, 'product' ) ), $priority );
-			// Block themes run that hook at one place, below the description, whatever the priority.
 			add_action( 'woocommerce_after_single_product', guarded( array( __CLASS__, 'product_end' ) ) );
-			add_filter( 'render_block_woocommerce/product-details', guarded( array( __CLASS__, 'product_above' ) ) );
-			if ( apply_filters( 'woocommerce_disable_compatibility_layer', false ) ) {
-				add_filter( 'hooked_block_types', guarded( array( __CLASS__, 'hook_block' ) ), 10, 3 );
-			}
+			// Block themes run these hooks at one place, whatever the priority, or not at all.
+			add_filter( 'render_block_woocommerce/product-details', guarded( array( __CLASS__, 'product_block' ) ) );
 		}
 		if ( isset( $places['cart'] ) ) {
 			add_action( self::is_above( 'cart' ) ? 'woocommerce_before_cart' : 'woocommerce_after_cart', guarded( array( __CLASS__, 'cart' ) ), 5 );
@@ -158,13 +155,20 @@ class Placements {
 	}
 
 	/**
-	 * Return a block theme's description with the widgets above it, where they are wanted there.
+	 * Return a block theme's description with the widgets above or below it.
 	 *
 	 * @param string $html The block.
 	 * @return string
 	 */
-	public static function product_above( $html ) {
-		return self::is_above( 'product' ) && wp_is_block_theme() ? self::product_html() . $html : $html;
+	public static function product_block( $html ) {
+		if ( ! wp_is_block_theme() ) {
+			return $html;
+		}
+		if ( self::is_above( 'product' ) ) {
+			return self::product_html() . $html;
+		}
+		$has_end = 'end' === self::position( 'product' ) && ! apply_filters( 'woocommerce_disable_compatibility_layer', false );
+		return $has_end ? $html : $html . self::product_html();
 	}
 
 	/**
@@ -323,21 +327,6 @@ class Placements {
 		wp_register_script( 'product-recs-block', plugins_url( 'blocks/recommendations/editor.js', FILE ), array( 'wp-blocks', 'wp-element', 'wp-block-editor', 'wp-components', 'wp-i18n' ), VERSION, true );
 		wp_set_script_translations( 'product-recs-block', 'service-recommender', dirname( FILE ) . '/languages' );
 		register_block_type( dirname( FILE ) . '/blocks/recommendations' );
-	}
-
-	/**
-	 * Put the block below a product where WooCommerce's compatibility hooks are switched off.
-	 *
-	 * @param array  $hooked   Blocks to insert.
-	 * @param string $position Where, relative to $anchor.
-	 * @param string $anchor   A block's name.
-	 * @return array
-	 */
-	public static function hook_block( $hooked, $position, $anchor ) {
-		if ( 'after' === $position && 'woocommerce/product-details' === $anchor ) {
-			$hooked[] = 'product-recs/recommendations';
-		}
-		return $hooked;
 	}
 
 	/**
