@@ -91,8 +91,7 @@ def _lines(order_id: int) -> list[dict[str, str]]:
 def is_credited(order_id: int) -> bool:
     """Return whether an order is credited to a recommendation."""
     told = json.loads(_service("report", _domain(), "credited-sales", "--json"))
-    place = [column["name"] for column in told["columns"]].index("order_id")
-    return str(order_id) in {row[place] for row in told["rows"]}
+    return str(order_id) in {row["order_id"] for row in told["rows"]}
 
 
 @cache

@@ -265,7 +265,7 @@ def test_a_sale_after_a_click_in_a_widget_is_credited(service: Service) -> None:
 
     domain = merchant.account.domain
     told = json.loads(service.run("report", domain, "credited-sales", "--json"))
-    assert [row[1] for row in told["rows"]] == ["7"]
+    assert [row["order_id"] for row in told["rows"]] == ["7"]
 
 
 @pytest.mark.parametrize("kind", CHECKOUTS)

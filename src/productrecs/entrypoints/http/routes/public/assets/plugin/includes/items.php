@@ -95,7 +95,7 @@ class Items {
 	 * @return string
 	 */
 	public static function hash( array $item ) {
-		return md5( (string) wp_json_encode( $item ) );
+		return VERSION . ' ' . md5( (string) wp_json_encode( $item ) ); // Another release may send more.
 	}
 
 	/**

@@ -268,7 +268,7 @@ class Sync {
 			foreach ( $items as $item ) {
 				$hash   = Items::hash( $item );
 				$before = get_post_meta( (int) $item['id'], Items::HASH, true );
-				if ( '' !== $before && $hash !== $before ) {
+				if ( 0 === strpos( (string) $before, VERSION . ' ' ) && $hash !== $before ) {
 					++$told['unnoticed'];
 				}
 				if ( $hash !== $before ) {
