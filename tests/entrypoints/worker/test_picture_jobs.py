@@ -153,8 +153,8 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
     assert {one.item_id: one.reason for one in failures} == {
         "text": "this is not a JPEG, PNG, WebP, AVIF or GIF",
         "gone": "the host answered 404",
-        "inside": "the picture's address is rejected: 10.0.0.7 is not a public address; the "
-        "service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS=10.0.0.7",
+        "inside": "the picture's address is rejected: 10.0.0.7 is not a public address; "
+        "the service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS=10.0.0.7",
     }
     issues = find_data_issues(services.database, store, system_ms())
     assert [(one.code, one.message.partition(" (")[0]) for one in issues] == [
