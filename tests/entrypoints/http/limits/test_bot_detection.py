@@ -1,5 +1,7 @@
 """Bot detection: crawlers and inhuman rates are bots; people and shops' servers are not."""
 
+import time
+
 import pytest
 
 from productrecs.core.ids import StoreId
@@ -27,6 +29,12 @@ CRAWLERS = {
         "facebookexternalhit"
     ),
     "Mozilla/5.0 (Unknown; Linux x86_64) AppleWebKit/538.1 PhantomJS/2.1.1": "PhantomJS",
+    "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)": (
+        "Slurp"
+    ),
+    "Mozilla/5.0 (compatible; Nimbostratus/1.3; +http://cloud.example/info)": (
+        "Nimbostratus"
+    ),
 }
 PEOPLE = (
     "",
@@ -48,12 +56,17 @@ PEOPLE = (
         "SamsungBrowser/26.0 Chrome/122.0.0.0 Mobile Safari/537.36"
     ),
     (
-        "Mozilla/5.0 (Linux; Android 10; CUBOT_X30) AppleWebKit/537.36 (KHTML, like Gecko) "
+        "Mozilla/5.0 (Linux; Android 10; CUBOT X30) AppleWebKit/537.36 (KHTML, like Gecko) "
         "Chrome/129.0.0.0 Mobile Safari/537.36"
     ),
     (
         "Mozilla/5.0 (Linux; Android 13; wv) AppleWebKit/537.36 (KHTML, like Gecko) "
         "Version/4.0 Chrome/129.0.0.0 Mobile Safari/537.36 Instagram 352.0.0.38.100"
+    ),
+    # Meta's browser, which public lists of crawlers take for one.
+    (
+        "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Version/4.0 "
+        "Chrome/146.0.7680.174 Mobile Safari/537.36 MetaIAB Facebook"
     ),
     "Opera/9.80 (J2ME/MIDP; Opera Mini/7.1.32052/29.3709; U; en) Presto/2.8.119",
     # A shop's server may send events by any of these.
@@ -200,3 +213,12 @@ def test_reads_are_a_bots_by_agent_or_by_a_recognised_shopper_id() -> None:
     assert ask(STORE, BROWSER, {"user_id": "s_1"})
     assert not ask(STORE, BROWSER, {"user_id": "s_2"})
     assert not ask(OTHER, BROWSER, {"user_id": "s_1"})
+
+
+def test_a_hostile_agent_costs_no_time() -> None:
+    began = time.perf_counter()
+
+    for letter in (b"a", b"http", b"(", b"bo", b"a."):
+        crawler_name(letter * 100_000)
+
+    assert time.perf_counter() - began < 0.1

@@ -34,11 +34,18 @@ UNCOUNTED: Final = frozenset({EventKind.REC_IMPRESSION, EventKind.BUY})
 SHOPPER_PARAMETERS: Final = ("customer_id", "user_id", "session_id")
 """The query parameters that name a shopper; the first that is present counts."""
 
-_CRAWLER: Final = re.compile(
-    r"[\w.-]*(?:bot\b|crawl|spider|slurp|headless|phantomjs|puppeteer|playwright|selenium"
-    r"|webdriver|lighthouse|externalagent|externalhit|mediapartners|apis-google)[\w.-]*",
+_CRAWLER: Final = re.compile(  # CUBOT makes telephones
+    r"(?<!cu)bot(?:\b|[/_-])|crawl|spider|slurp|scrap|headless|phantomjs|puppeteer|playwright"
+    r"|selenium|webdriver|lighthouse|external(?:agent|hit)|mediapartners|google-|googleother"
+    r"|synthetic|monitor|fetcher|validator|checker|archiver|scanner|ptst/|(?:gpt|claude)-user",
     re.IGNORECASE,
 )
+_LINK: Final = re.compile(r"https?://", re.IGNORECASE)
+"""The address of a program's operator; a browser has none."""
+
+_BLOG: Final = "WordPress/"  # a shop's server, with the shop's address
+_WORD: Final = re.compile(r"[A-Za-z][\w.-]*")
+_MAX_AGENT: Final = 1_024
 
 
 @memoized(Cache.USER_AGENTS)
@@ -47,8 +54,15 @@ def crawler_name(agent: bytes) -> str | None:
 
     HTTP libraries are no crawlers here: a shop's server may send events by them.
     """
-    found = _CRAWLER.search(agent.decode("latin-1"))
-    return None if found is None else found[0][:MAX_BOT_NAME]
+    text = agent[:_MAX_AGENT].decode("latin-1")
+    found = _CRAWLER.search(text)
+    if found is not None:
+        names = (word[0] for word in _WORD.finditer(text) if word.end() > found.start())
+        return next(names, found[0])[:MAX_BOT_NAME]
+    link = _LINK.search(text)
+    if link is None or text.startswith(_BLOG):
+        return None
+    return _WORD.findall(f"link {text[: link.start()]}")[-1][:MAX_BOT_NAME]
 
 
 class BotDetector:
