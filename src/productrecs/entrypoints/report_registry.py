@@ -33,6 +33,10 @@ from productrecs.features.insights.impact.sales_and_funnel_reports import (
     sales_report,
     widgets_report,
 )
+from productrecs.features.recommendations.earnings_replay import (
+    earnings_report,
+    replay_earnings,
+)
 from productrecs.features.search.search_insights import QueryFilter
 from productrecs.features.search.search_report import search_report
 from productrecs.tenancy.accounts.store import Store
@@ -53,6 +57,7 @@ def _searches(which: QueryFilter) -> Callable[[Services, Store, ReportQuery], Re
 
 
 EXPERIMENT: Final = "experiment"
+EARNINGS: Final = "earnings"
 CUSTOMERS: Final = frozenset({"customers", "customer-list"})
 FORECASTS: Final = frozenset({"demand", "forecast"})
 
@@ -108,6 +113,10 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
                 services.database, store, query, services.clock()
             ),
         ),
+        EARNINGS: ReportType(
+            "what margin would count in lists, replayed on past orders",
+            lambda services, store, query: earnings_report(services.database, store, query),
+        ),
         "demand": ReportType(
             "what to order, what is running out and what is in excess, by money",
             lambda services, store, query: demand_report(
@@ -142,6 +151,8 @@ def refresh_report_counts(
     if name == EXPERIMENT:
         test = query.test or store.settings.holdout_test
         measure_holdout(services.database, store, test, services.clock())
+    elif name == EARNINGS:
+        replay_earnings(services.database, store, services.clock())
     elif name in CUSTOMERS:
         compute_customers(services.database, store, services.clock())
     elif name not in FORECASTS:  # the nightly run computes them

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from productrecs.core.clock import iso, system_ms
+from productrecs.core.clock import HOUR_MS, iso, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services, build_eraser
 from productrecs.entrypoints.worker.job_worker import (
@@ -17,6 +17,8 @@ from productrecs.entrypoints.worker.job_worker import (
     JobWorker,
     PeriodicJob,
 )
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,
@@ -27,6 +29,9 @@ from productrecs.features.insights.customers.customer_report import (
 )
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.features.privacy.repository import stores_under_way
+from productrecs.features.recommendations.earnings import earning_index
+from productrecs.features.recommendations.earnings_replay import replay_earnings
+from productrecs.features.recommendations.repository import EarningsRepository
 from productrecs.records.catalog.push_items import resync_catalog
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import (
@@ -154,6 +159,44 @@ class StoreJobs:
         else:
             _log.warning("plan ending", extra=facts)
 
+    def stores_with_earnings(self) -> Sequence[StoreId]:
+        """Return the stores that rank by earnings and whose index is an hour old."""
+        self._accounts.refresh()
+        before = self._services.clock() - HOUR_MS
+        chosen = [one for one in self._accounts.all() if one.settings.earnings_weight]
+        with self._services.database.reading() as connection:
+            return [
+                one.store_id
+                for one in chosen
+                if EarningsRepository(connection, one.store_id).computed_at() < before
+            ]
+
+    def index_earnings(self, job: Job, _progress: JobProgress) -> None:
+        """Compute what the store earns by each product, from margin and forecast."""
+        store, services = self._store(job), self._services
+        with services.database.reading() as connection:
+            items = EarningsRepository(connection, job.store_id).items()
+            forecasts = ForecastRepository(connection, job.store_id)
+            run = forecasts.run() if store.settings.demand_forecast else None
+            stocked = None if run is None else forecasts.stocked()
+        planned = None
+        if run is not None and stocked is not None:
+            planned = plan_stock_actions(stocked, run, store.settings, services.clock())
+        actions = [] if planned is None else planned.first(len(planned))
+        short, surplus = (
+            [items.numbers[one.item_id] for one in actions if one.alert is alert]
+            for alert in (StockAlert.RUNS_OUT, StockAlert.OVERSTOCK)
+        )
+        index = earning_index(items.prices, items.costs, short, surplus)
+        with services.database.transaction() as transaction:
+            earnings = EarningsRepository(transaction, job.store_id)
+            earnings.keep_index(index, services.clock())
+
+    def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
+        """Replay the store's past orders at several weights of earnings."""
+        services = self._services
+        replay_earnings(services.database, self._store(job), services.clock())
+
     def sync_engines(self, job: Job, progress: JobProgress) -> None:
         """Resync the whole catalog to the engines, then enqueue a training."""
         database, store_id = self._services.database, job.store_id
@@ -219,6 +262,8 @@ def build_worker(services: Services) -> JobWorker:
         "forget-explorations": stores.purge_explorations,
         "forget-receipts": stores.forget_receipts,
         "forget-searches": stores.forget_searches,
+        "index-earnings": stores.index_earnings,
+        "replay-earnings": stores.replay_earnings,
         "measure-tests": stores.measure_holdout_tests,
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,
@@ -247,6 +292,9 @@ def build_worker(services: Services) -> JobWorker:
             "measure-tests",
             every=timedelta(hours=1),
             stores=stores.stores_with_holdout_tests,
+        ),
+        PeriodicJob(
+            "index-earnings", every=timedelta(minutes=1), stores=stores.stores_with_earnings
         ),
         PeriodicJob(
             "work-out-customers",

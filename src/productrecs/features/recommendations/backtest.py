@@ -26,7 +26,7 @@ from productrecs.features.recommendations.ranking_metrics import (
     paired_difference,
 )
 from productrecs.features.recommendations.recipes import PageType, recipe_of
-from productrecs.features.recommendations.request import Engine, Source
+from productrecs.features.recommendations.request import Engine, Pick, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import EVALUATED
 from productrecs.training.group_visits_and_orders import (
@@ -110,9 +110,28 @@ def backtest(
         for task, questions in by_task.items():
             scores: tuple[MethodMetrics, ...] = ()
             if _is_enough(questions):
-                lists = _methods(models, settings, _PLACES[task], since_ms)
+                place = _PLACES[task]
+                lists = _methods(_Engines(models, settings, place, since_ms))
                 scores = _scores(questions, lists, known)
             yield _outcome(task, groups, first, questions, scores)
+
+
+def replayed_orders(
+    inputs: TrainingInputs, n_items: int, settings: StoreSettings, most: int
+) -> tuple[list[EvaluationCase], list[list[Pick]]]:
+    """Return later orders as cases, and the mix list of each from the earlier data.
+
+    Both are empty if there are too few orders.
+    """
+    groups = group_orders(inputs.purchases)
+    first = first_asked(groups)
+    cases = _questions(Task.ORDER, groups, first, most)
+    if not _is_enough(cases):
+        return [], []
+    since_ms = int(groups.begins[first])
+    models = TrainedModels.of("", fit(inputs.before(since_ms), n_items, settings, since_ms))
+    engines = _Engines(models, settings, PageType.PRODUCT, since_ms)
+    return cases, [engines.picks(case.given) for case in cases]
 
 
 def _questions(
@@ -185,48 +204,70 @@ def _scores(
     )
 
 
-def _methods(
-    models: TrainedModels,
-    settings: StoreSettings,
-    place: PageType,
-    now_ms: int,
-) -> dict[str, Lists]:
-    """Return the compared methods: popularity, each engine by itself, and their fusion."""
-    companions = BasketCandidates(models)
+class _Engines:
+    """The engines, trained on the earlier data, for the lists of one page type."""
 
-    def proposed(
-        engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
-    ) -> Items:
-        basket = given if place is PageType.CART else given[-1:]
-        request = CandidateRequest(basket, given[-_PREFIX:], now_ms, _CANDIDATES)
-        return _proposed(companions, engine, request, is_alone=is_alone).items
+    def __init__(
+        self, models: TrainedModels, settings: StoreSettings, place: PageType, now_ms: int
+    ) -> None:
+        self._companions = BasketCandidates(models)
+        self._trending = models.trending[: LENGTH + MAX_GROUP_ITEMS]
+        self._recipe = recipe_of(Source.MIX, settings)
+        self._place = place
+        self._now_ms = now_ms
 
-    def about(given: tuple[int, ...]) -> set[int]:
-        return set(given if place is PageType.CART else given[-1:])
+    def popularity(self, given: tuple[int, ...]) -> list[int]:
+        """Return the trending list."""
+        return _first(self._trending, self._about(given))
 
-    def popularity(given: tuple[int, ...]) -> list[int]:
-        return _first(models.trending[: LENGTH + MAX_GROUP_ITEMS], about(given))
+    def alone(self, engine: Engine) -> Lists:
+        """Return the lists of one engine by itself."""
+        return lambda given: _first(
+            self._proposed(engine, given, is_alone=True), self._about(given)
+        )
 
-    def alone(engine: Engine) -> Lists:
-        return lambda given: _first(proposed(engine, given, is_alone=True), about(given))
+    def mix(self, given: tuple[int, ...]) -> list[int]:
+        """Return the fused list, filled up with trending products."""
+        return [pick.item for pick in self.picks(given)]
 
-    recipe = recipe_of(Source.MIX, settings)
-
-    def mix(given: tuple[int, ...]) -> list[int]:
-        found = {engine: proposed(engine, given) for engine in _ASKED}
-        basket = given if place is PageType.CART else given[-1:]
-        found[Engine.BUY] = companions.goes_with(basket).items
+    def picks(self, given: tuple[int, ...]) -> list[Pick]:
+        """Return the fused list with its scores; each filled place has nine tenths."""
+        found = {engine: self._proposed(engine, given) for engine in _ASKED}
+        found[Engine.BUY] = self._companions.goes_with(self._basket(given)).items
+        recipe, place = self._recipe, self._place
         completing = recipe.completing if len(found[Engine.COMPLEMENTARY]) else None
         weights = (completing or recipe.blend)[place]
-        proposals = [found[engine] for engine in weights]
-        blended = fuse(proposals, tuple(weights.values())).items
-        listed = _first(blended, about(given))
-        taken = about(given).union(listed)
-        rest = _first(models.trending[: LENGTH + MAX_GROUP_ITEMS], taken)
-        return (listed + rest)[:LENGTH]
+        fused = fuse([found[engine] for engine in weights], tuple(weights.values()))
+        scores = dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True))
+        about = self._about(given)
+        picks = [
+            Pick(item, Engine.BROWSE, scores[item]) for item in _first(fused.items, about)
+        ]
+        score = picks[-1].score if picks else 1.0
+        rest = _first(self._trending, about.union(pick.item for pick in picks))
+        for item in rest[: LENGTH - len(picks)]:
+            score *= 0.9
+            picks.append(Pick(item, Engine.TRENDING, score))
+        return picks
 
-    by_engine = {engine.value: alone(engine) for engine in _ASKED}
-    return {POPULARITY: popularity, **by_engine, MIX: mix}
+    def _basket(self, given: tuple[int, ...]) -> tuple[int, ...]:
+        return given if self._place is PageType.CART else given[-1:]
+
+    def _about(self, given: tuple[int, ...]) -> set[int]:
+        return set(self._basket(given))
+
+    def _proposed(
+        self, engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
+    ) -> Items:
+        basket = self._basket(given)
+        request = CandidateRequest(basket, given[-_PREFIX:], self._now_ms, _CANDIDATES)
+        return _proposed(self._companions, engine, request, is_alone=is_alone).items
+
+
+def _methods(engines: _Engines) -> dict[str, Lists]:
+    """Return the compared methods: popularity, each engine by itself, and their fusion."""
+    by_engine = {engine.value: engines.alone(engine) for engine in _ASKED}
+    return {POPULARITY: engines.popularity, **by_engine, MIX: engines.mix}
 
 
 def _proposed(

@@ -14,6 +14,7 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
 )
+from productrecs.features.recommendations.earnings import earning_of
 from productrecs.features.recommendations.explanation import (
     AppliedRule,
     BoughtWith,
@@ -202,6 +203,7 @@ class _Looking:
             rests=self._rests(pick.item),
             tried=tried.chance if tried is not None and tried.pick == pick else None,
             replaces=self._replaces(pick.item),
+            earning=earning_of(self._shop, pick.item),
         )
 
     def struck(self) -> Iterator[HiddenProduct]:

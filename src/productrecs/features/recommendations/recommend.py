@@ -32,6 +32,7 @@ from productrecs.features.recommendations.diversity import (
     diverse_backfill,
     within_limits,
 )
+from productrecs.features.recommendations.earnings import earning_order, reserve_places
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
@@ -57,6 +58,7 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.sold_out import (
     ENGINES,
     leading_places,
+    merge_leads,
     rank_replacements,
     sold_out_anchor,
 )
@@ -152,7 +154,7 @@ def decide(
         ordered = _learned(blended, proposals, context, eligible, request.num, now_ms)
     ranking = _weighted(ordered or blended, eligible.rules, context.fatigue)
     is_limited = plan is not None and plan.is_limited
-    reach = _REACH * request.num if is_limited else request.num
+    reach = _REACH * request.num if is_limited else request.num + reserve_places(shop)
     picks = _shown(ranking, context, eligible, refused, reach, is_varied=recipe.is_varied)
     leads: list[Pick] = []
     if (sold_out := sold_out_anchor(shop, request, now_ms)) is not None:
@@ -162,11 +164,13 @@ def decide(
         )
         found = _weighted(found, eligible.rules, context.fatigue)
         leads = _leading(found, picks, refused, leading_places(request.num))
-        picks = _merged(leads, picks, reach)
+        picks = merge_leads(leads, picks, reach)
     if len(picks) < reach and recipe.fill:
         picks += _filled(recipe, context, eligible, refused, picks, reach)
+    picks = earning_order(shop, picks, len(leads))
     if plan is not None and plan.is_limited:
-        picks = within_limits(picks, eligible, plan)[: request.num]
+        picks = within_limits(picks, eligible, plan)
+    picks = picks[: request.num]
     if eligible.rules is not None and eligible.rules.pins:
         picks = _pinned(
             eligible, ranking, refused, picks, request.num, may_add=bool(recipe.fill)
@@ -347,12 +351,6 @@ def _leading(
         Pick(item, found.engines[leader], score * 1.05 ** (len(chosen) - place))
         for place, (item, leader) in enumerate(chosen)
     ]
-
-
-def _merged(leads: list[Pick], picks: list[Pick], num: int) -> list[Pick]:
-    """Return `leads`, then the other picks, up to `num`."""
-    items = {pick.item for pick in leads}
-    return leads + [pick for pick in picks if pick.item not in items][: num - len(leads)]
 
 
 def _filled(

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.engines.arrays import Floats
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import ListPlan
@@ -41,6 +42,7 @@ class StoreState:
     models: TrainedModels
     settings: StoreSettings
     rules: RulesView | None = None  # None: no rules
+    earnings: Floats | None = None  # by item number; None: relevance only
     _eligible_cache: _EligibleCache | None = None
     _companions: BasketCandidates | None = None
 

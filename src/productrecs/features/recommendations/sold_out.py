@@ -93,6 +93,12 @@ def _orders(
     return alike_items, closest, selling
 
 
+def merge_leads(leads: list[Pick], picks: list[Pick], num: int) -> list[Pick]:
+    """Return `leads`, then the other picks, up to `num`."""
+    items = {pick.item for pick in leads}
+    return leads + [pick for pick in picks if pick.item not in items][: num - len(leads)]
+
+
 def leads_with_replacement(
     catalog: CatalogView, anchor: int, picks: Sequence[Pick]
 ) -> bool:

@@ -35,6 +35,7 @@ class StoreSettings:
     visual_recommendations: bool = True
     explore_percent: float = 5.0
     learned_order: bool = True
+    earnings_weight: float = 0.0
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
     trending_min_price: float = 0.0
@@ -130,6 +131,17 @@ def _money(text: str) -> float:
     return value
 
 
+def _share(text: str) -> float:
+    message = "a number from 0 to 1"
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise ValueError(message) from error
+    if not 0 <= value <= 1:
+        raise ValueError(message)
+    return value
+
+
 def _percent(highest: float, lowest: int = 0) -> Callable[[str], float]:
     def parse(text: str) -> float:
         message = f"a percentage from {lowest} to {highest:g}"
@@ -210,6 +222,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _switch,
         "whether an order learned from shoppers' clicks may rank mix lists, if tests "
         "show that it is better",
+    ),
+    StoreSetting(
+        "earnings_weight",
+        _share,
+        "how much margin and stock count among products of similar relevance: from 0 "
+        "(relevance only) to 1",
     ),
     StoreSetting(
         "trending_metric",

@@ -258,6 +258,8 @@ def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
         yield (
             f"x{product.tired:.2f}, impression fatigue: shown repeatedly and never clicked"
         )
+    if product.earning is not None:
+        yield f"{product.earning:+.2f}, earning index: margin and stock, from -1 to +1"
     if product.rests is not None:
         yield (
             f"x{product.rests:.2f}, purchase cooldown: its category was just bought or "

@@ -74,6 +74,7 @@ class ListInputs(NamedTuple):
     models: object
     settings: object
     rules: object = None
+    earnings: object = None
 
     def is_same(self, other: "ListInputs | None") -> bool:
         """Return whether all inputs are the same objects."""
@@ -83,6 +84,7 @@ class ListInputs(NamedTuple):
             and self.models is other.models
             and self.settings is other.settings
             and self.rules is other.rules
+            and self.earnings is other.earnings
         )
 
     def keeps_lists_of(self, other: "ListInputs") -> bool:
@@ -90,6 +92,7 @@ class ListInputs(NamedTuple):
         return (
             self.settings is other.settings
             and self.rules is other.rules
+            and self.earnings is other.earnings
             and (
                 self.visible is other.visible
                 or not _has_new_items(self.visible, other.visible)

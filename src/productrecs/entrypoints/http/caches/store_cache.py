@@ -24,6 +24,7 @@ from productrecs.entrypoints.http.caches.search_cache import SearchCache
 from productrecs.entrypoints.http.schemas.product_cards import make_card
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.repository import PublishedLooks
+from productrecs.features.recommendations.repository import index_time, read_index
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.rule_book import SearchRuleBook
@@ -91,6 +92,7 @@ class CachedStore:
     used: int = 0  # a counter value at the last use
     refused_model: str = ""  # a damaged model that is not loaded again
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
+    earnings_at: int = 0  # when the earning index in use was computed
 
     def memory_bytes(self) -> int:
         """Return the approximate memory that an eviction frees, in bytes."""
@@ -318,8 +320,20 @@ def _apply_changes(
         if opened.refused_model == model_id:
             _enqueue_training(services, store_id)
     _apply_content(opened, store_id, reader, *map(int, others))
+    _apply_earnings(opened, store_id, reader)
     if opened.pictures.follow(visual_id) or shop.models.visual is not opened.pictures.model:
         shop.models = replace(shop.models, visual=opened.pictures.model)
+
+
+def _apply_earnings(opened: CachedStore, store_id: StoreId, reader: RawReader) -> None:
+    """Read the earning index if it changed; only where the store uses it."""
+    if not opened.shop.settings.earnings_weight:
+        opened.shop.earnings, opened.earnings_at = None, 0
+        return
+    computed_at = index_time(reader, store_id)
+    if computed_at != opened.earnings_at:
+        opened.shop.earnings = read_index(reader, store_id)
+        opened.earnings_at = computed_at
 
 
 def _apply_content(

@@ -57,12 +57,13 @@ def crawler_name(agent: bytes) -> str | None:
     text = agent[:_MAX_AGENT].decode("latin-1")
     found = _CRAWLER.search(text)
     if found is not None:
-        names = (word[0] for word in _WORD.finditer(text) if word.end() > found.start())
-        return next(names, found[0])[:MAX_BOT_NAME]
+        words = (word[0] for word in _WORD.finditer(text) if word.end() > found.start())
+        return next(words, found[0])[:MAX_BOT_NAME]
     link = _LINK.search(text)
     if link is None or text.startswith(_BLOG):
         return None
-    return _WORD.findall(f"link {text[: link.start()]}")[-1][:MAX_BOT_NAME]
+    named = [word[0] for word in _WORD.finditer(text, 0, link.start())]
+    return named[-1][:MAX_BOT_NAME] if named else "link"
 
 
 class BotDetector:

@@ -228,7 +228,9 @@ def _kept_or(
 ) -> bytes:
     """Return the cached reply for `key`, or compute and cache it."""
     shop = opened.shop
-    moment = ListInputs(shop.visible(now_ms), shop.models, shop.settings, shop.book)
+    moment = ListInputs(
+        shop.visible(now_ms), shop.models, shop.settings, shop.book, shop.earnings
+    )
     now = time.monotonic()
     body = opened.recommendation_cache.get(moment, key, now, making.write, rests_on)
     if body is None:

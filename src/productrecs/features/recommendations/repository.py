@@ -1,0 +1,110 @@
+"""Earnings repository: SQL of prices and costs, of the earning index and of its replay."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Floats
+from productrecs.storage.dialects import RawReader, raw_connection, upsert
+from productrecs.storage.tables import insights, store_heads
+
+_INDEX: Final = "earning-index"
+_REPLAY: Final = "earnings-replay"
+_ITEMS: Final = (
+    "SELECT number, item_id, price, cost FROM items WHERE store_id = ? AND present"
+)
+_TIME: Final = "SELECT computed_at FROM insights WHERE store_id = ? AND name = ?"
+_RESULT: Final = "SELECT result FROM insights WHERE store_id = ? AND name = ?"
+
+
+class PricedItems(NamedTuple):
+    """Prices and costs by item number, NaN where unknown, and the numbers of all ids."""
+
+    prices: Floats
+    costs: Floats
+    numbers: Mapping[str, int]
+
+
+class StoredReplay(NamedTuple):
+    """A replay's result and its time."""
+
+    computed_at: int
+    result: Mapping[str, Any]
+
+
+def index_time(reader: RawReader, store_id: StoreId) -> int:
+    """Return when the store's earning index was computed; 0 without one."""
+    rows = reader.all(_TIME, (store_id, _INDEX))
+    return int(rows[0][0]) if rows else 0
+
+
+def read_index(reader: RawReader, store_id: StoreId) -> Floats:
+    """Return the store's earning index by item number."""
+    ((result,),) = reader.all(_RESULT, (store_id, _INDEX))
+    packed = base64.b64decode(json.loads(result))
+    return np.frombuffer(packed, "<f4").astype(np.float64)
+
+
+class EarningsRepository:
+    """One store's earnings, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def items(self) -> PricedItems:
+        """Return the prices and costs of the catalog."""
+        heads = sa.select(store_heads.c.next_number)
+        heads = heads.where(store_heads.c.store_id == self._store_id)
+        size = int(self._transaction.execute(heads).scalar() or 0)
+        prices, costs = np.full(size, np.nan), np.full(size, np.nan)
+        numbers: dict[str, int] = {}
+        for number, item_id, price, cost in raw_connection(self._transaction).all(
+            _ITEMS, (self._store_id,)
+        ):
+            numbers[item_id] = number
+            prices[number] = np.nan if price is None else price
+            costs[number] = np.nan if cost is None else cost
+        return PricedItems(prices, costs, numbers)
+
+    def computed_at(self) -> int:
+        """Return when the earning index was computed; 0 without one."""
+        rows = raw_connection(self._transaction).all(_TIME, (self._store_id, _INDEX))
+        return int(rows[0][0]) if rows else 0
+
+    def keep_index(self, index: Floats, now_ms: int) -> None:
+        """Store the earning index, replacing the last one."""
+        packed = base64.b64encode(index.astype("<f4").tobytes()).decode()
+        self._keep(_INDEX, packed, now_ms)
+
+    def keep_replay(self, result: Mapping[str, Any], now_ms: int) -> None:
+        """Store the result of a replay, replacing the last one."""
+        self._keep(_REPLAY, result, now_ms)
+
+    def replay(self) -> StoredReplay | None:
+        """Return the last replay; None before the first."""
+        query = sa.select(insights.c.computed_at, insights.c.result).where(
+            insights.c.store_id == self._store_id, insights.c.name == _REPLAY
+        )
+        row = self._transaction.execute(query).first()
+        return None if row is None else StoredReplay(int(row[0]), json.loads(row[1]))
+
+    def _keep(self, name: str, result: object, now_ms: int) -> None:
+        values = {
+            "computed_at": now_ms,
+            "applied_seq": 0,
+            "result": json.dumps(result, allow_nan=False),
+        }
+        added = upsert(self._transaction, insights).values(
+            store_id=self._store_id, name=name, **values
+        )
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "name"], set_=values
+        )
+        self._transaction.execute(query)

@@ -1,0 +1,213 @@
+"""Earnings: margin and stock decide among similar products, and lose little relevance."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from productrecs.core.report import report_query
+from productrecs.features.recommendations.earnings import (
+    MOST_PLACES,
+    RELEVANCE_LOSS,
+    earning_index,
+    rank_by_earnings,
+)
+from productrecs.features.recommendations.earnings_replay import (
+    WEIGHTS,
+    earnings_report,
+    replay_earnings,
+)
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.repository import (
+    EarningsRepository,
+    index_time,
+    read_index,
+)
+from productrecs.features.recommendations.request import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+    Source,
+)
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.storage.database import Database
+from productrecs.storage.store_log import StoreLog
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from tests.features.insights.shop import Shop
+from tests.features.recommendations.small_shop import NOW, Rows, small_shop
+
+NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
+UNKNOWN = float("nan")
+
+
+def picks(*scores: float) -> list[Pick]:
+    """Return picks of the items 0, 1, ... with these scores."""
+    return [Pick(item, Engine.BROWSE, score) for item, score in enumerate(scores)]
+
+
+def items(found: list[Pick]) -> list[int]:
+    return [pick.item for pick in found]
+
+
+def test_the_index_compares_margins_with_the_stores_median() -> None:
+    prices = np.array([20.0, 40.0, 80.0, 12.5, UNKNOWN, 50.0, 10.0])
+    costs = np.array([10.0, 20.0, 0.0, 10.0, 5.0, UNKNOWN, 12.0])
+
+    index = earning_index(prices, costs, (), ())
+
+    # Margins of 10, 20, 80 and 2.50: the median of those above 0 is 15.
+    assert index == pytest.approx([-0.292, 0.208, 1.0, -1.0, 0.0, 0.0, -1.0], abs=0.001)
+
+
+def test_what_runs_out_steps_back_and_overstock_forward() -> None:
+    prices = np.full(4, 20.0)
+    costs = np.array([10.0, 10.0, 10.0, UNKNOWN])
+
+    assert earning_index(prices, costs, [1], [2, 3]).tolist() == [0.0, -1.0, 0.5, 0.5]
+
+
+def test_without_costs_and_alerts_every_index_is_0() -> None:
+    assert not earning_index(np.array([5.0, 9.0]), np.full(2, UNKNOWN), (), ()).any()
+
+
+@pytest.mark.parametrize(
+    ("weight", "index", "order"),
+    [
+        (0.0, [-1.0, 1.0, 0.0], [0, 1, 2]),  # relevance only
+        (1.0, [-1.0, 1.0, 0.0], [1, 0, 2]),  # similar relevance: what earns more first
+        (1.0, [-1.0, -1.0, 1.0], [0, 1, 2]),  # the third has half of their relevance
+        (1.0, [0.0, 0.0, 0.0], [0, 1, 2]),
+        (1.0, [-1.0], [1, 0, 2]),  # the index does not know the others: they count as 0
+    ],
+)
+def test_earnings_decide_among_products_of_similar_relevance(
+    weight: float, index: list[float], order: list[int]
+) -> None:
+    found = rank_by_earnings(picks(1.0, 0.9, 0.45), np.array(index), weight)
+
+    assert items(found) == order
+    assert [pick.score for pick in found] == [1.0, 0.9, 0.45]
+
+
+def test_the_first_places_may_be_fixed() -> None:
+    found = rank_by_earnings(picks(1.0, 0.99, 0.98), np.array([-1.0, -1.0, 1.0]), 1.0, 1)
+
+    assert items(found) == [0, 2, 1]
+
+
+@given(
+    scores=st.lists(st.floats(0.001, 1.0), max_size=30),
+    index=st.lists(st.floats(-1.0, 1.0), max_size=30),
+    weight=st.floats(0.0, 1.0),
+)
+def test_the_loss_of_relevance_is_bounded(
+    scores: list[float], index: list[float], weight: float
+) -> None:
+    ranked = sorted(scores, reverse=True)
+
+    found = rank_by_earnings(picks(*ranked), np.array(index), weight)
+
+    assert sorted(items(found)) == list(range(len(ranked)))
+    assert [pick.score for pick in found] == ranked
+    places = {item: place for place, item in enumerate(items(found))}
+    reach = np.ceil(MOST_PLACES * weight)
+    for item, place in places.items():
+        assert abs(place - item) <= reach
+        passed = [one for one in range(item) if places[one] > place]
+        assert all(
+            ranked[item] >= (1 - RELEVANCE_LOSS * weight) * ranked[one] for one in passed
+        )
+
+
+def test_a_list_follows_the_setting_and_shows_as_many_products() -> None:
+    rows = Rows([])
+    for name in ("page", "rope", "tent", "mug", "pot", "lamp", "cup", "jug"):
+        rows.add(name)
+    baskets = [(0, item) for item in range(1, 8) for _ in range(12 - item)]
+    shop = small_shop(rows, baskets, [], range(8), StoreSettings(earnings_weight=1.0))
+    request = RecommendationRequest(Source.MIX, 4, "page")
+    plain = items(recommend(shop, request, [], NOW))
+    shop.earnings = np.array([0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+
+    earning = recommend(shop, request, [], NOW)
+
+    assert items(earning) != plain
+    assert items(earning)[0] == 3
+    assert len(items(earning)) == len(plain) == 4
+    scores = [pick.score for pick in earning]
+    assert scores == sorted(scores, reverse=True)
+    shop.settings = StoreSettings(earnings_weight=0.0)
+    assert items(recommend(shop, request, [], NOW)) == plain
+
+
+@pytest.fixture
+def shop(database: Database, tmp_path: Path) -> Shop:
+    """Return a store that sells three products with a lamp; the tent earns most."""
+    shop = Shop(database, tmp_path)
+    patches = [
+        ItemPatch("rope", {"price": 10.0, "cost": 9.0}),
+        ItemPatch("tent", {"price": 100.0, "cost": 40.0}),
+        ItemPatch("mug", {"price": 5.0}),
+        ItemPatch("lamp", {"price": 20.0, "cost": 10.0}),
+    ]
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, shop.store.store_id)
+        upsert_items(log, patches, 10, NOON)
+    rows = [
+        f"o{n},{item},{'2025-01-01' if n < 200 else '2025-02-01'}"
+        for n in range(400)
+        for item in ("lamp", *(("rope", "tent") if n % 3 else ("mug",)))
+    ]
+    shop.history("order_id,item_id,timestamp\n" + "\n".join(rows) + "\n")
+    return shop
+
+
+def test_the_index_survives_the_database(shop: Shop) -> None:
+    store_id = shop.store.store_id
+    with shop.database.transaction() as transaction:
+        repository = EarningsRepository(transaction, store_id)
+        found = repository.items()
+        assert repository.computed_at() == 0
+        index = earning_index(found.prices, found.costs, (), ())
+        repository.keep_index(index, NOON)
+        repository.keep_index(index, NOON + 1)
+    reader = shop.database.raw_reader()
+    read, at = read_index(reader, store_id), index_time(reader, store_id)
+    reader.close()
+
+    assert at == NOON + 1
+    assert read == pytest.approx(index, abs=1e-6)
+    tent, rope, mug = (read[found.numbers[name]] for name in ("tent", "rope", "mug"))
+    assert (tent, mug) == (1.0, 0.0)
+    assert rope < 0
+
+
+def test_a_replay_shows_margin_against_relevance(shop: Shop) -> None:
+    store, database = shop.store, shop.database
+    query = report_query(NOON, store.settings.zone)
+    assert earnings_report(database, store, query).notes == (
+        "The store's past was not replayed yet.",
+    )
+
+    replay_earnings(database, store, NOON)
+
+    made = earnings_report(database, store, query)
+    names = [column.name for column in made.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in made.rows]
+    assert [row["weight"] for row in rows] == list(WEIGHTS)
+    assert rows[0]["found_change"] == rows[0]["found_low"] == 0
+    assert all(row["revenue"] > row["margin"] > 0 for row in rows)  # type: ignore[operator]  # numbers
+
+
+def test_a_replay_without_costs_says_what_is_missing(database: Database) -> None:
+    store = register_store(database, Registration("shop.example"), lambda: NOON)[0]
+
+    replay_earnings(database, store, NOON)
+
+    made = earnings_report(database, store, report_query(NOON, store.settings.zone))
+    assert made.rows == ()
+    assert made.notes == ("No product has a cost: send `cost` with your products.",)
