@@ -15,11 +15,13 @@ from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.complementary import ComplementModel
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.training.engine_registry import OWN_MODELS
 
+_NOBODY: Final = np.zeros(0)
 _NO_MARKS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]
 
@@ -37,6 +39,7 @@ class TrainedModels:
     lent: CopurchaseModel | None = None  # with pooled baskets of variants, if any
     carts: CopurchaseModel | None = None  # of orders and carts, if carts add pairs
     choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
+    personal: PersonalSearchOptions = field(default_factory=PersonalSearchOptions)
     signs: ClickBoostModel = field(
         default_factory=ClickBoostModel.empty
     )  # by event.sign_key
@@ -97,6 +100,9 @@ class TrainedModels:
             lent=CopurchaseModel.from_arrays(lent) if lent else None,
             carts=CopurchaseModel.from_arrays(carts) if carts else None,
             choices=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),
+            personal=PersonalSearchOptions(
+                *arrays.get("personal_search", _NOBODY).tolist()
+            ),
             signs=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
             trees=TreeEnsemble.from_arrays(engine_arrays(arrays, "trees")),
             trials=ItemStats.from_arrays(engine_arrays(arrays, "trials")),

@@ -5,7 +5,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -225,6 +225,7 @@ def fit(
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
         **own,
         "marks": item_fingerprints(viewed, pairs, prints),
+        "personal_search": np.array(astuple(learns.search), np.float64),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
         **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.features.search.personal_search import PersonalLift
 from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.search.search_types import (
@@ -56,6 +57,7 @@ class SearchableStore:
     sold_out: SoldOut = "mixed"
     choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
     told_language: str = ""  # the store's language setting, which the keys of `choices` use
+    shopper: PersonalLift | None = None  # set for personal results
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
         """Return the mask of items that may be found."""
@@ -92,6 +94,7 @@ class ResolvedQuery:
     lifts: Mapping[int, float]  # click boosts by item
     factors: Floats | None  # score factors of the merchant's rules, by item
     buyable: Mask | None  # set if sold-out products come last
+    shopper: PersonalLift | None = None  # set for personal results
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
@@ -111,8 +114,10 @@ class ResolvedQuery:
 
     @property
     def has_boosts(self) -> bool:
-        """Whether click boosts, rules or stock change the order."""
-        return bool(self.lifts) or self.factors is not None or self.buyable is not None
+        """Whether click boosts, rules, stock or the shopper change the order."""
+        return bool(self.lifts) or any(
+            one is not None for one in (self.factors, self.buyable, self.shopper)
+        )
 
     @property
     def has_words(self) -> bool:
@@ -143,6 +148,7 @@ def resolve_query(
         lifts=shop.lifts_of(query),
         factors=shop.factors,
         buyable=shop.visible(now_ms, in_stock=True) if shop.sold_out == "last" else None,
+        shopper=shop.shopper,
     )
 
 
@@ -177,6 +183,29 @@ def _wanted(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
     )
 
 
+def hits_for_anybody(
+    shop: SearchableStore, text: str, now_ms: int
+) -> tuple[list[int], list[float]]:
+    """Return what a query finds without click boosts, best first, and the scores.
+
+    Without them, because click boosts have learned from the clicks that a backtest repeats.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+    """
+    request = SearchRequest(f"{truncate_query(text).strip()} ", _LEAST_CANDIDATES)
+    plain = replace(shop, choices=ClickBoostModel.empty(), shopper=None)
+    query = resolve_query(plain, request, now_ms)
+    found = shop.index.find(_wanted(query, request))
+    if found.exact:
+        return [], []  # an id or SKU: its product comes first, whoever searches
+    scores = weigh_scores(plain, query, found.items, found.scores)
+    ranked = sorted(
+        zip(found.items, scores, strict=True), key=lambda one: (-one[1], one[0])
+    )
+    return [item for item, _ in ranked], [score for _, score in ranked]
+
+
 def _ranked(
     shop: SearchableStore, query: ResolvedQuery, num: int, found: IndexHits
 ) -> SearchResults:
@@ -207,6 +236,8 @@ def weigh_scores(
         factor = query.factor
         pairs = zip(items, scores, strict=True)
         scores = [score * factor(item) for item, score in pairs]
+    if query.shopper is not None:
+        scores = query.shopper.lift(items, scores)
     return list(scores)
 
 

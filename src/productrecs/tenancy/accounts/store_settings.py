@@ -40,6 +40,7 @@ class StoreSettings:
     trending_days: int = 30
     trending_min_price: float = 0.0
     search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
+    personal_search: bool = False
     holdout_percent: float = 0.0
     holdout_test: str = "holdout"
     demand_forecast: bool = False
@@ -241,6 +242,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _one_of("mixed", "last", "hidden"),
         "whether search shows unavailable products among the others (mixed), after them "
         "(last), or not at all (hidden)",
+    ),
+    StoreSetting(
+        "personal_search",
+        _switch,
+        "whether search lifts products that suit the shopper among equally relevant "
+        "ones, if tests show that it is better",
     ),
     StoreSetting(
         "holdout_percent",

@@ -84,7 +84,7 @@ class _Node(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Tensor:
+class _Initializer:
     """An initializer of the network."""
 
     kind: int
@@ -216,11 +216,11 @@ class _Rewriting:
         for name, array in self._added.items():
             kind = _UINT8 if array.dtype == np.uint8 else _FLOAT
             numbers = np.ascontiguousarray(array).tobytes()
-            outside = self._outside(name, _Tensor(kind, array.shape, numbers))
+            outside = self._outside(name, _Initializer(kind, array.shape, numbers))
             written += field(TENSORS, outside)
         return bytes(written)
 
-    def _outside(self, name: str, tensor: _Tensor) -> bytes:
+    def _outside(self, name: str, tensor: _Initializer) -> bytes:
         self._weights += bytes(-len(self._weights) % _PAGE)
         place = {
             "location": self._weights_file,
@@ -258,7 +258,7 @@ def _node(content: memoryview) -> _Node:
     return _Node(operator, inputs, outputs[0], bytes(content))
 
 
-def _tensor(content: memoryview) -> tuple[str, _Tensor]:
+def _tensor(content: memoryview) -> tuple[str, _Initializer]:
     shape, kind, name, numbers = [], 0, "", b""
     for key, part in read_fields(content):
         if key == SHAPE:
@@ -269,7 +269,7 @@ def _tensor(content: memoryview) -> tuple[str, _Tensor]:
             name = _text(part)
         elif key == NUMBERS:
             numbers = bytes(_bytes(part))
-    return name, _Tensor(kind, tuple(shape), numbers)
+    return name, _Initializer(kind, tuple(shape), numbers)
 
 
 def _bytes(part: int | memoryview) -> memoryview:

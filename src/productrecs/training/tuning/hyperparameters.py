@@ -6,8 +6,9 @@ from typing import Any, Self, TypeVar
 
 from productrecs.engines.browse import SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions
+from productrecs.engines.personal_search import PersonalSearchOptions
 
-Options = TypeVar("Options", CopurchaseOptions, SessionOptions)
+Options = TypeVar("Options", CopurchaseOptions, SessionOptions, PersonalSearchOptions)
 Changes = Mapping[str, float]
 
 
@@ -17,6 +18,7 @@ class Hyperparameters:
 
     companions: CopurchaseOptions = field(default_factory=CopurchaseOptions)
     visits: SessionOptions = field(default_factory=SessionOptions)
+    search: PersonalSearchOptions = field(default_factory=PersonalSearchOptions)
 
     @classmethod
     def of(cls, changes: Mapping[str, Changes]) -> Self:
@@ -27,6 +29,7 @@ class Hyperparameters:
         return cls(
             companions=with_changes(CopurchaseOptions(), changes.get("companions", {})),
             visits=with_changes(SessionOptions(), changes.get("visits", {})),
+            search=with_changes(PersonalSearchOptions(), changes.get("search", {})),
         )
 
     def changes(self) -> dict[str, dict[str, float]]:
@@ -34,6 +37,7 @@ class Hyperparameters:
         return {
             "companions": _differences(self.companions, CopurchaseOptions()),
             "visits": _differences(self.visits, SessionOptions()),
+            "search": _differences(self.search, PersonalSearchOptions()),
         }
 
 

@@ -29,6 +29,7 @@ from productrecs.training.group_visits_and_orders import (
     steps_of_visits,
 )
 from productrecs.training.repository import TrainingRepository
+from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.training_inputs import (
     Behaviour,
     Purchases,
@@ -43,6 +44,11 @@ from productrecs.training.tuning.grid_search import (
     time_splits,
 )
 from productrecs.training.tuning.hyperparameters import Changes, Hyperparameters
+from productrecs.training.tuning.personal_search import GRID as SEARCH_GRID
+from productrecs.training.tuning.personal_search import (
+    SearchReplay,
+    tune_personal_search,
+)
 from productrecs.training.tuning.repository import (
     HyperparameterRepository,
     TunedParameters,
@@ -331,6 +337,7 @@ RETUNE_GROWN_AFTER_MS: Final = DAY_MS  # minimum interval when the log has doubl
 _TRIALS: Final = N_SPLITS * (
     4 + sum(map(len, (*PAGE_GRID, VARIANT_GRID, *CART_GRID, *GRID, *ACTION_GRIDS.values())))
 )
+_SEARCH_TRIALS: Final = len(SEARCH_GRID) + 3
 
 
 def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
@@ -341,9 +348,15 @@ def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
 
 
 def tune_store(
-    database: Database, store: Store, clock: Clock, progress: Callable[[float], None]
+    database: Database,
+    store: Store,
+    clock: Clock,
+    progress: Callable[[float], None],
+    replay: SearchReplay | None = None,
 ) -> TunedParameters:
     """Choose and store the store's hyperparameters; `progress` is called with shares of 1.
+
+    Without a `replay` of its searches, the options of personal search stay as they are.
 
     The result is deterministic for a given log.
 
@@ -352,23 +365,36 @@ def tune_store(
     """
     with database.reading() as connection:
         inputs, head = read_whole_log(TrainingRepository(connection, store.store_id))
+        inputs.searches.read_on(
+            SearchEventRepository(connection, store.store_id), 0, head.seq
+        )
+        last = HyperparameterRepository(connection, store.store_id).last()
     done = 0
 
     def count() -> None:
         nonlocal done
         done += 1
-        progress(min(done / _TRIALS, 1.0))
+        progress(min(done / (_TRIALS + _SEARCH_TRIALS), 1.0))
 
     bought, products = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
     companions = tune_copurchase_options(bought, head.numbers, count, products=products)
     visits = tune_session_options(inputs.behaviour, head.numbers, count, bought=bought)
+    searches = None if last is None else last.searches
+    if replay is not None:
+        facts = (inputs.behaviour, bought)
+        searches = tune_personal_search(inputs.searches, facts, replay, count)
     usual = Hyperparameters()
-    tuned = (("companions", companions), ("visits", visits))
+    tuned = (("companions", companions), ("visits", visits), ("search", searches))
     found = TunedParameters(
-        Hyperparameters(companions or usual.companions, visits or usual.visits),
+        Hyperparameters(
+            companions or usual.companions,
+            visits or usual.visits,
+            usual.search if searches is None else searches.options,
+        ),
         tuple(name for name, options in tuned if options is not None),
         clock(),
         head.seq,
+        searches,
     )
     with database.transaction() as transaction:
         AccountRepository(transaction).hold(store.store_id)

@@ -44,6 +44,7 @@ from productrecs.training.search.served_index import ServedIndex, index_folder
 from productrecs.training.search.served_meaning import QueryEmbedder, ServedMeaning
 from productrecs.training.search.text_embedder import TextEmbedder
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
+from productrecs.training.tuning.personal_search import CatalogTraits
 from productrecs.training.visual.served_pictures import ServedPictures
 
 _log = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class CachedStore:
     histories: ShopperHistories
     index: ServedIndex
     pictures: ServedPictures
+    traits: CatalogTraits
     said: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     placements: StorePlacements = field(default_factory=StorePlacements)
@@ -284,6 +286,7 @@ def load_store(
         histories=ShopperHistories(store.store_id),
         index=_served_index(services, store.store_id, queries),
         pictures=ServedPictures(services.pictures, store.store_id),
+        traits=CatalogTraits(catalog),
     )
     reader = services.database.raw_reader()
     try:

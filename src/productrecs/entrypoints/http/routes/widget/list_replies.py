@@ -87,7 +87,7 @@ async def _list(
         return _personal(context, opened, wanted, histories)
     # Together, so that a database that hangs is waited for once.
     held_out, histories = await asyncio.gather(
-        _is_held_out(context, opened, wanted.identities),
+        is_held_out(context, opened, wanted.identities),
         _histories(context, opened, wanted.identities),
     )
     return EMPTY_LIST if held_out else _personal(context, opened, wanted, histories)
@@ -102,7 +102,7 @@ async def answer_trending(
     if (
         identities
         and opened.shop.settings.holdout_percent
-        and await _is_held_out(context, opened, identities)
+        and await is_held_out(context, opened, identities)
     ):
         return EMPTY_LIST
     now_ms = context.clock()
@@ -189,9 +189,10 @@ def _making(
     return _Making(pick, write, sold_out)
 
 
-async def _is_held_out(
+async def is_held_out(
     context: Context, opened: CachedStore, identities: Sequence[str]
 ) -> bool:
+    """Return whether a shopper is in the arm of the holdout test without lists."""
     settings = opened.shop.settings
     return await context.holdout_assigner.is_held_out(
         opened.shop.catalog.store_id,

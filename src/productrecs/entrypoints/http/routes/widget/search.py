@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
@@ -28,6 +29,7 @@ from productrecs.entrypoints.http.routes.widget.faceted_search import (
     search_page_reply,
 )
 from productrecs.entrypoints.http.routes.widget.list_parameters import FilterQuery
+from productrecs.entrypoints.http.routes.widget.list_replies import is_held_out
 from productrecs.entrypoints.http.schemas.product_cards import (
     search_body,
     trending_search_body,
@@ -43,6 +45,7 @@ from productrecs.features.search.faceted_search import (
     results_page,
 )
 from productrecs.features.search.faceted_search_request import ResultsPageRequest
+from productrecs.features.search.personal_search import PersonalLift
 from productrecs.features.search.product_search import SearchableStore, find_products
 from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.search_types import SearchRequest, truncate_query
@@ -107,8 +110,8 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         Query(
             description=(
                 "The shopper, with the same id as in events: the search report "
-                "then knows which searches led to a click. It does not change "
-                "results."
+                "then knows which searches led to a click. Results are personal only "
+                "with the setting `personal_search`."
             ),
             examples=["s_4fQ9xZ"],
         ),
@@ -170,12 +173,50 @@ def cached_search(
     who: Searcher,
 ) -> SearchReply | None:
     """Return a cached reply, and count the search as `who`'s; else None."""
+    if _may_be_personal(opened, search, who):
+        return None
     cached = opened.searches.get(_moment(opened, context.clock()), search)
     if cached is None:
         return None
     reply = _unpacked(cached)
     _note(context, opened, search, reply, who)
     return reply
+
+
+def _may_be_personal(
+    opened: CachedStore, search: SearchRequest | ResultsPageRequest, who: Searcher
+) -> bool:
+    shop, query = opened.shop, _words_of(search)
+    return (
+        shop.settings.personal_search
+        and shop.models.personal.weight > 0
+        and isinstance(who, str)
+        and "\0" not in who
+        and bool(query.strip())
+    )
+
+
+async def _personal_lift(
+    context: Context,
+    opened: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    who: Searcher,
+) -> PersonalLift | None:
+    """Return the lift of a known shopper; None where the results are those of anybody."""
+    if not _may_be_personal(opened, search, who):
+        return None
+    shop, name = opened.shop, str(who)
+    try:
+        if shop.settings.holdout_percent and await is_held_out(context, opened, (name,)):
+            return None
+        history = await context.read(lambda reader: opened.histories.of(name, reader))
+    except StorageError:
+        return None  # results for anybody beat none
+    return PersonalLift.of(history, opened.traits.of, shop.models.personal)
+
+
+def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
+    return search.query if isinstance(search, SearchRequest) else search.request.query
 
 
 async def answer_search(
@@ -190,38 +231,50 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
-    cached = cached_search(context, opened, search, who)
+    lift = await _personal_lift(context, opened, search, who)
+    moment = _moment(opened, context.clock())
+    cached = None if lift is not None else opened.searches.get(moment, search)
     if cached is not None:
-        return cached
-    now_ms = context.clock()
-    moment = _moment(opened, now_ms)
-    if isinstance(search, ResultsPageRequest):
-        reply = await _browsed(context, opened, search, now_ms)
-    elif not search.query.strip():
-        reply = SearchReply(_trending(opened, search, now_ms))
-    else:
-        reply = await context.search_pool.run(lambda: _found(opened, search, now_ms))
-    return _told(context, opened, search, reply, who, moment)
-
-
-def _told(
-    context: Context,
-    opened: CachedStore,
-    search: SearchRequest | ResultsPageRequest,
-    reply: SearchReply,
-    who: Searcher,
-    moment: SearchState,
-) -> SearchReply:
-    """Count a reply, and cache it if nothing has changed since its `moment`."""
+        reply = _unpacked(cached)
+        _note(context, opened, search, reply, who)
+        return reply
+    reply = await _computed(context, opened, search, lift)
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_NOTHING)
     )
     _note(context, opened, search, reply, who)
+    if lift is None:
+        _cache(context, opened, search, reply, moment)
+    return reply
+
+
+async def _computed(
+    context: Context,
+    opened: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    lift: PersonalLift | None,
+) -> SearchReply:
+    now_ms = context.clock()
+    shop = replace(searchable_store(opened), shopper=lift)
+    if isinstance(search, ResultsPageRequest):
+        return await _browsed(context, opened, shop, search, now_ms)
+    if not search.query.strip():
+        return SearchReply(_trending(opened, search, now_ms))
+    return await context.search_pool.run(lambda: _found(shop, search, now_ms))
+
+
+def _cache(
+    context: Context,
+    opened: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    reply: SearchReply,
+    moment: SearchState,
+) -> None:
+    """Cache a reply if nothing has changed since its `moment`."""
     # Rules begin and end by the clock, which makes no other moment.
     if not opened.said.rules and are_same_inputs(moment, _moment(opened, context.clock())):
         opened.searches.put(moment, search, _packed(reply))
-    return reply
 
 
 def _note(
@@ -244,10 +297,14 @@ _NOTHING: Final = search_body((), ())[:-1]
 
 
 async def _browsed(
-    context: Context, opened: CachedStore, listing: ResultsPageRequest, now_ms: int
+    context: Context,
+    opened: CachedStore,
+    shop: SearchableStore,
+    listing: ResultsPageRequest,
+    now_ms: int,
 ) -> SearchReply:
     """Return the reply to a search with page options."""
-    shop, store_id = searchable_store(opened), opened.shop.catalog.store_id
+    store_id = shop.catalog.store_id
 
     def trending(visible: Mask) -> Iterator[int]:
         return (pick.item for pick in trending_among(opened.shop, visible, MOST_COUNTED))
@@ -293,9 +350,9 @@ def _unpacked(packed: bytes) -> SearchReply:
     return SearchReply(body, ((_RELAXED, header),) if header else ())
 
 
-def _found(opened: CachedStore, search: SearchRequest, now_ms: int) -> SearchReply:
-    found = find_products(searchable_store(opened), search, now_ms)
-    body = search_body(found.hits, opened.shop.catalog.cards)
+def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> SearchReply:
+    found = find_products(shop, search, now_ms)
+    body = search_body(found.hits, shop.catalog.cards)
     return SearchReply(body, _headers(found.relaxed, found.address))
 
 
