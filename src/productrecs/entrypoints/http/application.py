@@ -101,7 +101,8 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
 _LONG_UNFIT: Final = 5
 """The unready checks in a row after which the process logs the reasons, once."""
-_SWITCH_SECONDS: Final = 0.0005
+_SWITCH_SECONDS: Final = 0.0001
+"""The longest time that the event loop waits for another thread's Python code."""
 _DASHBOARD_THREADS: Final = 2  # more threads would take CPU time from shoppers' requests
 _LOGIN_BURST: Final = 10
 _LOGIN_SECONDS: Final = 90.0  # after ten failures, one login per interval

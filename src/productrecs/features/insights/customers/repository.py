@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
@@ -101,4 +102,4 @@ class CustomerRepository:
         row = self._transaction.execute(query).first()
         if row is None:
             return None
-        return StoredSegments(int(row[0]), int(row[1]), json.loads(row[2]))
+        return StoredSegments(int(row[0]), int(row[1]), msgspec.json.decode(row[2]))

@@ -11,6 +11,7 @@ from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.features.insights.health.repository import (
     Buyer,
     DiagnosisRepository,
+    SoldLine,
     Touch,
 )
 from productrecs.records.pictures.picture import PictureCounts
@@ -47,19 +48,29 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
     with database.reading() as connection:
         repository = DiagnosisRepository(connection, store.store_id)
         since_ms = now_ms - _MONTH_MS
-        touches, buyers = repository.touches(), repository.buyers(since_ms, BUYERS)
-        lines, nameless = repository.nameless_lines(since_ms)
+        touches, lines = repository.touches(), repository.newest_lines(since_ms)
+        buyers = _newest_buyers(lines)
         unmet = [buyer for buyer in buyers if not repository.is_met_as(buyer)]
         others = [repository.other_ids(buyer) for buyer in unmet]
         moments = repository.moments()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.usual_failure()
     found = list(_identities(touches, buyers, unmet, others))
-    found += _orders(lines, nameless)
+    nameless = sum(line.shopper is None for line in lines)
+    found += _orders(len(lines), nameless)
     found += _touches(touches)
     found += _clocks(moments)
     found += _pictures(store, counts, failure)
     return found
+
+
+def _newest_buyers(lines: Sequence[SoldLine]) -> list[Buyer]:
+    """Return the buyers of the newest lines, each once."""
+    found: dict[str, Buyer] = {}
+    for shopper, person, session, ts in lines:
+        if shopper is not None and len(found) < BUYERS:
+            found.setdefault(shopper, Buyer(shopper, person or shopper, session, ts))
+    return list(found.values())
 
 
 def _identities(

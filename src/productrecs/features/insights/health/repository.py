@@ -18,7 +18,7 @@ from productrecs.storage.tables import (
 )
 
 _SAMPLE: Final = 20_000
-_LOOKED_BACK: Final = 200_000  # log entries
+_LOOKED_BACK: Final = 50_000  # log entries
 
 
 class UnknownProducts(NamedTuple):
@@ -134,7 +134,17 @@ TOUCHES: Final = (int(EventKind.REC_IMPRESSION), int(EventKind.REC_CLICK))
 _EVENTS: Final = 20_000
 _TOUCHES: Final = 5_000
 _LINES: Final = 5_000
+_LINES_READ: Final = 20_000  # after an import, most of them are not live
 _OF_ONE_BUYER: Final = 300
+
+
+class SoldLine(NamedTuple):
+    """An order line: its shopper, the linked customer, and the session."""
+
+    shopper: str | None
+    person: str | None
+    session: str | None
+    ts: int
 
 
 class Buyer(NamedTuple):
@@ -180,45 +190,24 @@ class DiagnosisRepository:
             for shopper, session, widget, source in self._connection.execute(query)
         ]
 
-    def buyers(self, since_ms: int, most: int) -> list[Buyer]:
-        """Return the newest buyers of live sales since then, each once."""
+    def newest_lines(self, since_ms: int) -> list[SoldLine]:
+        """Return the newest live order lines since then, among the newest lines of all."""
         lines = purchase_lines.c
-        query = (
-            sa.select(lines.shopper, lines.person, lines.session, lines.ts)
-            .where(
-                lines.store_id == self._store_id,
-                lines.seq > self._since(),
-                lines.imported.is_(False),
-                lines.void.is_(False),
-                lines.shopper.is_not(None),
-                lines.ts >= since_ms,
-            )
+        newest = (
+            sa.select(purchase_lines)
+            .where(lines.store_id == self._store_id, lines.seq > self._since())
             .order_by(lines.seq.desc())
-            .limit(_LINES)
+            .limit(_LINES_READ)
+            .subquery()
         )
-        found: dict[str, Buyer] = {}
-        for row in self._connection.execute(query):
-            found.setdefault(row.shopper, Buyer._make(row))
-            if len(found) == most:
-                break
-        return list(found.values())
-
-    def nameless_lines(self, since_ms: int) -> tuple[int, int]:
-        """Return the counts of the newest live order lines and of those without shopper."""
-        lines = purchase_lines.c
+        found = newest.c
         query = (
-            sa.select(lines.shopper)
-            .where(
-                lines.store_id == self._store_id,
-                lines.seq > self._since(),
-                lines.imported.is_(False),
-                lines.void.is_(False),
-                lines.ts >= since_ms,
-            )
+            sa.select(found.shopper, found.person, found.session, found.ts)
+            .where(found.imported.is_(False), found.void.is_(False), found.ts >= since_ms)
+            .order_by(found.seq.desc())
             .limit(_LINES)
         )
-        shoppers = self._connection.execute(query).scalars().all()
-        return len(shoppers), sum(shopper is None for shopper in shoppers)
+        return [SoldLine._make(row) for row in self._connection.execute(query)]
 
     def is_met_as(self, buyer: Buyer) -> bool:
         """Return whether a recommendation was shown to the id that the buyer used."""
