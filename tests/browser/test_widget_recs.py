@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import expect
 
 from productrecs.features.widgets.widget_settings import price_pattern
+from productrecs.records.placements.placement import PlacementContent, Strategy
 from tests.support.browser import a_minute_later, watched
-from tests.support.service import eventually
+from tests.support.service import add_placement, eventually
 from tests.support.storefront import WITHOUT_PRICE
 
 if TYPE_CHECKING:
@@ -57,6 +58,16 @@ PLACES: dict[str, tuple[str, str, dict[str, str | None]]] = {
         "recommendations",
         {"source": "browse", "user_id": "u7", "customer_id": "c7"},
     ),
+    "with a filter": (
+        "data-item-id=p0 filter='in_stock:true; price:..20'",
+        "recommendations",
+        {"item_id": "p0", "filter": "price:..20"},  # the last of two
+    ),
+    "trending with a filter": (
+        "data-type=trending filter=price:1..20",
+        "trending",
+        {"filter": "price:1..20"},
+    ),
     "too many": ("data-num=99", "recommendations", {"num": "20"}),
     "an e-mail address": (
         "data-customer-id=a@b.example",
@@ -76,6 +87,40 @@ def test_attributes_say_what_is_asked_for(page: Page, front: Storefront, name: s
 
     assert {parameter: asked.get(parameter) for parameter in wanted} == wanted
     assert asked["key"] == front.key
+
+
+def test_a_placement_says_what_is_shown_and_no_product_stands_twice(
+    page: Page, front: Storefront
+) -> None:
+    for name, content in {
+        "home-hero": PlacementContent(Strategy.TRENDING, title="Our best", num=3),
+        "home-new": PlacementContent(Strategy.NEW, title="Just in", num=2, minimum=2),
+        "rare": PlacementContent(Strategy.ON_SALE, minimum=2),
+    }.items():
+        add_placement(front.merchant.account, name, content)
+        eventually(lambda: front.merchant.recommend(placement=name).status == 200)  # noqa: B023 - asked at once
+    elements = "".join(
+        f"<product-recs data-eager {attributes}></product-recs>"
+        for attributes in (
+            "placement=home-hero data-source=buy",
+            "placement=home-new",
+            "placement=rare",
+        )
+    )
+
+    page.goto(front.page("/", elements))
+
+    lists = page.locator("product-recs")
+    expect(lists.nth(0).locator("[part=link][href]")).to_have_count(3)
+    expect(lists.nth(1).locator("[part=link][href]")).to_have_count(2)
+    expect(lists.nth(0).locator("h2")).to_have_text("Our best")
+    expect(lists.nth(1).locator("h2")).to_have_text("Just in")
+    expect(lists.nth(2)).to_be_hidden()
+    ids = page.locator(CARD).evaluate_all("all => all.map(a => a.dataset.id)")
+    assert len(ids) == len(set(ids)) == 5
+    asked = front.asked("/v1/recommendations")
+    assert {one["placement"] for one in asked} == {"home-hero", "home-new", "rare"}
+    assert all("source" not in one for one in asked)
 
 
 @pytest.mark.parametrize("layout", ["carousel", "grid", "list", "fbt"])

@@ -255,11 +255,13 @@ def keep_look_picture(account: Account, data: bytes) -> str:
     return f"/look-pictures/{account.domain}/{picture.picture_id}.jpg"
 
 
-def add_placement(account: Account, name: str) -> None:
-    """Store a placement of a registered store, with the defaults."""
+def add_placement(
+    account: Account, name: str, content: PlacementContent | None = None
+) -> None:
+    """Store a placement of a registered store, with by default without any limits."""
     with _REGISTERED_BY[account.store_id].database() as database:
         store = find_store(database, account.domain)
-        PlacementEditor(database, store, system_ms).put(name, PlacementContent())
+        PlacementEditor(database, store, system_ms).put(name, content or PlacementContent())
 
 
 @dataclass

@@ -5,7 +5,7 @@ import { draw, icon } from "./drawing";
 import { money } from "./money";
 import type { Product } from "./product";
 
-const PICTURE = "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01";
+const PICTURE = "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4";
 
 /** Returns the picture of a product in a box that keeps its size; a missing one is drawn. */
 export function pictureOf(product: Product, kind = "image"): HTMLElement {

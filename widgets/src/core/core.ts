@@ -19,7 +19,7 @@ interface Held {
 }
 
 const MOST_HELD = 100;
-const MAIL = /^[^@\s]+@[^@\s]+\.[^@\s]+$/;
+const MAIL = /^\S+@\S+\.\S+$/;
 
 export class Core {
   readonly consent: Consent;

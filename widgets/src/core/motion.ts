@@ -30,8 +30,8 @@ export function slide(host: HTMLElement, change: () => void): void {
     // An element goes with what it is in.
     const from = by - (tops.get(one.parentElement!) ?? 0);
     const play = (): void => {
-      const transform = [`translateY(${from}px)`, "none"];
-      const moved = one.animate({ transform }, { duration, composite: "add" });
+      const translate = [`0 ${from}px`, "none"];
+      const moved = one.animate({ translate }, { duration, composite: "add" });
       slides.set(one, () => moved.cancel());
     };
     if (!isSliding) return play();

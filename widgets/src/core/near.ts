@@ -120,7 +120,7 @@ export abstract class NearElement extends HTMLElement {
       ...look,
       layout: layout || look.layout,
       title: title ?? look.title,
-      columns: Number(columns) || look.columns,
+      columns: +columns! || look.columns,
       num: Math.abs(parseInt(num!)) || look.num,
     };
   }
@@ -202,7 +202,7 @@ export abstract class NearElement extends HTMLElement {
   }
 
   protected get level_(): number {
-    return Number(this.dataset.headingLevel) || 2;
+    return +this.dataset.headingLevel! || 2;
   }
 
   /** Tells the page; returns whether it leaves the rest to the widget. */

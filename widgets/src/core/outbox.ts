@@ -111,7 +111,7 @@ export class Outbox {
   private async offer_(batch: readonly SentEvent[]): Promise<number> {
     const reply = await post(this.address_, JSON.stringify(batch));
     if (NOT_NOW.test(`${reply.status}`)) {
-      const asked = Number(reply.headers.get("retry-after")) * 1_000;
+      const asked = +reply.headers.get("retry-after")! * 1_000;
       return Math.max(this.nextPause_(), asked || 0);
     }
     this.pause_ = FIRST_PAUSE_MS;

@@ -11,7 +11,7 @@ export interface Product {
 
 /** Returns the products of a list; whatever is no product is left out. */
 export function productsOf(list: unknown): Product[] {
-  return Array.isArray(list) ? list.map(productOf).filter((one) => one !== null) : [];
+  return Array.isArray(list) ? list.map(productOf).filter((one) => !!one) : [];
 }
 
 export function productOf(one: any): Product | null {

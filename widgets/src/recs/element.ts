@@ -44,7 +44,7 @@ export function elementOf(core: Core): CustomElementConstructor {
         }
         const [body, products] = await this.ask_(request, look, list, signal);
         // Where the page's product cannot be bought, the list leads with what can replace it.
-        if (body.sold_out) look.title = look.strings.sold_out;
+        look.title = body.sold_out ? look.strings.sold_out : body.placement?.title ?? look.title;
         list.ids = products.map(({ id }) => id);
         list.end();
         this.shown_ = products.length;
@@ -68,12 +68,13 @@ export function elementOf(core: Core): CustomElementConstructor {
     /** Asks for products that no other list of the page shows; once more where they are few. */
     private async ask_(request: Request, look: Look, list: List, signal: AbortSignal): Promise<[any, Product[]]> {
       const { page } = core;
-      const num = numOf(look);
+      const usual = numOf(look);
       const isUnique = this.dataset.allowDuplicates === undefined;
-      const most = isUnique && page.before(list).length ? MOST : num;
+      const most = request.placement_ || (isUnique && page.before(list).length) ? MOST : usual;
       const answer = async (wanted: number, taken: readonly string[]) =>
         (await read(addressOf(request, look, core, wanted, `${taken}`), signal)).body_;
       let body = await answer(most, []);
+      const { num = usual, minimum = 0 } = body.placement ?? {};
       let products = productsOf(body.recommendations);
       if (isUnique) {
         const isMore = products.length === most;
@@ -85,7 +86,7 @@ export function elementOf(core: Core): CustomElementConstructor {
           products = productsOf(body.recommendations).filter(isFree);
         }
       }
-      return [body, products.slice(0, num)];
+      return [body, products.slice(0, products.length < minimum ? 0 : num)];
     }
 
     /** Takes cards that the shop's server has drawn: tells their sight and clicks, asks nothing. */

@@ -33,7 +33,7 @@ const CAROUSEL = "carousel";
 const BUNDLE = "rows fbt";
 const LAYOUTS: Readonly<Record<string, string>> = { grid: "grid", list: "rows", fbt: BUNDLE };
 const BLANK = "\u00a0";
-const NOTHING: Product = { id: "", title: BLANK, price: null, image: null, url: null, source: "" };
+const NOTHING = { title: BLANK, price: null } as Product;
 
 /**
  * Draws a list, card by card in as many tasks as it takes. `own` is the product of the page,

@@ -10,16 +10,20 @@ export interface Request {
   /** Whose look it has, and what its events say of where they come from. */
   readonly type: string;
   readonly item: string;
-  readonly items: string;
+  readonly items_: string | undefined;
   readonly source: string;
-  readonly user: string;
-  readonly customer: string;
+  readonly user_: string;
+  readonly customer_: string;
+  /** A merchant's named place; its strategy takes the place of a source. */
+  readonly placement_: string | null;
+  /** What every product must pass; semicolons separate several. */
+  readonly filter_: string | null;
 }
 
 /** The attributes that change what is asked for, or how it is drawn. */
 export const ATTRIBUTES = [
   "data-key", "data-type", "data-item-id", "data-item-ids", "data-source", "data-num",
-  "data-layout", "data-title", "data-user-id", "data-customer-id", "lang",
+  "data-layout", "data-title", "data-user-id", "data-customer-id", "lang", "placement", "filter",
 ];
 export const MOST = 20;
 /** How many products a bundle has besides the page's own. */
@@ -28,15 +32,18 @@ export const ADD_ONS = 3;
 export function requestOf(host: HTMLElement, core: Core): Request {
   const given = host.dataset;
   const source = given.source ?? "";
+  const placement = host.getAttribute("placement");
   const type = given.type || (source === "trending" ? source : "recs");
   return {
     key: core.keyOf(host),
     type,
     item: given.itemId ?? "",
-    items: given.itemIds ?? "",
-    source: source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
-    user: core.customer(given.userId),
-    customer: core.customer(given.customerId) || core.user,
+    items_: given.itemIds,
+    source: placement ? "" : source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
+    user_: core.customer(given.userId),
+    customer_: core.customer(given.customerId) || core.user,
+    placement_: placement,
+    filter_: host.getAttribute("filter"),
   };
 }
 
@@ -55,24 +62,26 @@ export function addressOf(
   num: number,
   exclude: string,
 ): string {
-  const { key, source, customer } = request;
+  const { key, source } = request;
+  const filters = encodeURIComponent(request.filter_ ?? "").replace(/^(?=.)|%3B(%20)?/g, "&filter=");
   const shown = numOf(look);
   const known = core.consent.given;
-  const user = known && (request.user || sessionId());
+  const user = known && (request.user_ || sessionId());
   const { base } = core.facts;
   if (source === "trending") {
-    return withQuery(`${base}/v1/trending`, { num, user_id: known && sessionId(), exclude, key });
+    return withQuery(`${base}/v1/trending`, { num, user_id: known && sessionId(), exclude, key }) + filters;
   }
   return withQuery(`${base}/v1/recommendations`, {
     item_id: request.item,
-    item_ids: request.items,
+    item_ids: request.items_,
     user_id: user,
-    customer_id: known && customer,
+    customer_id: known && request.customer_,
     num,
     shown: num > shown && shown,
     exclude,
     source,
+    placement: request.placement_,
     anchor: look.layout === "fbt", // a bundle begins with the page's own product
     key,
-  });
+  }) + filters;
 }

@@ -73,8 +73,7 @@ def place_requests(
     content = placement.content
     usual = content.num or shop.settings.rec_num
     num = call.num or usual
-    shown = call.shown or (usual if num > usual else None)
-    call = call._replace(num=num, shown=shown)
+    call = call._replace(num=num, shown=usual if num > usual else None)
     viewed = _latest_viewed(shop, call, histories)
     anchors = shop.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket])
     subject = next(iter(anchors), viewed)

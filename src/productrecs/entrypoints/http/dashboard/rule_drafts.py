@@ -62,6 +62,7 @@ class RuleDraft:
     position: str = "1"
     only_in: tuple[str, ...] = ()
     not_in: tuple[str, ...] = ()
+    placements: tuple[str, ...] = ()
     starts: str = ""
     ends: str = ""
     priority: str = "0"
@@ -85,6 +86,7 @@ class RuleDraft:
             position=form["position"],
             only_in=tuple(one for one in form.all("only_in") if one in PLACES),
             not_in=tuple(one for one in form.all("not_in") if one in PLACES),
+            placements=form.all("placement"),
             starts=form["starts"],
             ends=form["ends"],
             priority=form["priority"],
@@ -109,6 +111,7 @@ class RuleDraft:
             position=_text(content.position) or "1",
             only_in=tuple(content.places.only_in),
             not_in=tuple(content.places.not_in),
+            placements=content.places.placements,
             starts=content.starts or "",
             ends=content.ends or "",
             priority=str(content.priority),
@@ -147,6 +150,7 @@ class RuleDraft:
             places=ListFilter(
                 only_in=tuple(map(ListKind, self.only_in)),
                 not_in=tuple(map(ListKind, self.not_in)),
+                placements=self.placements,
             ),
             starts=self.starts or None,
             ends=self.ends or None,

@@ -145,9 +145,12 @@ def _places(rule: Rule) -> str:
     places = rule.content.places
     only = ", ".join(PLACES[one.value] for one in places.only_in)
     without = ", ".join(PLACES[one.value] for one in places.not_in)
+    named = f" in {', '.join(places.placements)}" if places.placements else ""
     if only and without:
-        return f"{only}, not {without}"
-    return only or (f"All except {without}" if without else "All lists")
+        return f"{only}{named}, not {without}"
+    if without:
+        return f"All except {without}{named}"
+    return f"{only or 'All lists'}{named}"
 
 
 def _schedule(visit: Visit, rule: Rule) -> str:

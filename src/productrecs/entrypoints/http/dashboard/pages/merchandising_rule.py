@@ -171,6 +171,7 @@ def _form(
         errors=errors,
         actions=list(ACTIONS.items()),
         places=list(PLACES.items()),
+        placements=sorted({*visit.opened.placements.by_name, *draft.placements}),
         categories=categories,
         strength_hint=STRENGTHS,
         choices=_choices(visit, draft.items, sent["pick"]),
