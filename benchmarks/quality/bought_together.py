@@ -73,7 +73,7 @@ def ours(test: Trial, options: CopurchaseOptions) -> Lists:
     """Return our engine's lists of ten."""
     baskets, items, times = test.orders.lines_of(test.learned)
     ages = age_days(times, test.now_ms).astype(np.float32)
-    model = fit_copurchase(baskets, items, ages, test.orders.n_items, options).together
+    model = fit_copurchase(baskets, items, ages, test.orders.n_items, options).plain
     return lambda anchor: model.complete([anchor], max(SHOWN)).items
 
 

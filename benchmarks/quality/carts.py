@@ -103,13 +103,13 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
     if (kinds >= 0).any():
         wide = learned.widest
         pairs = BoughtTogetherPairs(wide.offsets, wide.companions, wide.support)
-        families = products_of(titles).families
+        families = products_of(titles).category_sets
         complements = fit_complements(pairs, kinds, families, sold)
     trending = np.argsort(-sold, kind="stable").astype(np.int32)
     return replace(
         empty_models(),
-        copurchase=learned.together,
-        lent=learned.lent,
+        copurchase=learned.plain,
+        pooled=learned.pooled,
         complements=complements,
         trending=trending,
         ranks=np.argsort(trending).astype(np.int32),

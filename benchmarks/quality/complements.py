@@ -84,7 +84,7 @@ def learned(
     """Return what a store's lines (orders, items, ages in days) and visits teach."""
     orders, items, ages = lines
     n_items = len(kinds)
-    bought = fit_copurchase(orders, items, ages.astype(np.float32), n_items).together
+    bought = fit_copurchase(orders, items, ages.astype(np.float32), n_items).plain
     pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount(items, minlength=n_items)
     models = replace(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from benchmarks.report import Figure
 from productrecs.features.insights.experiments.confidence_sequence import (
-    GATE,
+    MIN_CONVERSIONS,
     interval_radius,
 )
 
@@ -64,7 +64,7 @@ def alarms(shop: Shop, runs: int, seed: int = 7) -> Alarms:
 def _told(shop: Shop, rng: np.random.Generator) -> tuple[bool, bool, bool]:
     shown = _arm(shop, rng, 1 - shop.held_out, shop.conversion * (1 + shop.lift))
     held_out = _arm(shop, rng, shop.held_out, shop.conversion)
-    may_tell = np.minimum(shown.buyers, held_out.buyers) >= GATE
+    may_tell = np.minimum(shown.buyers, held_out.buyers) >= MIN_CONVERSIONS
     conversion = _differs(shown, held_out, "buyers", "buyers", may_tell)
     revenue = _differs(shown, held_out, "revenue", "squares", may_tell)
     return conversion[0], revenue[0], conversion[1]

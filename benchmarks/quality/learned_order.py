@@ -23,7 +23,7 @@ from productrecs.engines.ranking.ranker_training import (
     fit_ranker,
     ranking_gains,
 )
-from productrecs.features.recommendations.ranker_training import CONFIDENCE, LEAST_GAIN
+from productrecs.features.recommendations.ranker_training import CONFIDENCE, MIN_GAIN
 from productrecs.features.recommendations.ranking_metrics import confidence_interval
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class World:
             rows=traits[kept].reshape(-1, 4),
             offsets=np.arange(int(kept.sum()) + 1) * LENGTH,
             places=places[kept].reshape(-1),
-            taken=clicks[kept].astype(np.int64).reshape(-1),
-            people=np.arange(int(kept.sum())),
+            outcomes=clicks[kept].astype(np.int64).reshape(-1),
+            persons=np.arange(int(kept.sum())),
         )
         return lists, examination_probabilities(counts[0], counts[1])
 
@@ -92,16 +92,16 @@ def trial(world: World, seed: int) -> Trial:
     """Return what came of learning in one store."""
     lists, looked = world.shown(seed)
     begin = int(len(lists) * 0.7)
-    asked = lists.part(begin, len(lists))
-    scores = fit_ranker(lists.part(0, begin), 1).score(asked.rows)
+    asked = lists.slice(begin, len(lists))
+    scores = fit_ranker(lists.slice(0, begin), 1).score(asked.rows)
     more, present = ranking_gains(asked, scores, looked)
-    gain = confidence_interval(more / present.mean(), asked.people, CONFIDENCE)
+    gain = confidence_interval(more / present.mean(), asked.persons, CONFIDENCE)
     worth = world.worth(asked.rows[:, 0]).reshape(-1, LENGTH)
     looks = np.arange(1, LENGTH + 1) ** -world.steepness
     order = np.argsort(-scores.reshape(-1, LENGTH), axis=1, kind="stable")
     better = (np.take_along_axis(worth, order, axis=1) * looks).sum()
     return Trial(
-        gain.low > LEAST_GAIN, gain.mean, float(better / (worth * looks).sum() - 1.0)
+        gain.low > MIN_GAIN, gain.mean, float(better / (worth * looks).sum() - 1.0)
     )
 
 

@@ -68,7 +68,7 @@ def customers(orders: Orders, begin_ms: int, until_ms: int = 2**62) -> list[Cust
 
 def ours(orders: Orders, begin_ms: int) -> Lists:
     """Return our engines' lists: what is bought again, what goes with it, what trends."""
-    model = fit_copurchase(*_learned(orders, begin_ms), orders.n_items).together
+    model = fit_copurchase(*_learned(orders, begin_ms), orders.n_items).plain
     warm_up()
     trending = _trending(orders, begin_ms)
     ranks = np.empty(orders.n_items, dtype=np.int32)
@@ -140,7 +140,7 @@ def _measure_browse(
     report: Report, orders: Orders, begin_ms: int, asked: list[Customer]
 ) -> None:
     """Add recall@10 of what customers never had, where `browse` goes by their purchases."""
-    model = fit_copurchase(*_learned(orders, begin_ms), orders.n_items).together
+    model = fit_copurchase(*_learned(orders, begin_ms), orders.n_items).plain
     trending = _trending(orders, begin_ms)
 
     def listed(customer: Customer, proposed: Items) -> Items:

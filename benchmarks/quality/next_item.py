@@ -53,7 +53,7 @@ def ours(split: Split, options: SessionOptions) -> Lists:
     sessions, items, times = split.train.events()
     index = fit_sessions(sessions, items, times, split.n_items, options)
     warm_up()
-    return lambda visit, now_ms: index.next_items(visit, now_ms, SHOWN, goes_on=True).items
+    return lambda visit, now_ms: index.next_items(visit, now_ms, SHOWN, extend=True).items
 
 
 def plain(split: Split, **constants: int) -> Lists:

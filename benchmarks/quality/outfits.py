@@ -29,7 +29,7 @@ from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, box_of, draw_look
 from demo_store.pictures.product_picture import draw_product
 from productrecs.engines.visual.region_proposals import intersection_over_union
-from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, find_spots
+from productrecs.features.looks.photo_analysis import MAX_PRODUCTS, find_spots
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 
@@ -108,7 +108,7 @@ def _tally(folder: Path, encoder: Path, shop: Shop, scenes: Sequence[Scene]) -> 
         matcher = matcher_of(decoder, served, encoder)
         visible = np.ones(len(vectors), np.bool_)
         for scene in scenes:
-            seen = matcher.around(scene.photo, MOST_PRODUCTS, visible)
+            seen = matcher.around(scene.photo, MAX_PRODUCTS, visible)
             spots = find_spots(seen.sureness, cast("CatalogView", shop), seen.places)
             for item, box in scene.shown:
                 over = [intersection_over_union(box, spot.box) for spot in spots]
@@ -150,7 +150,7 @@ def _looks() -> tuple[Shop, list[Scene]]:
     scenes = [
         Scene(
             draw_look(look),
-            [(ids.index(piece.item_id), box_of(piece)) for piece in look.pieces],
+            [(ids.index(piece.item_id), box_of(piece)) for piece in look.products],
         )
         for look in LOOKS
     ]

@@ -112,7 +112,7 @@ def purchases_of(test: Trial) -> Purchases:
         quantities=np.ones(count, np.int64),
         totals=np.zeros(count),
         times=times,
-        standing=np.ones(count, np.bool_),
+        is_active=np.ones(count, np.bool_),
         buyers=np.zeros(count, np.int64),
         visitors=np.zeros(count, np.int64),
     )

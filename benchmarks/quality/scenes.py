@@ -33,7 +33,7 @@ from productrecs.engines.visual.region_proposals import (
     intersection_over_union,
     propose_regions,
 )
-from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, PhotoSpot, find_spots
+from productrecs.features.looks.photo_analysis import MAX_PRODUCTS, PhotoSpot, find_spots
 from productrecs.training.visual.photo_matcher import RegionMatch
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def look(shop: Shop, sureness: MatchConfidence, photo: Pixels) -> list[PhotoSpot
     boxes = propose_regions(photo).tolist()
     windows = [box_window(photo, box) for box in boxes]
     vectors = shop.space.vectors(np.stack(describe_parts(photo, windows)))
-    alike = shop.model.similar_to_vectors(vectors, MOST_PRODUCTS)
+    alike = shop.model.similar_to_vectors(vectors, MAX_PRODUCTS)
     seen = [
         RegionMatch(tuple(box), "", None, found)
         for box, found in zip(boxes, alike, strict=True)

@@ -26,7 +26,7 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import is_code, query_words
 from productrecs.training.search.meaning_builder import (
-    MOST_WORDS,
+    MAX_WORDS,
     embed_products,
     fit_space,
 )
@@ -135,7 +135,7 @@ class ours:  # noqa: N801 - reads as the function that it is
         if self._embedder is None:
             return None
         vectors = ProductVectors(folder, self._embedder.model.name)
-        words = embed_products(vectors, products, self._embedder).words[:MOST_WORDS]
+        words = embed_products(vectors, products, self._embedder).words[:MAX_WORDS]
         write_space(folder, fit_space(vectors, words, self._embedder))
         served = ServedMeaning(folder, QueryEmbedder(self._embedder))
         served.refresh()

@@ -213,7 +213,7 @@ def real() -> Case:
     """Return Online Retail, whose colours are mostly collected."""
     test, titles = trial(online_retail(), CUT), online_retail_titles()
     baskets, items, times = test.orders.lines_of(test.learned)
-    families = products_of(titles).families
+    families = products_of(titles).category_sets
     return Case(
         f"Online Retail from {CUT}",
         (baskets, items, age_days(times, test.now_ms)),

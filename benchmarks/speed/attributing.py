@@ -191,7 +191,9 @@ def _stock(database: Database, store: Store) -> None:
 def _fill(database: Database, store: Store, visits: Visits, count: int) -> None:
     for made, bought in visits.rows(count):
         with database.transaction(synced=False) as transaction:
-            StoreLog(database, transaction, store.store_id).take(len(made) + len(bought))
+            StoreLog(database, transaction, store.store_id).take_seqs(
+                len(made) + len(bought)
+            )
             database.insert_rows(transaction, events, made)
             database.insert_rows(transaction, purchase_lines, bought)
 

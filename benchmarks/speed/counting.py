@@ -45,7 +45,7 @@ def metering(report: Report) -> None:
 
 
 def in_process(report: Report) -> None:
-    """Measure `ask` and `count` of a store's meter, beside two calls of nothing."""
+    """Measure `check` and `count` of a store's meter, beside two calls of nothing."""
     subscription = Subscription("growth")
     meter = Meter(
         DEFAULT_PLANS,
@@ -56,7 +56,7 @@ def in_process(report: Report) -> None:
     )
 
     def counted() -> None:
-        meter.ask(subscription, 1_772_366_400_000)
+        meter.check(subscription, 1_772_366_400_000)
         meter.count()
 
     def nothing() -> None:

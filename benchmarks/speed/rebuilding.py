@@ -117,7 +117,7 @@ def _fill(database: Database) -> None:
     while seq < FACTS:
         made, bought = _rows(store_id, seq, popularity)
         with database.transaction(synced=False) as transaction:
-            StoreLog(database, transaction, store_id).take(len(made) + len(bought))
+            StoreLog(database, transaction, store_id).take_seqs(len(made) + len(bought))
             database.insert_rows(transaction, events, made)
             database.insert_rows(transaction, purchase_lines, bought)
         seq += len(made) + len(bought)

@@ -34,18 +34,18 @@ class ShelfLocation:
 class Assortment:
     """The shop's products with their sale periods, sampled by shelf."""
 
-    def __init__(self, lives: Mapping[str, SalePeriod], rng: random.Random) -> None:
+    def __init__(self, sale_periods: Mapping[str, SalePeriod], rng: random.Random) -> None:
         """Assign each product a place and a popularity on its shelf."""
         self.products: dict[str, DemoProduct] = {}
         self.places: dict[str, ShelfLocation] = {}
         self.shelves: dict[str, Shelf] = {}
-        self._lives = lives
-        self._urns: dict[str, WeightedChoice[DemoProduct]] = {}
+        self._sale_periods = sale_periods
+        self._choices: dict[str, WeightedChoice[DemoProduct]] = {}
         for department in DEPARTMENTS:
             for shelf in department.shelves:
-                self._fill(ShelfLocation(department, shelf), rng)
+                self._add_products(ShelfLocation(department, shelf), rng)
 
-    def _fill(self, place: ShelfLocation, rng: random.Random) -> None:
+    def _add_products(self, place: ShelfLocation, rng: random.Random) -> None:
         products = list(place.shelf.products)
         self.shelves[place.shelf.id] = place.shelf
         for product in products:
@@ -53,25 +53,25 @@ class Assortment:
             self.places[product.id] = place
         ranks = list(range(1, len(products) + 1))
         rng.shuffle(ranks)
-        self._urns[place.shelf.id] = WeightedChoice(
+        self._choices[place.shelf.id] = WeightedChoice(
             (product, rank**-0.7) for product, rank in zip(products, ranks, strict=True)
         )
 
-    def life(self, product: DemoProduct) -> SalePeriod:
+    def sale_period(self, product: DemoProduct) -> SalePeriod:
         """Return the product's sale period."""
-        return self._lives[product.id]
+        return self._sale_periods[product.id]
 
     def on_sale(self, product: DemoProduct, day: int) -> bool:
         """Return whether the product is on sale on a day of the history."""
-        life = self._lives[product.id]
-        return life.first <= day <= life.last
+        sale_period = self._sale_periods[product.id]
+        return sale_period.first <= day <= sale_period.last
 
     def pick(self, shelf: str, day: int, rng: random.Random) -> DemoProduct:
         """Return a random product of the shelf on sale that day, weighted by popularity."""
-        urn = self._urns[shelf]
-        product = urn.draw(rng)
+        choice = self._choices[shelf]
+        product = choice.draw(rng)
         while not self.on_sale(product, day):
-            product = urn.draw(rng)
+            product = choice.draw(rng)
         return product
 
 
@@ -81,36 +81,38 @@ def create_assortment(days: Sequence[date], rng: random.Random) -> Assortment:
     Products of bundles, repeat purchases and looks are always on sale. Some others are new,
     not yet released, discontinued or sold out. Each shelf always has products on sale.
     """
-    lives = {
+    sale_periods = {
         product.id: SalePeriod(0, len(days))
         for department in DEPARTMENTS
         for shelf in department.shelves
         for product in shelf.products
     }
-    lives.update(_eventful_lives(len(days) - 1, rng))
-    return Assortment(lives, rng)
+    sale_periods.update(_limited_sale_periods(len(days) - 1, rng))
+    return Assortment(sale_periods, rng)
 
 
-def _eventful_lives(today: int, rng: random.Random) -> dict[str, SalePeriod]:
-    fates = (
+def _limited_sale_periods(today: int, rng: random.Random) -> dict[str, SalePeriod]:
+    drawn_events = (
         [("new", today - rng.randint(3, 40), today) for _ in range(NEW)]
         + [("scheduled", today + rng.randint(7, 40), today + 400) for _ in range(SCHEDULED)]
         + [("discontinued", 0, today - rng.randint(30, 200)) for _ in range(DISCONTINUED)]
         + [("sold_out", 0, today - rng.randint(1, 12)) for _ in range(SOLD_OUT)]
         + [("preorder", today - rng.randint(2, 9), today) for _ in range(PREORDER)]
     )
-    chosen = rng.sample(_ordinary_products(), len(fates))
+    chosen = rng.sample(_ordinary_products(), len(drawn_events))
     return {
         product.id: SalePeriod(first, last, state)
-        for product, (state, first, last) in zip(chosen, fates, strict=True)
+        for product, (state, first, last) in zip(chosen, drawn_events, strict=True)
     }
 
 
 def _ordinary_products() -> list[DemoProduct]:
     constant = {
-        piece for habit in (*BUNDLES, *REPEAT_PURCHASES) for piece, _ in habit.pieces
+        item_id
+        for pattern in (*BUNDLES, *REPEAT_PURCHASES)
+        for item_id, _ in pattern.item_probabilities
     }
-    constant |= {piece.item_id for look in LOOKS for piece in look.pieces}
+    constant |= {item_id.item_id for look in LOOKS for item_id in look.products}
     return [
         product
         for department in DEPARTMENTS
@@ -142,7 +144,7 @@ def _item(
     rng: random.Random,
 ) -> dict[str, object]:
     place = assortment.places[product.id]
-    is_sold_out = assortment.life(product).state == "sold_out"
+    is_sold_out = assortment.sale_period(product).state == "sold_out"
     stock = 0 if is_sold_out else _stock(sold / len(days), rng)
     return {
         "id": product.id,
@@ -156,13 +158,16 @@ def _item(
         "categories": place.department.category_names(place.shelf),
         "category_ids": place.department.category_ids(place.shelf),
         "description": _description(product, place),
-        **_fate(assortment.life(product), days),
+        **_availability_fields(assortment.sale_period(product), days),
     }
 
 
-def _stock(pace: float, rng: random.Random) -> int:
-    """Return the stock of a product that sells `pace` a day: mostly for 1-2 months."""
-    return rng.randint(2, 9) + int(pace * 50 * rng.lognormvariate(0, 0.7))
+def _stock(daily_sales: float, rng: random.Random) -> int:
+    """Return the stock of a product that sells `daily_sales` a day.
+
+    Mostly for 1-2 months.
+    """
+    return rng.randint(2, 9) + int(daily_sales * 50 * rng.lognormvariate(0, 0.7))
 
 
 def _sku(place: ShelfLocation, product: DemoProduct) -> str:
@@ -178,10 +183,12 @@ def _description(product: DemoProduct, place: ShelfLocation) -> str:
     )
 
 
-def _fate(life: SalePeriod, days: Sequence[date]) -> dict[str, object]:
-    if life.state == "scheduled":
-        opening = days[-1] + timedelta(days=life.first - len(days) + 1)
-        return {"available_from": opening.isoformat()}
-    if life.state in {"discontinued", "preorder"}:
-        return {"availability": life.state}
+def _availability_fields(
+    sale_period: SalePeriod, days: Sequence[date]
+) -> dict[str, object]:
+    if sale_period.state == "scheduled":
+        first_day = days[-1] + timedelta(days=sale_period.first - len(days) + 1)
+        return {"available_from": first_day.isoformat()}
+    if sale_period.state in {"discontinued", "preorder"}:
+        return {"availability": sale_period.state}
     return {}

@@ -68,6 +68,6 @@ class Department:
 
 def slug(title: str) -> str:
     """Return the title in lower case letters and digits, one hyphen between words."""
-    plain = unicodedata.normalize("NFKD", title.replace("'", ""))
-    letters = plain.encode("ascii", "ignore").decode("ascii").lower()
+    ascii_title = unicodedata.normalize("NFKD", title.replace("'", ""))
+    letters = ascii_title.encode("ascii", "ignore").decode("ascii").lower()
     return re.sub(r"[^a-z0-9]+", "-", letters).strip("-")

@@ -89,7 +89,7 @@ SETTINGS: Final = {
 TEST: Final = HoldoutTest("lists", 20.0)
 """The holdout test of the demo's last months; it has ended."""
 
-SAMPLE: Final = BUNDLES[0].pieces[0][0]
+SAMPLE: Final = BUNDLES[0].item_probabilities[0][0]
 """A product that is always on sale and often bought with others."""
 
 LOGIN: Final = "demo@example.com"
@@ -159,12 +159,12 @@ def prepare_store(services: Services) -> DemoShop:
     try:
         store = find_store(services.database, DOMAIN)
     except UnknownStoreError:
-        return _made(services)
+        return _created_store(services)
     with services.database.reading() as connection:
-        mark = EventRepository(connection, store.store_id).lines_done(_KIND, _KIND)
-    if mark is None or mark < _EDITION:
+        progress = EventRepository(connection, store.store_id).lines_imported(_KIND, _KIND)
+    if progress is None or progress < _EDITION:
         delete_store(services.database, store)
-        return _made(services)
+        return _created_store(services)
     secret = rotate_secret(services.database, store)
     return DemoShop(store, secret, _new_login(services, store))
 
@@ -181,17 +181,17 @@ def print_access(shop: DemoShop, address: str) -> None:
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
 
 
-def _made(services: Services) -> DemoShop:
+def _created_store(services: Services) -> DemoShop:
     began = time.monotonic()
     plan = find_plan(services.settings.plans, "unlimited")
-    wanted = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
-    store, secret = register_store(services.database, wanted, services.clock)
+    registration = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
+    store, secret = register_store(services.database, registration, services.clock)
     folder = pictures_folder(services.settings.data)
     with progress("making the demo store", _STEPS) as advance:
         with draw_in_background(folder):
-            _fill(services, store, advance)
+            _add_history(services, store, advance)
         index_pictures(services, store, PictureFiles(folder))
-        _mark_whole(services, store)
+        _mark_complete(services, store)
         advance(1)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
@@ -208,7 +208,7 @@ def _new_login(services: Services, store: Store) -> str:
     return password
 
 
-def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> None:
+def _add_history(services: Services, store: Store, advance: Callable[[int], None]) -> None:
     """Import a year of data through the same code as any merchant's data."""
     shop = generate(
         SEED,
@@ -232,8 +232,8 @@ def _fill(services: Services, store: Store, advance: Callable[[int], None]) -> N
     advance(1)
     _count(services, store, shop)
     advance(1)
-    workshop = TrainingDeps(services.database, services.models, services.clock)
-    train_store(workshop, store, TrainingInputs(), lambda _share: None)
+    deps = TrainingDeps(services.database, services.models, services.clock)
+    train_store(deps, store, TrainingInputs(), lambda _share: None)
     pictures = PictureFiles(pictures_folder(services.settings.data))
     publish_looks(services, store, pictures)
     _plan_season(services, store)
@@ -258,10 +258,10 @@ def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:
     """Store events as received at their own time: reports skip imported events."""
     for begin in range(0, len(events), CHUNK):
         some = events[begin : begin + CHUNK]
-        told = [parse_imported_event(event, store.settings.zone) for event in some]
+        parsed_events = [parse_imported_event(event, store.settings.zone) for event in some]
         with services.database.transaction() as transaction:
             log = StoreLog(services.database, transaction, store.store_id, services.numbers)
-            ingest_events(log, told, services.clock())
+            ingest_events(log, parsed_events, services.clock())
         log.committed()
 
 
@@ -269,10 +269,10 @@ def _count(services: Services, store: Store, shop: DemoStore) -> None:
     """Count the searches by day, and store the result of the holdout test."""
     days: dict[str, Counter[ObservedSearch]] = defaultdict(Counter)
     for search in shop.searches:
-        moment = datetime.fromtimestamp(search.at_ms / 1000, store.settings.zone)
+        time = datetime.fromtimestamp(search.at_ms / 1000, store.settings.zone)
         shopper = visitor_hash(search.shopper)
         one = ObservedSearch(store.store_id, search.words, search.is_empty, shopper)
-        days[moment.date().isoformat()][one] += 1
+        days[time.date().isoformat()][one] += 1
     exposures = [
         Exposure(
             store.store_id,
@@ -296,10 +296,10 @@ def _count(services: Services, store: Store, shop: DemoStore) -> None:
     )
 
 
-def _mark_whole(services: Services, store: Store) -> None:
+def _mark_complete(services: Services, store: Store) -> None:
     with services.database.transaction() as transaction:
         repository = EventRepository(transaction, store.store_id)
-        repository.set_lines_done(_KIND, _KIND, _EDITION, services.clock())
+        repository.set_lines_imported(_KIND, _KIND, _EDITION, services.clock())
 
 
 def _json_lines(rows: Iterable[Mapping[str, object]]) -> ImportSource:

@@ -5,17 +5,17 @@ from typing import Final
 
 from demo_store.assortment_types import DemoProduct
 from demo_store.departments import DEPARTMENTS
-from demo_store.pictures.canvas import Canvas, Thing
-from demo_store.pictures.colours import COLOURS, WHITE, mixed
+from demo_store.pictures.canvas import Canvas, Drawing
+from demo_store.pictures.colours import COLOURS, WHITE, blended
 from demo_store.pictures.drawing_files import read_drawing
-from demo_store.pictures.product_picture import encoded, thing_of
+from demo_store.pictures.product_picture import drawing_of, encoded
 
 WIDTH, HEIGHT = 1_200, 900
 _TALL: Final = 100 * HEIGHT / WIDTH  # units of a scene, which is 100 wide
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LookProduct:
     """A product in a look: the position of its sheet's corner, and its scale."""
 
     item_id: str
@@ -37,7 +37,7 @@ class DemoLook:
     words: str
     ground: str
     colour: str
-    pieces: tuple[Piece, ...]
+    products: tuple[LookProduct, ...]
 
 
 LOOKS: Final = (
@@ -48,11 +48,11 @@ LOOKS: Final = (
         "scene-tarn",
         "sky",
         (
-            Piece("ridge-tent-for-two", "Tent", 5, 8, 0.62),
-            Piece("rucksack-38-l", "Rucksack", 55, 27, 0.38),
-            Piece("camp-lantern-rechargeable", "Lantern", 44, 46, 0.24),
-            Piece("gas-stove-folding", "Stove", 68, 48, 0.24),
-            Piece("enamel-mug", "Mug", 84, 54, 0.15),
+            LookProduct("ridge-tent-for-two", "Tent", 5, 8, 0.62),
+            LookProduct("rucksack-38-l", "Rucksack", 55, 27, 0.38),
+            LookProduct("camp-lantern-rechargeable", "Lantern", 44, 46, 0.24),
+            LookProduct("gas-stove-folding", "Stove", 68, 48, 0.24),
+            LookProduct("enamel-mug", "Mug", 84, 54, 0.15),
         ),
     ),
     DemoLook(
@@ -62,11 +62,11 @@ LOOKS: Final = (
         "scene-table",
         "clay",
         (
-            Piece("teapot-1-1-l-stoneware", "Teapot", 28, 24, 0.42),
-            Piece("oat-biscuits-200-g", "Biscuits", 4, 27, 0.36),
-            Piece("candlestick-stoneware", "Candlestick", 62, 14, 0.46),
-            Piece("wildflower-honey-500-g", "Honey", 74, 45, 0.22),
-            Piece("espresso-cups-pair", "Cups", 50, 42, 0.3),
+            LookProduct("teapot-1-1-l-stoneware", "Teapot", 28, 24, 0.42),
+            LookProduct("oat-biscuits-200-g", "Biscuits", 4, 27, 0.36),
+            LookProduct("candlestick-stoneware", "Candlestick", 62, 14, 0.46),
+            LookProduct("wildflower-honey-500-g", "Honey", 74, 45, 0.22),
+            LookProduct("espresso-cups-pair", "Cups", 50, 42, 0.3),
         ),
     ),
     DemoLook(
@@ -76,11 +76,11 @@ LOOKS: Final = (
         "scene-corner",
         "moss",
         (
-            Piece("floor-lamp-oak", "Floor lamp", 1, 3, 0.66),
-            Piece("felt-slippers-charcoal", "Slippers", 22, 52, 0.24),
-            Piece("wool-throw-tartan", "Throw", 58, 23, 0.26),
-            Piece("linen-cushion-50-cm-moss", "Cushion", 40, 23, 0.24),
-            Piece("log-basket-willow", "Basket", 70, 42, 0.3),
+            LookProduct("floor-lamp-oak", "Floor lamp", 1, 3, 0.66),
+            LookProduct("felt-slippers-charcoal", "Slippers", 22, 52, 0.24),
+            LookProduct("wool-throw-tartan", "Throw", 58, 23, 0.26),
+            LookProduct("linen-cushion-50-cm-moss", "Cushion", 40, 23, 0.24),
+            LookProduct("log-basket-willow", "Basket", 70, 42, 0.3),
         ),
     ),
     DemoLook(
@@ -90,12 +90,12 @@ LOOKS: Final = (
         "scene-floor",
         "oak",
         (
-            Piece("waxed-jacket", "Jacket", 3, 3, 0.48),
-            Piece("lambswool-scarf-moss", "Scarf", 43, -1, 0.38),
-            Piece("beanie-rust", "Beanie", 72, 2, 0.24),
-            Piece("walking-boots-brown", "Boots", 34, 38, 0.36),
-            Piece("umbrella-ash-handle", "Umbrella", 64, 28, 0.36),
-            Piece("walking-socks-two-pairs", "Socks", 7, 47, 0.27),
+            LookProduct("waxed-jacket", "Jacket", 3, 3, 0.48),
+            LookProduct("lambswool-scarf-moss", "Scarf", 43, -1, 0.38),
+            LookProduct("beanie-rust", "Beanie", 72, 2, 0.24),
+            LookProduct("walking-boots-brown", "Boots", 34, 38, 0.36),
+            LookProduct("umbrella-ash-handle", "Umbrella", 64, 28, 0.36),
+            LookProduct("walking-socks-two-pairs", "Socks", 7, 47, 0.27),
         ),
     ),
 )
@@ -107,7 +107,7 @@ _PRODUCTS: Final[dict[str, DemoProduct]] = {
 }
 
 
-def look_named(look_id: str) -> DemoLook | None:
+def find_look(look_id: str) -> DemoLook | None:
     """Return a look by its id."""
     return next((look for look in LOOKS if look.id == look_id), None)
 
@@ -115,16 +115,16 @@ def look_named(look_id: str) -> DemoLook | None:
 def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:
     """Return the picture of a look as WebP, in the ratio 4:3."""
     colour = COLOURS[look.colour]
-    canvas = Canvas((width, width * HEIGHT // WIDTH), mixed(colour, WHITE, 0.6))
-    canvas.furnish(Thing(read_drawing(look.ground), colour))
-    for piece in (*look.pieces[1:2], look.pieces[0], *look.pieces[2:]):
-        canvas.paint(_placed(piece))
+    canvas = Canvas((width, width * HEIGHT // WIDTH), blended(colour, WHITE, 0.6))
+    canvas.furnish(Drawing(read_drawing(look.ground), colour))
+    for look_product in (*look.products[1:2], look.products[0], *look.products[2:]):
+        canvas.paint(_placed(look_product))
     return encoded(canvas)
 
 
-def box_of(piece: Piece) -> tuple[float, float, float, float]:
+def box_of(look_product: LookProduct) -> tuple[float, float, float, float]:
     """Return a piece's box: left, top, width, height, as fractions of the picture."""
-    points = [point for shape in _placed(piece).shapes for point in shape.points]
+    points = [point for shape in _placed(look_product).shapes for point in shape.points]
     left = max(0.0, min(x for x, _ in points))
     top = max(0.0, min(y for _, y in points))
     right = min(100.0, max(x for x, _ in points))
@@ -137,5 +137,7 @@ def box_of(piece: Piece) -> tuple[float, float, float, float]:
     )
 
 
-def _placed(piece: Piece) -> Thing:
-    return thing_of(_PRODUCTS[piece.item_id]).moved(piece.x, piece.y, piece.scale)
+def _placed(look_product: LookProduct) -> Drawing:
+    return drawing_of(_PRODUCTS[look_product.item_id]).shifted(
+        look_product.x, look_product.y, look_product.scale
+    )

@@ -33,7 +33,7 @@ _ALL: Final = 10_000
 _WORDS: Final = {
     "upload": "Find it from your photo",
 }
-_NEVER_MS: Final = 2**52
+_FAR_FUTURE_MS: Final = 2**52
 """When a picture is fetched again: pictures change only with the program."""
 
 
@@ -47,10 +47,10 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
     model = services.picture_model()
     embedding = choose_embedding(model)
     with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:
-        found = [_seen(one, pictures, decoder, embedding.name) for one in due]
-    seen = [outcome for outcome in found if outcome is not None]
+        found = [_described(one, pictures, decoder, embedding.name) for one in due]
+    described = [outcome for outcome in found if outcome is not None]
     with database.transaction() as transaction:
-        PictureRepository(transaction, store.store_id).store(seen, now_ms)
+        PictureRepository(transaction, store.store_id).store(described, now_ms)
     build_visual(database, services.pictures, store.store_id, embedding)
 
 
@@ -63,37 +63,39 @@ def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> N
     contents = []
     with SandboxedDecoder(BATCH_CPU_SECONDS) as decoder:
         for look in LOOKS:
-            drawn = pictures.get(("looks", f"{look.id}.webp")) or b""
-            kept = editor.keep_picture(drawn, decoder).picture_id
-            contents += [_content(look, at, kept) for at in range(len(look.pieces))]
+            picture_bytes = pictures.get(("looks", f"{look.id}.webp")) or b""
+            picture_id = editor.store_picture(picture_bytes, decoder).picture_id
+            contents += [
+                _content(look, index, picture_id) for index in range(len(look.products))
+            ]
     editor.add(contents, publish=True)
     with services.database.transaction() as transaction:
         widgets = WidgetRepository(transaction, store.store_id)
         widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
 
 
-def _seen(
+def _described(
     one: DuePicture, pictures: PictureFiles, decoder: SandboxedDecoder, embedder: str
 ) -> FetchOutcome | None:
-    drawn = pictures.get((one.url.rpartition("/")[2],))
-    if drawn is None:
+    picture_bytes = pictures.get((one.url.rpartition("/")[2],))
+    if picture_bytes is None:
         return None
     return FetchOutcome(
         one.number,
         one.url,
         PictureState.INDEXED,
-        _NEVER_MS,
-        descriptor=pack_descriptor(decoder.describe(drawn)),
+        _FAR_FUTURE_MS,
+        descriptor=pack_descriptor(decoder.describe(picture_bytes)),
         embedder=embedder,
-        digest=file_digest(drawn),
+        digest=file_digest(picture_bytes),
     )
 
 
 def _content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:
     return LookContent(
-        look.pieces[anchor].item_id,
+        look.products[anchor].item_id,
         "",
         look.title,
-        tuple(Hotspot(one.label, box_of(one), one.item_id) for one in look.pieces),
+        tuple(Hotspot(one.label, box_of(one), one.item_id) for one in look.products),
         picture_id,
     )

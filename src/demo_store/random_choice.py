@@ -20,13 +20,13 @@ class WeightedChoice(Generic[Member]):
 
     def draw(self, rng: random.Random) -> Member:
         """Return one member."""
-        at = bisect_right(self._bounds, rng.random() * self._bounds[-1])
-        return self._members[min(at, len(self._members) - 1)]
+        index = bisect_right(self._bounds, rng.random() * self._bounds[-1])
+        return self._members[min(index, len(self._members) - 1)]
 
 
-def happens_with_probability(chance: float, rng: random.Random) -> bool:
+def happens_with_probability(probability: float, rng: random.Random) -> bool:
     """Return true with the given probability (0 to 1)."""
-    return rng.random() < chance
+    return rng.random() < probability
 
 
 def seeded_random(seed: int, purpose: str) -> random.Random:

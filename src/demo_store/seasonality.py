@@ -59,22 +59,22 @@ CHRISTMAS = 0.35
 def season_factor(season: str, day: date) -> float:
     """Return the sales factor of a season's products on a day, >= 1."""
     peak, width, height = PEAKS[season]
-    away = abs(day.timetuple().tm_yday - peak)
-    away = min(away, YEAR_DAYS - away)
-    return 1.0 + height * math.exp(-0.5 * (away / width) ** 2)
+    distance_days = abs(day.timetuple().tm_yday - peak)
+    distance_days = min(distance_days, YEAR_DAYS - distance_days)
+    return 1.0 + height * math.exp(-0.5 * (distance_days / width) ** 2)
 
 
-def bustle(day: date) -> float:
+def traffic_factor(day: date) -> float:
     """Return the activity factor of the whole shop on a day."""
     return WEEKDAYS[day.weekday()] * math.pow(season_factor("gifts", day), CHRISTMAS)
 
 
 def days_to_shop(season: str, days: Sequence[date]) -> WeightedChoice[int]:
     """Return the weighted choice of a season's shopping day, as indices of `days`."""
-    growth = [1.0 + (GROWTH - 1.0) * at / len(days) for at in range(len(days))]
+    growth = [1.0 + (GROWTH - 1.0) * index / len(days) for index in range(len(days))]
     return WeightedChoice(
-        (at, season_factor(season, day) * bustle(day) * growth[at])
-        for at, day in enumerate(days)
+        (index, season_factor(season, day) * traffic_factor(day) * growth[index])
+        for index, day in enumerate(days)
     )
 
 

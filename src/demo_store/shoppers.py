@@ -44,50 +44,57 @@ class ShopperPopulation:
     """All shoppers, sampled by taste and activity."""
 
     def __init__(
-        self, shoppers: Sequence[Shopper], likes: Sequence[tuple[str, ...]]
+        self, shoppers: Sequence[Shopper], liked_categories: Sequence[tuple[str, ...]]
     ) -> None:
-        """Group the shoppers by preferred shelves; `likes` is parallel to `shoppers`."""
+        """Group the shoppers by preferred shelves.
+
+        `liked_categories` is parallel to `shoppers`.
+        """
         self.shoppers = shoppers
-        self._likes = likes
-        self._anyone = _by_activity(shoppers)
+        self._liked_categories = liked_categories
+        self._by_activity_choice = _by_activity(shoppers)
         fans: dict[str, list[Shopper]] = {}
-        for shopper, shelves in zip(shoppers, likes, strict=True):
+        for shopper, shelves in zip(shoppers, liked_categories, strict=True):
             for shelf in shelves:
                 fans.setdefault(shelf, []).append(shopper)
         self._fans = {shelf: _by_activity(found) for shelf, found in fans.items()}
 
     def most_active(self, shelves: tuple[str, ...]) -> Shopper:
         """Return the most active customer with an account who prefers these shelves."""
-        alike = [
+        candidates = [
             shopper
-            for shopper, liked in zip(self.shoppers, self._likes, strict=True)
-            if shopper.customer and liked[: len(shelves)] == shelves
+            for shopper, their_categories in zip(
+                self.shoppers, self._liked_categories, strict=True
+            )
+            if shopper.customer and their_categories[: len(shelves)] == shelves
         ]
-        return max(alike, key=lambda shopper: shopper.activity)
+        return max(candidates, key=lambda shopper: shopper.activity)
 
-    def someone(self, rng: random.Random) -> Shopper:
+    def draw(self, rng: random.Random) -> Shopper:
         """Return a random shopper, weighted by activity."""
-        return self._anyone.draw(rng)
+        return self._by_activity_choice.draw(rng)
 
-    def someone_who_likes(self, shelf: str, rng: random.Random) -> Shopper:
+    def draw_by_category(self, shelf: str, rng: random.Random) -> Shopper:
         """Return a random buyer for a shelf, nearly always one who prefers it."""
         fans = self._fans.get(shelf)
         return (
             fans.draw(rng)
             if fans and happens_with_probability(0.9, rng)
-            else self.someone(rng)
+            else self.draw(rng)
         )
 
 
 def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopulation:
     """Return the shoppers: three in four have an account, a few are very active."""
     personas = WeightedChoice((shelves, float(share)) for share, shelves in PERSONAS)
-    shoppers, likes = [], []
+    shoppers, liked_categories = [], []
     for number in range(SHOPPERS):
-        liked = personas.draw(rng)
-        aside = personas.draw(rng)[:2]
-        weights = [(shelf, 1.0 / rank) for rank, shelf in enumerate(liked, start=1)]
-        weights += [(shelf, 0.25) for shelf in aside]
+        their_categories = personas.draw(rng)
+        others = personas.draw(rng)[:2]
+        weights = [
+            (shelf, 1.0 / rank) for rank, shelf in enumerate(their_categories, start=1)
+        ]
+        weights += [(shelf, 0.25) for shelf in others]
         shoppers.append(
             Shopper(
                 customer=f"c{10_001 + number}"
@@ -99,8 +106,8 @@ def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopula
                 thrifty=happens_with_probability(0.4, rng),
             )
         )
-        likes.append((*liked, *aside))
-    return ShopperPopulation(shoppers, likes)
+        liked_categories.append((*their_categories, *others))
+    return ShopperPopulation(shoppers, liked_categories)
 
 
 def _by_activity(shoppers: Sequence[Shopper]) -> WeightedChoice[Shopper]:

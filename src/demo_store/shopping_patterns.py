@@ -12,7 +12,7 @@ class Bundle:
 
     season: str
     share: float
-    pieces: tuple[tuple[str, float], ...]
+    item_probabilities: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +21,19 @@ class RepeatPurchase:
 
     every_days: int
     share: float
-    pieces: tuple[tuple[str, float], ...]
+    item_probabilities: tuple[tuple[str, float], ...]
 
 
-def _bundle(season: str, share: float, *pieces: str) -> Bundle:
-    chances = (0.92, 0.68, 0.45, 0.3, 0.22)
-    return Bundle(season, share, tuple(zip(pieces, chances, strict=False)))
+def _bundle(season: str, share: float, *item_ids: str) -> Bundle:
+    probabilities = (0.92, 0.68, 0.45, 0.3, 0.22)
+    return Bundle(season, share, tuple(zip(item_ids, probabilities, strict=False)))
 
 
-def _chore(every_days: int, share: float, *pieces: str) -> RepeatPurchase:
-    chances = (0.97, 0.6, 0.35)
-    return RepeatPurchase(every_days, share, tuple(zip(pieces, chances, strict=False)))
+def _repeat_purchase(every_days: int, share: float, *item_ids: str) -> RepeatPurchase:
+    probabilities = (0.97, 0.6, 0.35)
+    return RepeatPurchase(
+        every_days, share, tuple(zip(item_ids, probabilities, strict=False))
+    )
 
 
 BUNDLES = (
@@ -255,25 +257,27 @@ BUNDLES = (
 )
 
 REPEAT_PURCHASES = (
-    _chore(28, 3.0, "house-espresso-beans-1-kg"),
-    _chore(21, 2.0, "filter-roast-ethiopia-250-g", "paper-filters-no-2-100"),
-    _chore(45, 1.5, "breakfast-tea-loose-250-g", "oat-biscuits-200-g"),
-    _chore(
+    _repeat_purchase(28, 3.0, "house-espresso-beans-1-kg"),
+    _repeat_purchase(21, 2.0, "filter-roast-ethiopia-250-g", "paper-filters-no-2-100"),
+    _repeat_purchase(45, 1.5, "breakfast-tea-loose-250-g", "oat-biscuits-200-g"),
+    _repeat_purchase(
         24,
         2.5,
         "spaghetti-bronze-cut-500-g",
         "tomato-and-basil-sauce-400-g",
         "parmesan-aged-24-months-300-g",
     ),
-    _chore(20, 1.2, "muesli-toasted-750-g", "wildflower-honey-500-g"),
-    _chore(50, 1.0, "olive-oil-extra-virgin-750-ml", "black-peppercorns-100-g"),
-    _chore(30, 2.0, "dog-food-lamb-and-oat-6-kg", "dog-biscuits-500-g"),
-    _chore(26, 1.8, "cat-food-salmon-2-kg", "cat-litter-wood-10-l", "catnip-mouse"),
-    _chore(60, 1.2, "hand-wash-refill-1-l", "olive-oil-soap-200-g"),
-    _chore(75, 0.8, "toothbrush-beech-four", "tooth-powder-60-g"),
-    _chore(35, 0.8, "bird-seed-2-kg", "fat-balls-20"),
-    _chore(55, 0.8, "beeswax-tealights-twelve", "long-matches-60"),
-    _chore(60, 0.6, "ink-cartridges-blue-twelve"),
+    _repeat_purchase(20, 1.2, "muesli-toasted-750-g", "wildflower-honey-500-g"),
+    _repeat_purchase(50, 1.0, "olive-oil-extra-virgin-750-ml", "black-peppercorns-100-g"),
+    _repeat_purchase(30, 2.0, "dog-food-lamb-and-oat-6-kg", "dog-biscuits-500-g"),
+    _repeat_purchase(
+        26, 1.8, "cat-food-salmon-2-kg", "cat-litter-wood-10-l", "catnip-mouse"
+    ),
+    _repeat_purchase(60, 1.2, "hand-wash-refill-1-l", "olive-oil-soap-200-g"),
+    _repeat_purchase(75, 0.8, "toothbrush-beech-four", "tooth-powder-60-g"),
+    _repeat_purchase(35, 0.8, "bird-seed-2-kg", "fat-balls-20"),
+    _repeat_purchase(55, 0.8, "beeswax-tealights-twelve", "long-matches-60"),
+    _repeat_purchase(60, 0.6, "ink-cartridges-blue-twelve"),
 )
 
 # The frequency of each kind of shopper, and the preferred shelves, best first.

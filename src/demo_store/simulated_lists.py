@@ -30,36 +30,37 @@ class SimulatedLists:
         """Show products bought together first: `companions` by product."""
         self._shop = assortment
         self._companions = {
-            product: list(dict.fromkeys(others)) for product, others in companions.items()
+            product: list(dict.fromkeys(companion_ids))
+            for product, companion_ids in companions.items()
         }
         self._trending: dict[int, list[Card]] = {}
 
     def on_page(self, product: DemoProduct, day: int) -> list[Card]:
         """Return the bundle, if there is one, and the list of a product's page."""
-        together = self._with([product], day)
-        bundle = together[:BUNDLE] if len(together) > 1 else []
-        listed = [(other, "buy") for other in together if other not in bundle]
+        companions = self._with([product], day)
+        bundle = companions[:BUNDLE] if len(companions) > 1 else []
+        listed = [(companion, "buy") for companion in companions if companion not in bundle]
         listed += [
-            (other, "similar" if place < BUNDLE else "category")
-            for place, other in enumerate(self._beside(product, day))
-            if other not in together
+            (companion, "similar" if place < BUNDLE else "category")
+            for place, companion in enumerate(self._same_category(product, day))
+            if companion not in companions
         ]
         return [
-            *_cards([(other, "buy") for other in bundle], "fbt"),
+            *_cards([(companion, "buy") for companion in bundle], "fbt"),
             *_cards(listed[:MOST], "recs"),
         ]
 
     def in_cart(self, products: Sequence[DemoProduct], day: int) -> list[Card]:
         """Return the list of a cart."""
-        others = self._with(products, day)[:IN_CART]
-        return _cards([(other, "complementary") for other in others], "cart")
+        companion_ids = self._with(products, day)[:IN_CART]
+        return _cards([(companion, "complementary") for companion in companion_ids], "cart")
 
     def trending(self, day: int) -> list[Card]:
         """Return the trending list of the week of a day."""
         week = day // 7
         if week not in self._trending:
             rng = seeded_random(week, "trending")
-            leading = [bundle.pieces[0][0] for bundle in BUNDLES]
+            leading = [bundle.item_probabilities[0][0] for bundle in BUNDLES]
             products = [self._shop.products[one] for one in rng.sample(leading, TRENDING)]
             cards = [(product, "trending") for product in products]
             self._trending[week] = _cards(cards, "trending")
@@ -68,21 +69,21 @@ class SimulatedLists:
     def _with(self, products: Sequence[DemoProduct], day: int) -> list[DemoProduct]:
         """Return products bought together with the given ones."""
         found = dict.fromkeys(
-            other for one in products for other in self._companions.get(one.id, ())
+            companion for one in products for companion in self._companions.get(one.id, ())
         )
-        others = [self._shop.products[other] for other in found]
+        companion_ids = [self._shop.products[companion] for companion in found]
         return [
-            other
-            for other in others
-            if other not in products and self._shop.on_sale(other, day)
+            companion
+            for companion in companion_ids
+            if companion not in products and self._shop.on_sale(companion, day)
         ]
 
-    def _beside(self, product: DemoProduct, day: int) -> list[DemoProduct]:
+    def _same_category(self, product: DemoProduct, day: int) -> list[DemoProduct]:
         """Return a product's neighbours on its shelf, the nearest first."""
         shelf = self._shop.shelves[product.shelf].products
         place = shelf.index(product)
-        around = (*shelf[place + 1 :], *shelf[:place])
-        return [other for other in around if self._shop.on_sale(other, day)]
+        neighbours = (*shelf[place + 1 :], *shelf[:place])
+        return [companion for companion in neighbours if self._shop.on_sale(companion, day)]
 
 
 def _cards(listed: Sequence[tuple[DemoProduct, str]], widget: str) -> list[Card]:

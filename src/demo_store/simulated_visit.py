@@ -63,18 +63,18 @@ class SimulatedVisit:
 
     def open_category(self, category_id: str) -> None:
         """View a category page."""
-        self._note("category-view", 12.0, item_id=category_id)
+        self._add_event("category-view", 12.0, item_id=category_id)
 
     def search(self, words: str, *, is_empty: bool = False) -> None:
         """Search in the search box."""
         self.searches.append(
             SimulatedSearch(self.now_ms, words, is_empty, self.identities[0])
         )
-        self._note("search-pref", 9.0, search_query=words)
+        self._add_event("search-pref", 9.0, search_query=words)
 
     def open_result(self, product: DemoProduct, words: str, position: int) -> None:
         """Click on a search result, which opens the product's page."""
-        self._note(
+        self._add_event(
             "search-click",
             7.0,
             item_id=product.id,
@@ -86,12 +86,12 @@ class SimulatedVisit:
 
     def open_photo_result(self, product: DemoProduct) -> None:
         """Click on a photo search result, which opens the product's page."""
-        self._note("image-search-click", 12.0, item_id=product.id, widget="search")
+        self._add_event("image-search-click", 12.0, item_id=product.id, widget="search")
         self.view(product)
 
-    def see(self, cards: Sequence[Card]) -> None:
+    def add_impressions(self, cards: Sequence[Card]) -> None:
         """See cards of one list: log the impression."""
-        self._note(
+        self._add_event(
             "rec-impression",
             3.0,
             item_ids=[card.product.id for card in cards],
@@ -102,7 +102,7 @@ class SimulatedVisit:
 
     def open_card(self, card: Card) -> None:
         """Click on a recommended product, which opens its page."""
-        self._note(
+        self._add_event(
             "rec-click",
             3.0,
             item_id=card.product.id,
@@ -114,15 +114,15 @@ class SimulatedVisit:
 
     def view(self, product: DemoProduct) -> None:
         """View a product's page."""
-        self._note("detail-page-view", 45.0, item_id=product.id)
+        self._add_event("detail-page-view", 45.0, item_id=product.id)
 
     def prefer(self, attribute: str) -> None:
         """Select a brand or a colour in the filters."""
-        self._note("metadata-pref", 8.0, item_id=attribute)
+        self._add_event("metadata-pref", 8.0, item_id=attribute)
 
     def add_to_cart(self, product: DemoProduct, quantity: int, price: float) -> None:
         """Add units of a product to the cart."""
-        self._note(
+        self._add_event(
             "add-to-cart",
             20.0,
             item_id=product.id,
@@ -131,11 +131,15 @@ class SimulatedVisit:
             quantity=quantity,
         )
 
-    def _note(self, event: str, usual_seconds: float, **fields: object) -> None:
-        told: Event = {"event": event, **fields, **names_of(self._customer, self._session)}
-        told["timestamp"] = iso(self.now_ms)
-        self.events.append((self.now_ms, told))
-        self.now_ms += int(1000 * (2.0 + self._rng.expovariate(1.0 / usual_seconds)))
+    def _add_event(self, event: str, mean_seconds: float, **fields: object) -> None:
+        event_fields: Event = {
+            "event": event,
+            **fields,
+            **names_of(self._customer, self._session),
+        }
+        event_fields["timestamp"] = iso(self.now_ms)
+        self.events.append((self.now_ms, event_fields))
+        self.now_ms += int(1000 * (2.0 + self._rng.expovariate(1.0 / mean_seconds)))
 
 
 def names_of(customer: str | None, session: str | None) -> dict[str, str]:
@@ -144,7 +148,7 @@ def names_of(customer: str | None, session: str | None) -> dict[str, str]:
     return {field: name for field, name in names.items() if name}
 
 
-def iso(moment_ms: int) -> str:
+def iso(time_ms: int) -> str:
     """Return the moment as ISO text in UTC, to the millisecond."""
-    moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    time = datetime.fromtimestamp(time_ms / 1000, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -21,21 +21,21 @@ from demo_store.store_history import (
     StoreHistory,
 )
 
-BUNDLE_ORDERS, FINDS, CHORE_KEEPERS, STROLLS = 2_250, 1_850, 420, 9_500
-LOOKERS, LOOK_DAYS = 3_000, 180  # visits that start at a look, and days with looks
+BUNDLE_ORDERS, SINGLE_ORDERS, REPEAT_BUYERS, BROWSING_VISITS = 2_250, 1_850, 420, 9_500
+LOOK_VISITS, LOOK_DAYS = 3_000, 180  # visits that start at a look, and days with looks
 # Orders without a visit: by telephone, or from a browser that blocks scripts.
-UNSEEN = 0.35
+UNSEEN_SHARE = 0.35
 SENT_BACK = 0.02
 BARGAIN, BARGAIN_PRICE = 0.05, 0.9
 USED_UP = frozenset({"pasta", "sauces", "coffee-tea", "sweets"})
 SET_OF_FOUR = frozenset({"plates"})
 BOUGHT_SINGLY = frozenset({"tents"})
 # Searches without results.
-SOUGHT_IN_VAIN = (
+NO_RESULT_QUERIES = (
     *("umbrella", "voucher", "bicycle", "trampoline", "microwave", "drone", "laptop"),
     *("aquarium", "skateboard", "headphones", "perfume", "typewriter"),
 )
-RESULT_OPENED = 0.68
+RESULT_CLICK_RATE = 0.68
 SCROLLED = 0.45  # share of pages on which a list is seen
 CLICKED = {
     "fbt": 0.045,
@@ -45,10 +45,12 @@ CLICKED = {
     "look": 0.0,  # see HOTSPOT_OPENED
 }  # in the first position
 BUTTONS = frozenset({"fbt", "cart"})  # widgets with a button that adds to the cart
-ADDED_AT_ONCE = 0.006
-HOTSPOT_OPENED = 0.09
+ADD_FROM_CARD_RATE = 0.006
+HOTSPOT_CLICK_RATE = 0.09
 CONVINCED = 0.35  # probability of a purchase after a click on a card
-WANTED_ANYWAY = 0.35  # probability that a shopper opens the wanted product by its card
+CARD_OF_WANTED_RATE = (
+    0.35  # probability that a shopper opens the wanted product by its card
+)
 
 
 def simulate_year(history: StoreHistory) -> None:
@@ -57,17 +59,19 @@ def simulate_year(history: StoreHistory) -> None:
     orders_per_share = BUNDLE_ORDERS / sum(bundle.share for bundle in BUNDLES)
     for bundle in BUNDLES:
         for _ in range(round(bundle.share * orders_per_share)):
-            customs.buy_a_bundle(bundle)
-    for _ in range(FINDS):
-        customs.buy_a_find()
-    keepers_per_share = CHORE_KEEPERS / sum(chore.share for chore in REPEAT_PURCHASES)
-    for chore in REPEAT_PURCHASES:
-        for _ in range(round(chore.share * keepers_per_share)):
-            customs.keep_a_chore(chore)
-    for _ in range(STROLLS):
-        customs.stroll()
-    for _ in range(LOOKERS):
-        customs.open_a_look()
+            customs.buy_bundle(bundle)
+    for _ in range(SINGLE_ORDERS):
+        customs.buy_single_item()
+    buyers_per_share = REPEAT_BUYERS / sum(
+        repeat_purchase.share for repeat_purchase in REPEAT_PURCHASES
+    )
+    for repeat_purchase in REPEAT_PURCHASES:
+        for _ in range(round(repeat_purchase.share * buyers_per_share)):
+            customs.buy_repeatedly(repeat_purchase)
+    for _ in range(BROWSING_VISITS):
+        customs.browse()
+    for _ in range(LOOK_VISITS):
+        customs.open_look()
     customs.send_some_back()
 
 
@@ -81,104 +85,108 @@ class ShopperSimulation:
         self._rng = history.rng
         self._companions: dict[str, list[str]] = {}
         for bundle in BUNDLES:
-            pieces = [piece for piece, _ in bundle.pieces]
-            for piece in pieces:
-                others = [other for other in pieces if other != piece]
-                self._companions.setdefault(piece, []).extend(others)
+            item_ids = [item_id for item_id, _ in bundle.item_probabilities]
+            for item_id in item_ids:
+                other_items = [
+                    other_item for other_item in item_ids if other_item != item_id
+                ]
+                self._companions.setdefault(item_id, []).extend(other_items)
         self._lists = SimulatedLists(self._shop, self._companions)
 
-    def buy_a_bundle(self, bundle: Bundle) -> None:
+    def buy_bundle(self, bundle: Bundle) -> None:
         """Simulate a shopper who buys most of a bundle."""
-        pieces = self._some_of(bundle.pieces)
-        if pieces:
+        item_ids = self._some_of(bundle.item_probabilities)
+        if item_ids:
             day = self._history.day_in(bundle.season)
-            buyer = self._history.crowd.someone_who_likes(pieces[0].shelf, self._rng)
-            if self._happens(0.12):
-                pieces.append(self._find(buyer, day))
-            self._purchase(buyer, day, pieces)
+            buyer = self._history.shoppers.draw_by_category(item_ids[0].shelf, self._rng)
+            if self._draw_true(0.12):
+                item_ids.append(self._find(buyer, day))
+            self._purchase(buyer, day, item_ids)
 
-    def buy_a_find(self) -> None:
+    def buy_single_item(self) -> None:
         """Simulate a shopper who buys one product, and sometimes a second one."""
-        buyer = self._history.crowd.someone(self._rng)
+        buyer = self._history.shoppers.draw(self._rng)
         shelf = buyer.shelves.draw(self._rng)
         day = self._history.day_in(self._shop.shelves[shelf].season)
         found = [self._choose(buyer, shelf, day)]
-        if self._happens(0.3):
+        if self._draw_true(0.3):
             found.append(self._next_to(found[0], buyer, day))
         self._purchase(buyer, day, found)
 
-    def keep_a_chore(self, chore: RepeatPurchase) -> None:
+    def buy_repeatedly(self, repeat_purchase: RepeatPurchase) -> None:
         """Simulate a customer who buys the same product again whenever it runs out."""
-        first, _ = chore.pieces[0]
+        first, _ = repeat_purchase.item_probabilities[0]
         shelf = self._shop.products[first].shelf
-        keeper = self._history.crowd.someone_who_likes(shelf, self._rng)
+        buyer = self._history.shoppers.draw_by_category(shelf, self._rng)
         day = self._rng.uniform(0.0, 0.8) * len(self._history.days)
-        while keeper.customer and day < len(self._history.days):
-            pieces = self._some_of(chore.pieces)
-            if pieces and self._happens(0.15):
-                pieces.append(self._find(keeper, int(day)))
-            self._purchase(keeper, int(day), pieces)
-            day += chore.every_days * self._rng.uniform(0.75, 1.3)
-            if self._happens(0.06):
+        while buyer.customer and day < len(self._history.days):
+            item_ids = self._some_of(repeat_purchase.item_probabilities)
+            if item_ids and self._draw_true(0.15):
+                item_ids.append(self._find(buyer, int(day)))
+            self._purchase(buyer, int(day), item_ids)
+            day += repeat_purchase.every_days * self._rng.uniform(0.75, 1.3)
+            if self._draw_true(0.06):
                 return
 
-    def stroll(self) -> None:
+    def browse(self) -> None:
         """Simulate a visit that ends without a purchase, sometimes with a cart."""
-        visitor = self._history.crowd.someone(self._rng)
+        visitor = self._history.shoppers.draw(self._rng)
         shelf = visitor.shelves.draw(self._rng)
         day = self._history.day_in(self._shop.shelves[shelf].season)
-        seen = self._choose(visitor, shelf, day)
-        visit = SimulatedVisit(visitor, self._history.moment(day), self._rng)
-        self._arrive(visit, seen, day)
-        self._tempt(visit, self._cards_on(visit, seen, day))
-        while self._happens(0.68):
-            seen = self._next_to(seen, visitor, day)
-            visit.view(seen)
-            self._tempt(visit, self._cards_on(visit, seen, day))
-        if self._happens(0.2):
-            visit.add_to_cart(seen, 1, seen.price)
-        if visit.tempted and self._happens(0.4):
+        viewed = self._choose(visitor, shelf, day)
+        visit = SimulatedVisit(visitor, self._history.random_time(day), self._rng)
+        self._open_first_page(visit, viewed, day)
+        self._react_to_cards(visit, self._cards_on(visit, viewed, day))
+        while self._draw_true(0.68):
+            viewed = self._next_to(viewed, visitor, day)
+            visit.view(viewed)
+            self._react_to_cards(visit, self._cards_on(visit, viewed, day))
+        if self._draw_true(0.2):
+            visit.add_to_cart(viewed, 1, viewed.price)
+        if visit.tempted and self._draw_true(0.4):
             visit.sign_in()
-            self._pay(visit, ())
-        self._history.remember(visit)
+            self._check_out(visit, ())
+        self._history.add_visit(visit)
 
-    def open_a_look(self) -> None:
+    def open_look(self) -> None:
         """Simulate a visit that sees a product's look and sometimes opens a hotspot."""
         look = self._rng.choice(LOOKS)
-        pieces = [self._shop.products[piece.item_id] for piece in look.pieces]
+        item_ids = [self._shop.products[item_id.item_id] for item_id in look.products]
         day = len(self._history.days) - 1 - self._rng.randrange(LOOK_DAYS)
-        seen = self._rng.choice(pieces)
-        visitor = self._history.crowd.someone_who_likes(seen.shelf, self._rng)
-        visit = SimulatedVisit(visitor, self._history.moment(day), self._rng)
-        visit.view(seen)
+        viewed = self._rng.choice(item_ids)
+        visitor = self._history.shoppers.draw_by_category(viewed.shelf, self._rng)
+        visit = SimulatedVisit(visitor, self._history.random_time(day), self._rng)
+        visit.view(viewed)
         if self._history.sees_lists(visit):
             cards = [
                 Card(product, "look", "look", position)
-                for position, product in enumerate(pieces, start=1)
-                if product is not seen and self._shop.on_sale(product, day)
+                for position, product in enumerate(item_ids, start=1)
+                if product is not viewed and self._shop.on_sale(product, day)
             ]
-            visit.see(cards)
-            self._tempt(visit, cards)
-        if visit.tempted and self._happens(0.5):
+            visit.add_impressions(cards)
+            self._react_to_cards(visit, cards)
+        if visit.tempted and self._draw_true(0.5):
             visit.sign_in()
-            self._pay(visit, ())
-        self._history.remember(visit)
+            self._check_out(visit, ())
+        self._history.add_visit(visit)
 
     def send_some_back(self) -> None:
         """Simulate returns: a few lines of known customers, some days later."""
         for purchase in list(self._history.purchases):
-            if purchase.customer and self._happens(SENT_BACK):
+            if purchase.customer and self._draw_true(SENT_BACK):
                 line = self._rng.choice(purchase.lines)
                 later = purchase.at_ms + self._rng.randint(3 * DAY_MS, 20 * DAY_MS)
                 back = BasketLine(line.product, -line.quantity, line.price)
                 self._history.sell(Purchase(later, purchase.customer, None, (back,)))
 
-    def _happens(self, chance: float) -> bool:
-        return happens_with_probability(chance, self._rng)
+    def _draw_true(self, probability: float) -> bool:
+        return happens_with_probability(probability, self._rng)
 
-    def _some_of(self, pieces: Sequence[tuple[str, float]]) -> list[DemoProduct]:
+    def _some_of(self, item_ids: Sequence[tuple[str, float]]) -> list[DemoProduct]:
         return [
-            self._shop.products[piece] for piece, chance in pieces if self._happens(chance)
+            self._shop.products[item_id]
+            for item_id, probability in item_ids
+            if self._draw_true(probability)
         ]
 
     def _find(self, shopper: Shopper, day: int) -> DemoProduct:
@@ -186,59 +194,63 @@ class ShopperSimulation:
 
     def _choose(self, shopper: Shopper, shelf: str, day: int) -> DemoProduct:
         """Return one of two products of a shelf: the preferred colour, or the cheaper."""
-        one, other = (self._shop.pick(shelf, day, self._rng) for _ in range(2))
-        if (one.colour == shopper.colour) != (other.colour == shopper.colour):
-            return one if one.colour == shopper.colour else other
+        one, other_item = (self._shop.pick(shelf, day, self._rng) for _ in range(2))
+        if (one.colour == shopper.colour) != (other_item.colour == shopper.colour):
+            return one if one.colour == shopper.colour else other_item
         return (
-            min(one, other, key=lambda product: product.price) if shopper.thrifty else one
+            min(one, other_item, key=lambda product: product.price)
+            if shopper.thrifty
+            else one
         )
 
-    def _next_to(self, seen: DemoProduct, shopper: Shopper, day: int) -> DemoProduct:
+    def _next_to(self, viewed: DemoProduct, shopper: Shopper, day: int) -> DemoProduct:
         """Return the next viewed product: a companion, a neighbour, or a random one."""
-        companions = self._companions.get(seen.id)
-        if companions and self._happens(0.3):
+        companions = self._companions.get(viewed.id)
+        if companions and self._draw_true(0.3):
             return self._shop.products[self._rng.choice(companions)]
-        if self._happens(0.7):
-            return self._choose(shopper, seen.shelf, day)
+        if self._draw_true(0.7):
+            return self._choose(shopper, viewed.shelf, day)
         return self._find(shopper, day)
 
-    def _arrive(self, visit: SimulatedVisit, goal: DemoProduct, day: int) -> None:
+    def _open_first_page(self, visit: SimulatedVisit, goal: DemoProduct, day: int) -> None:
         """Reach a product by search, by its shelf, or directly from another site."""
         place = self._shop.places[goal.id]
-        if self._happens(0.3) and self._history.sees_lists(visit):
+        if self._draw_true(0.3) and self._history.sees_lists(visit):
             cards = self._lists.trending(day)[: self._rng.randint(2, 5)]
-            visit.see(cards)
-            self._tempt(visit, cards)
-        if self._happens(0.015):
-            visit.search(self._rng.choice(SOUGHT_IN_VAIN), is_empty=True)
-        if self._happens(0.01):
+            visit.add_impressions(cards)
+            self._react_to_cards(visit, cards)
+        if self._draw_true(0.015):
+            visit.search(self._rng.choice(NO_RESULT_QUERIES), is_empty=True)
+        if self._draw_true(0.01):
             visit.open_photo_result(goal)
             return
-        if self._happens(0.22):
+        if self._draw_true(0.22):
             words = self._typed(self._rng.choice((*place.shelf.words, goal.title.lower())))
             visit.search(words)
-            if self._happens(RESULT_OPENED):
+            if self._draw_true(RESULT_CLICK_RATE):
                 visit.open_result(goal, words, 1 + int(self._rng.expovariate(0.6)))
                 return
-        if self._happens(0.5):
+        if self._draw_true(0.5):
             visit.open_category(place.department.category_ids(place.shelf)[-1])
-        if self._happens(0.1):
+        if self._draw_true(0.1):
             visit.prefer(self._rng.choice((goal.brand, goal.colour)))
         visit.view(goal)
 
     def _typed(self, words: str) -> str:
         """Return the words as typed: sometimes with two letters swapped."""
-        if not self._happens(0.08):
+        if not self._draw_true(0.08):
             return words
-        at = self._rng.randrange(len(words) - 1)
-        return words[:at] + words[at + 1] + words[at] + words[at + 2 :]
+        position = self._rng.randrange(len(words) - 1)
+        return (
+            words[:position] + words[position + 1] + words[position] + words[position + 2 :]
+        )
 
     def _purchase(self, buyer: Shopper, day: int, products: Sequence[DemoProduct]) -> None:
         lines = tuple(self._line(product) for product in _without_seconds(products))
         if not lines:
             return
-        at_ms = self._history.moment(day)
-        if self._happens(UNSEEN):
+        at_ms = self._history.random_time(day)
+        if self._draw_true(UNSEEN_SHARE):
             session = None if buyer.customer else buyer.device(self._rng)
             self._history.sell(Purchase(at_ms, buyer.customer, session, lines))
         else:
@@ -249,32 +261,32 @@ class ShopperSimulation:
     ) -> None:
         """Log a visit that ends with a purchase, and the products that lists added."""
         visit = SimulatedVisit(buyer, starts_ms, self._rng)
-        self._arrive(visit, lines[0].product, day)
-        seen = {
+        self._open_first_page(visit, lines[0].product, day)
+        viewed = {
             card.product.id: card for card in self._cards_on(visit, lines[0].product, day)
         }
         for line in lines:
-            card = seen.get(line.product.id)
-            if line is not lines[0] and card and self._happens(WANTED_ANYWAY):
+            card = viewed.get(line.product.id)
+            if line is not lines[0] and card and self._draw_true(CARD_OF_WANTED_RATE):
                 visit.open_card(card)
-            elif line is not lines[0] and self._happens(0.8):
+            elif line is not lines[0] and self._draw_true(0.8):
                 visit.view(line.product)
             visit.add_to_cart(line.product, line.quantity, line.price)
-        wanted = [line.product for line in lines]
-        cards = [card for card in seen.values() if card.product not in wanted]
-        if self._happens(0.5) and self._history.sees_lists(visit):
-            in_cart = self._lists.in_cart(wanted, day)
+        products = [line.product for line in lines]
+        cards = [card for card in viewed.values() if card.product not in products]
+        if self._draw_true(0.5) and self._history.sees_lists(visit):
+            in_cart = self._lists.in_cart(products, day)
             if in_cart:
-                visit.see(in_cart)
+                visit.add_impressions(in_cart)
                 cards += in_cart
-        self._tempt(visit, cards)
+        self._react_to_cards(visit, cards)
         visit.sign_in()
-        self._pay(visit, lines)
-        self._history.remember(visit)
+        self._check_out(visit, lines)
+        self._history.add_visit(visit)
 
-    def _pay(self, visit: SimulatedVisit, lines: Sequence[BasketLine]) -> None:
-        wanted = [line.product for line in lines]
-        added = _without_seconds([*wanted, *visit.tempted])[len(wanted) :]
+    def _check_out(self, visit: SimulatedVisit, lines: Sequence[BasketLine]) -> None:
+        products = [line.product for line in lines]
+        added = _without_seconds([*products, *visit.tempted])[len(products) :]
         basket = (*lines, *(BasketLine(product, 1, product.price) for product in added))
         paid_ms = visit.now_ms + self._rng.randint(30_000, 240_000)
         customer = visit.shopper.customer
@@ -284,35 +296,37 @@ class ShopperSimulation:
         self, visit: SimulatedVisit, product: DemoProduct, day: int
     ) -> list[Card]:
         """Return the cards seen on a product's page, and log their impressions."""
-        if not self._happens(SCROLLED) or not self._history.sees_lists(visit):
+        if not self._draw_true(SCROLLED) or not self._history.sees_lists(visit):
             return []
-        seen: list[Card] = []
+        viewed: list[Card] = []
         cards = self._lists.on_page(product, day)
         for widget in dict.fromkeys(card.widget for card in cards):
             listed = [card for card in cards if card.widget == widget]
-            in_sight = listed[: self._rng.randint(2, 5)]
-            visit.see(in_sight)
-            seen += in_sight
-        return seen
+            visible_cards = listed[: self._rng.randint(2, 5)]
+            visit.add_impressions(visible_cards)
+            viewed += visible_cards
+        return viewed
 
-    def _tempt(self, visit: SimulatedVisit, cards: Sequence[Card]) -> None:
+    def _react_to_cards(self, visit: SimulatedVisit, cards: Sequence[Card]) -> None:
         """Sometimes add one product of a seen list to the cart."""
         for card in cards:
-            is_wanted = card.widget in BUTTONS and self._happens(ADDED_AT_ONCE)
+            is_added = card.widget in BUTTONS and self._draw_true(ADD_FROM_CARD_RATE)
             share = CLICKED[card.widget] * card.position**-0.4
-            is_opened = self._happens(HOTSPOT_OPENED if card.widget == "look" else share)
-            if is_opened and not is_wanted:
+            is_clicked = self._draw_true(
+                HOTSPOT_CLICK_RATE if card.widget == "look" else share
+            )
+            if is_clicked and not is_added:
                 visit.open_card(card)
-                is_wanted = self._happens(CONVINCED)
-            if is_wanted:
+                is_added = self._draw_true(CONVINCED)
+            if is_added:
                 visit.add_to_cart(card.product, 1, card.product.price)
                 visit.tempted.append(card.product)
-            if is_wanted or is_opened:
+            if is_added or is_clicked:
                 return
 
     def _line(self, product: DemoProduct) -> BasketLine:
         price = product.price
-        if self._happens(BARGAIN):
+        if self._draw_true(BARGAIN):
             price = round(price * BARGAIN_PRICE, 2)
         return BasketLine(product, self._quantity(product.shelf), price)
 
@@ -326,9 +340,9 @@ class ShopperSimulation:
 
 def _without_seconds(products: Sequence[DemoProduct]) -> list[DemoProduct]:
     """Return each product once, and one product per shelf of single purchases."""
-    kept: list[DemoProduct] = []
+    remaining: list[DemoProduct] = []
     for product in dict.fromkeys(products):
         is_single = product.shelf in BOUGHT_SINGLY
-        if not (is_single and any(one.shelf == product.shelf for one in kept)):
-            kept.append(product)
-    return kept
+        if not (is_single and any(one.shelf == product.shelf for one in remaining)):
+            remaining.append(product)
+    return remaining

@@ -68,7 +68,7 @@ class StoreHistory:
     """
 
     assortment: Assortment
-    crowd: ShopperPopulation
+    shoppers: ShopperPopulation
     days: Sequence[date]
     now_ms: int
     rng: random.Random
@@ -76,7 +76,7 @@ class StoreHistory:
     purchases: list[Purchase] = field(default_factory=list)
     searches: list[SimulatedSearch] = field(default_factory=list)
     _events: list[tuple[int, Event]] = field(default_factory=list)
-    _met: dict[str, HoldoutExposure] = field(default_factory=dict)
+    _exposures: dict[str, HoldoutExposure] = field(default_factory=dict)
     _hours: WeightedChoice[int] = field(init=False)
     _seasons: dict[str, WeightedChoice[int]] = field(init=False)
 
@@ -89,7 +89,7 @@ class StoreHistory:
         """Return a random day of the history on which a season's products sell."""
         return self._seasons[season].draw(self.rng)
 
-    def moment(self, day: int) -> int:
+    def random_time(self, day: int) -> int:
         """Return a random shopping time (ms) on a day of the history."""
         midnight = datetime.combine(self.days[day], time.min, UTC)
         hour = self._hours.draw(self.rng) + self.rng.random()
@@ -102,19 +102,21 @@ class StoreHistory:
             return True
         is_held_out = self.is_held_out(unit)
         for name in visit.identities:
-            before = self._met.get(name)
+            before = self._exposures.get(name)
             if before is None or before.first_ms > now_ms:
-                self._met[name] = HoldoutExposure(name, unit, is_held_out, now_ms)
+                self._exposures[name] = HoldoutExposure(name, unit, is_held_out, now_ms)
         return not is_held_out
 
-    def remember(self, visit: SimulatedVisit) -> None:
+    def add_visit(self, visit: SimulatedVisit) -> None:
         """Record the events of a visit up to now."""
-        self._events += [told for told in visit.events if told[0] <= self.now_ms]
-        self.searches += [told for told in visit.searches if told.at_ms <= self.now_ms]
+        self._events += [event for event in visit.events if event[0] <= self.now_ms]
+        self.searches += [event for event in visit.searches if event.at_ms <= self.now_ms]
 
     def exposures(self) -> list[HoldoutExposure]:
         """Return the exposures of the holdout test, each id once."""
-        return sorted(self._met.values(), key=lambda one: (one.first_ms, one.identity))
+        return sorted(
+            self._exposures.values(), key=lambda one: (one.first_ms, one.identity)
+        )
 
     def sell(self, purchase: Purchase) -> None:
         """Record a purchase, unless it is in the future."""
@@ -129,8 +131,8 @@ class StoreHistory:
             if not purchase.is_return
             for line in purchase.lines
         ]
-        together = sorted((*self._events, *bought), key=itemgetter(0))
-        return [event for _, event in together]
+        rows = sorted((*self._events, *bought), key=itemgetter(0))
+        return [event for _, event in rows]
 
     def order_rows(self) -> list[dict[str, str]]:
         """Return all order lines as rows of an order history (4.2), oldest first."""
@@ -159,7 +161,7 @@ def _bought(order_id: str, purchase: Purchase, line: BasketLine) -> Event:
 
 
 def _row(order_id: str, purchase: Purchase, line: BasketLine) -> dict[str, str]:
-    told = (
+    event = (
         order_id,
         line.product.id,
         purchase.customer or "",
@@ -167,4 +169,4 @@ def _row(order_id: str, purchase: Purchase, line: BasketLine) -> dict[str, str]:
         str(line.quantity),
         f"{line.price:.2f}",
     )
-    return dict(zip(ORDER_COLUMNS, told, strict=True))
+    return dict(zip(ORDER_COLUMNS, event, strict=True))

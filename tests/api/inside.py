@@ -93,14 +93,14 @@ class Inside:
         assert exchange.headers is not None, "nothing was answered"
         return Reply(exchange.status, exchange.headers, exchange.sent)
 
-    def express(self, target: str, headers: Mapping[str, str]) -> Reply | None:
+    def fast_reply(self, target: str, headers: Mapping[str, str]) -> Reply | None:
         """Return what a GET is answered the short way; None where that is closed to it."""
         named = [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()]
 
         async def answer() -> bytes | None:
             assert isinstance(self.application, Dispatcher)
-            short = self.application.express
-            return short.answer(target.encode(), RequestHead.of(named), "127.0.0.1")
+            short = self.application.fast_path
+            return short.reply(target.encode(), RequestHead.of(named), "127.0.0.1")
 
         answering = asyncio.run_coroutine_threadsafe(answer(), self._loop)
         sent = answering.result(_SECONDS)

@@ -135,11 +135,11 @@ def frozen(application: tuple[Dispatcher, Inside], monkeypatch: pytest.MonkeyPat
 def overload(gate: Dispatcher, store_id: str) -> Iterator[None]:
     """Let the process shed the requests of a store."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(gate.pressure, "note", lambda *_: None)
-        patched.setattr(gate.pressure, "is_overloaded", True)
+        patched.setattr(gate.load_shedder, "record_probe", lambda *_: None)
+        patched.setattr(gate.load_shedder, "is_overloaded", True)
         time.sleep(SERVE_SECONDS)  # the turn grows old, and is the last
         for _ in range(MIN_SERVED):
-            gate.pressure.should_reject(store_id)
+            gate.load_shedder.should_reject(store_id)
         yield
 
 
@@ -182,7 +182,7 @@ def test_both_ways_decide_alike(
     admissions.clear()
 
     def both() -> tuple[Reply | None, Reply]:
-        return inside.express(asked, headers), inside.ask("GET", asked, headers=headers)
+        return inside.fast_reply(asked, headers), inside.ask("GET", asked, headers=headers)
 
     if case.is_overloaded:
         with overload(gate, store.store_id):
@@ -214,7 +214,7 @@ def test_a_quota_warning_is_the_same_both_ways(
         meter.count()
 
     full = inside.ask("GET", target, headers=somebody())
-    fast = inside.express(target, somebody())
+    fast = inside.fast_reply(target, somebody())
 
     assert fast is not None
     names = ["x-billing-status", "x-quota-limit"]

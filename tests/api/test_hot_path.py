@@ -51,7 +51,7 @@ class Lanes:
         one, other = (
             lane.ask("GET", target, None, headers) for lane in (self.fast, self.declared)
         )
-        short = self.fast.express(target, headers) or one
+        short = self.fast.fast_reply(target, headers) or one
         same = _parts(short) == _parts(one) == _parts(other)
         return None if same else (one, other)
 
@@ -236,7 +236,7 @@ def test_the_lanes_answer_with_products_of_every_source(lanes: Lanes) -> None:
 )
 def test_what_is_usual_goes_the_short_way(lanes: Lanes, query: str) -> None:
     key = lanes.merchant.account.publishable
-    reply = lanes.fast.express(f"/v1/recommendations?key={key}&{query}", {})
+    reply = lanes.fast.fast_reply(f"/v1/recommendations?key={key}&{query}", {})
 
     assert reply is not None
     assert reply.ids

@@ -363,7 +363,7 @@ def test_control_a_catalog_that_forgets_to_hide_is_seen(
     data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     merchant = Service(data_folder).prepare().register()
-    monkeypatch.setattr(CatalogView, "_hide", lambda *_: None)
+    monkeypatch.setattr(CatalogView, "_remove", lambda *_: None)
 
     with Inside(of_our_own(build_services(Settings(data=data_folder)))) as inside:
         there = merchant.through(inside)

@@ -120,7 +120,7 @@ FREE = {"/v1/events", "/v1/orders", "/health/live", "/health/ready", "/metrics"}
 
 
 def test_every_other_call_is_limited(inside: Inside) -> None:
-    assert {path for path, route in ROUTES.items() if not route.paced} == FREE
+    assert {path for path, route in ROUTES.items() if not route.is_rate_limited} == FREE
 
     for method, path in TABLE:
         if path in FREE:
@@ -138,7 +138,7 @@ def test_lists_that_lie_ready_are_limited_alike(inside: Inside, merchant: Mercha
 
     def is_answered_both_ways() -> bool:
         replies["gate"] = inside.ask("GET", target, None, somebody())
-        replies["short"] = inside.express(target, somebody())
+        replies["short"] = inside.fast_reply(target, somebody())
         return replies["short"] is not None
 
     eventually(is_answered_both_ways, 30, 1)  # two calls a second, which the key may do
@@ -147,7 +147,7 @@ def test_lists_that_lie_ready_are_limited_alike(inside: Inside, merchant: Mercha
     answered = list(
         itertools.takewhile(
             lambda reply: reply is not None,
-            (inside.express(target, here) for _ in range(TRIES)),
+            (inside.fast_reply(target, here) for _ in range(TRIES)),
         )
     )
 

@@ -126,14 +126,14 @@ def test_a_name_is_good_for_a_day_and_one_store(database: Database) -> None:
 
     with database.transaction() as transaction:
         own = repository(transaction, store.store_id)
-        own.keep(call, "1", 10)
-        assert own.answer(call, 9 + DAY_MS) == "1"
-        assert own.answer(call, 10 + DAY_MS) is None
-        assert repository(transaction, other.store_id).answer(changed, 11) is None
+        own.store_reply(call, "1", 10)
+        assert own.stored_reply(call, 9 + DAY_MS) == "1"
+        assert own.stored_reply(call, 10 + DAY_MS) is None
+        assert repository(transaction, other.store_id).stored_reply(changed, 11) is None
         with pytest.raises(IdempotencyConflictError):
-            own.answer(changed, 11)
-        own.keep(changed, "2", 10 + DAY_MS)
-        assert own.answer(changed, 11 + DAY_MS) == "2"
-        own.forget(10 + 2 * DAY_MS)
+            own.stored_reply(changed, 11)
+        own.store_reply(changed, "2", 10 + DAY_MS)
+        assert own.stored_reply(changed, 11 + DAY_MS) == "2"
+        own.delete_expired(10 + 2 * DAY_MS)
         query = sa.select(sa.func.count()).select_from(named_calls)
         assert transaction.execute(query).scalar() == 0

@@ -133,7 +133,7 @@ def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: RuleEdit
     before = calls(everywhere[0])
     assert before["trending"][0] in FAMILY
     target = RuleTarget(categories=("LAMPS",), price_max=5)
-    places = ListFilter(only_in=(ListKind.TRENDING, ListKind.NOBODY))
+    places = ListFilter(only_in=(ListKind.TRENDING, ListKind.NO_CONTEXT))
     rules.add(RuleContent(RuleAction.BOOST, target, places=places, strength=50.0))
 
     soon(everywhere, lambda found: set(found["trending"][:5]) == set(OTHERS))

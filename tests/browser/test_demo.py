@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
-from demo_store.storefront.search_page import TRY
+from demo_store.storefront.search_page import EXAMPLE_QUERIES
 from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import events, items, outcomes
 from productrecs.tenancy.accounts.store_management import find_store
@@ -205,7 +205,7 @@ def test_every_search_that_the_shop_proposes_finds_something(shop: Service) -> N
     def found(words: str) -> list[str]:
         return merchant.search(words, num=3).ids
 
-    for words in TRY:  # their index is written soon after the shop opened
+    for words in EXAMPLE_QUERIES:  # their index is written soon after the shop opened
         eventually(partial(found, words))
     assert found("umbrela")[0] == "umbrella-ash-handle"
 

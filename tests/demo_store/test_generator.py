@@ -103,7 +103,9 @@ def test_every_habit_is_about_products_and_shelves_that_exist(shop: DemoStore) -
     shelves = {shelf.id for department in DEPARTMENTS for shelf in department.shelves}
 
     habitual = {
-        piece for habit in (*BUNDLES, *REPEAT_PURCHASES) for piece, _ in habit.pieces
+        piece
+        for habit in (*BUNDLES, *REPEAT_PURCHASES)
+        for piece, _ in habit.item_probabilities
     }
     liked = {shelf for _, shelves_liked in PERSONAS for shelf in shelves_liked}
 
@@ -249,7 +251,7 @@ def test_what_belongs_together_is_bought_together(baskets: list[set[str]]) -> No
     )
 
     for bundle in BUNDLES:
-        first, second = sorted(piece for piece, _ in bundle.pieces[:2])
+        first, second = sorted(piece for piece, _ in bundle.item_probabilities[:2])
         both = together[first, second]
         by_chance = bought[first] * bought[second] / len(baskets)
         assert both >= 8, (first, second)
@@ -375,7 +377,11 @@ def test_some_products_are_gone_and_nobody_buys_them_any_more(shop: DemoStore) -
 
 
 def test_what_goes_with_things_is_never_sold_out_or_gone(shop: DemoStore) -> None:
-    needed = {piece for habit in (*BUNDLES, *REPEAT_PURCHASES) for piece, _ in habit.pieces}
+    needed = {
+        piece
+        for habit in (*BUNDLES, *REPEAT_PURCHASES)
+        for piece, _ in habit.item_probabilities
+    }
     missing = {
         item["id"]
         for item in shop.items

@@ -143,10 +143,10 @@ def test_an_unknown_step_of_a_path_is_refused_with_those_there_are() -> None:
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.id)
 def test_a_look_shows_products_of_the_shop_within_its_picture(look: DemoLook) -> None:
-    boxes = [box_of(piece) for piece in look.pieces]
+    boxes = [box_of(piece) for piece in look.products]
     edges = list(chain.from_iterable((x + w, y + h) for x, y, w, h in boxes))
 
-    assert {piece.item_id for piece in look.pieces} <= set(PRODUCTS)
+    assert {piece.item_id for piece in look.products} <= set(PRODUCTS)
     assert all(value >= 0 for box in boxes for value in box)
     assert max(edges) <= 1.0001
     assert all(w * h > 0.008 for _, _, w, h in boxes)

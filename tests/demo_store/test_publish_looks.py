@@ -59,7 +59,7 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
 
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
-        counts, standing = repository.counts(), repository.standing()
+        counts, standing = repository.counts(), repository.progress()
         due = repository.due(services.clock() + 10**11, 10)  # in three years
     assert counts == PictureCounts(indexed=len(SHOWN), pending=0, failed=0)
     assert standing.visual_id is not None
@@ -76,7 +76,7 @@ def test_every_look_stands_on_the_page_of_everything_in_it(
     made = editor.all()
     anchors = [one.content.item_id for one in made]
     assert sorted(anchors) == sorted(
-        piece.item_id for look in LOOKS for piece in look.pieces
+        piece.item_id for look in LOOKS for piece in look.products
     )
     assert {one.state for one in made} == {LookState.PUBLISHED}
     kept = {one.content.picture_id for one in made}

@@ -66,7 +66,7 @@ ANY = np.iinfo(np.int64)
 
 @pytest.fixture(autouse=True)
 def _always_by_counting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "_FEW", 1)
+    monkeypatch.setattr(arrays, "_MIN_RADIX_SIZE", 1)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64, np.uint16])

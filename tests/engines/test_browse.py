@@ -21,7 +21,7 @@ from productrecs.engines.browse import (
     warm_up,
 )
 from productrecs.engines.browse import session_index as index_module
-from productrecs.engines.browse.kernel_inputs import SessionQuery, sealed, weight_tables
+from productrecs.engines.browse.kernel_inputs import SessionQuery, read_only, weight_tables
 from tests.engines.references import next_items
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def random_question(
     return SessionQuery(
         items=items,
         current=int(items[0]) if length else -1,
-        own=np.flatnonzero(owners == rng.integers(60)),  # of half of them, nobody's
+        own_slots=np.flatnonzero(owners == rng.integers(60)),  # of half of them, nobody's
         recent_sessions=options.recent_sessions,
         neighbours=options.neighbours,
     )
@@ -125,7 +125,7 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
     events = traffic(seed, n_sessions=400, n_items=30)
     owners = [event[0] % 30 for event in events]
     arrays = fitted(events, 33, options, owners).to_arrays()
-    layout = sealed(arrays)
+    layout = read_only(arrays)
     weights = weight_tables(options, arrays["returns"])
     for _ in range(200):
         question, limit = (
@@ -145,7 +145,7 @@ def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> No
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
-    layout, weights = sealed(index.to_arrays()), weight_tables(options, np.zeros(9))
+    layout, weights = read_only(index.to_arrays()), weight_tables(options, np.zeros(9))
     question = SessionQuery(np.array([0], np.int32), 0, NOBODY, 1000, 2)
 
     items = evaluator.answer(layout, weights, question, 9)[0]
@@ -274,7 +274,7 @@ def test_a_short_list_may_go_on_with_what_comes_after_what_was_found() -> None:
     index = fitted(events, 5, owners=[5, 5, 6, 6, 7, 7, 8, 8])
 
     def asked(limit: int, without: int | None = None) -> Ranked:
-        return index.next_items([0], 4 * HOUR, limit, without, goes_on=True)
+        return index.next_items([0], 4 * HOUR, limit, without, extend=True)
 
     assert asked(10).items.tolist() == [4, 1, 2]  # 3 comes only after what follows
     assert all(np.diff(asked(10).scores) < 0)

@@ -27,7 +27,7 @@ def learned(*rows: Row) -> dict[tuple[int, int], float]:
         SearchInteractions(queries, items, shoppers, *columns[3:]), OPTIONS
     )
     pairs = zip(lifts.queries.tolist(), lifts.items.tolist(), strict=True)
-    return dict(zip(pairs, lifts.lifts.tolist(), strict=True))
+    return dict(zip(pairs, lifts.boosts.tolist(), strict=True))
 
 
 def clicks(item: int, shoppers: range, age: float = 0.0, query: int = 0) -> list[Row]:
@@ -96,10 +96,10 @@ def test_a_model_is_found_again_by_the_texts_of_its_queries() -> None:
     again = ClickBoostModel.from_arrays(model.to_arrays())
 
     assert len(again) == 1
-    assert list(again.lifts_of("m\u00f6bel \U0001f984")) == [6, 5]
-    assert again.lifts_of("tent") == again.lifts_of("") == {}
-    assert ClickBoostModel.empty().lifts_of("tent") == {}
-    assert ClickBoostModel.from_arrays({}).lifts_of("tent") == {}
+    assert list(again.boosts_of("m\u00f6bel \U0001f984")) == [6, 5]
+    assert again.boosts_of("tent") == again.boosts_of("") == {}
+    assert ClickBoostModel.empty().boosts_of("tent") == {}
+    assert ClickBoostModel.from_arrays({}).boosts_of("tent") == {}
 
 
 def test_arrays_that_do_not_fit_together_are_refused() -> None:

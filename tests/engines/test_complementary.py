@@ -42,7 +42,7 @@ def shop(options: ComplementOptions | None = None) -> tuple[ComplementModel, Ask
     """Return the model of the camping shop, and what was bought together there."""
     codes = np.repeat(np.arange(len(BASKETS)), [len(one) for one in BASKETS])
     items = np.array([item for one in BASKETS for item in one], np.int32)
-    bought = fit_copurchase(codes, items, None, len(KINDS)).together
+    bought = fit_copurchase(codes, items, None, len(KINDS)).plain
     pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount(items, minlength=len(KINDS))
     return fit_complements(pairs, KINDS, FAMILIES, sold, options), bought.complete
@@ -50,7 +50,9 @@ def shop(options: ComplementOptions | None = None) -> tuple[ComplementModel, Ask
 
 def completing(*basket: int) -> list[int]:
     model, together = shop()
-    found: list[int] = model.among(together(list(basket), 50), basket).items.tolist()
+    found: list[int] = model.complements_among(
+        together(list(basket), 50), basket
+    ).items.tolist()
     return found
 
 
@@ -85,10 +87,12 @@ def test_variants_that_are_often_bought_together_complete_one_another() -> None:
         baskets += [[1], [2]] * one + [[0]] * 300
         codes = np.repeat(np.arange(len(baskets)), [len(each) for each in baskets])
         items = np.array([item for each in baskets for item in each], np.int32)
-        bought = fit_copurchase(codes, items, None, 5).together
+        bought = fit_copurchase(codes, items, None, 5).plain
         pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
         model = fit_complements(pairs, kinds, mugs, np.bincount(items, minlength=5))
-        found: list[int] = model.among(bought.complete([1], 9), [1]).items.tolist()
+        found: list[int] = model.complements_among(
+            bought.complete([1], 9), [1]
+        ).items.tolist()
         return found
 
     assert 2 in completing_a_mug(both=20, one=20)
@@ -109,7 +113,7 @@ def test_what_is_of_no_known_kind_completes_nothing() -> None:
 def test_what_was_never_bought_is_completed_by_what_goes_with_its_kind() -> None:
     model, _ = shop()
 
-    ranked = model.among(NO_RANKED, [2])
+    ranked = model.complements_among(NO_RANKED, [2])
 
     assert ranked.items.tolist() == [3]  # the stove that sold best
     lift = model.category_lift(2, 3)
@@ -123,16 +127,18 @@ def test_what_was_never_bought_is_completed_by_what_goes_with_its_kind() -> None
 def test_what_goes_with_the_kind_stands_below_what_goes_with_the_item() -> None:
     model, _ = shop()
 
-    ranked = model.among(Ranked(np.array([5], np.int32), np.array([0.5], np.float32)), [2])
+    ranked = model.complements_among(
+        Ranked(np.array([5], np.int32), np.array([0.5], np.float32)), [2]
+    )
 
     assert ranked.items.tolist() == [5, 3]
     assert ranked.scores.tolist() == [0.5, 0.25]
 
 
 def test_without_few_nothing_is_told_by_kind() -> None:
-    model, _ = shop(ComplementOptions(few=0))
+    model, _ = shop(ComplementOptions(min_complements=0))
 
-    assert model.among(NO_RANKED, [2]).items.tolist() == []
+    assert model.complements_among(NO_RANKED, [2]).items.tolist() == []
 
 
 def test_two_kinds_that_met_by_chance_do_not_go_together() -> None:
@@ -140,7 +146,7 @@ def test_two_kinds_that_met_by_chance_do_not_go_together() -> None:
     kinds = np.repeat(np.arange(10), 10).astype(np.int32)
     baskets = np.repeat(np.arange(4_000), 3)
     items = rng.integers(100, size=12_000).astype(np.int32)
-    bought = fit_copurchase(baskets, items, None, 100).together
+    bought = fit_copurchase(baskets, items, None, 100).plain
     pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
 
     model = fit_complements(pairs, kinds, np.zeros(100, np.int32), np.ones(100, np.int64))
@@ -155,7 +161,7 @@ def test_baskets_of_unknown_items_are_completed_by_nothing(basket: list[int]) ->
 
 
 def test_a_store_without_categories_says_nothing() -> None:
-    assert ComplementModel.empty().among(NO_RANKED, [0]).items.tolist() == []
+    assert ComplementModel.empty().complements_among(NO_RANKED, [0]).items.tolist() == []
     nobody = np.full(10, -1, np.int32)
     none = BoughtTogetherPairs(
         np.zeros(11, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
@@ -164,7 +170,9 @@ def test_a_store_without_categories_says_nothing() -> None:
     model = fit_complements(none, nobody, FAMILIES, np.zeros(10, np.int64))
 
     assert (
-        model.among(Ranked(np.array([3], np.int32), np.ones(1, np.float32)), [0])
+        model.complements_among(
+            Ranked(np.array([3], np.int32), np.ones(1, np.float32)), [0]
+        )
         == NO_RANKED
     )
 
@@ -176,8 +184,8 @@ def test_a_model_kept_as_arrays_answers_as_before() -> None:
     for basket in ([0], [1, 3], [6], [2]):
         found = together(basket, 50)
         assert (
-            again.among(found, basket).items.tolist()
-            == model.among(found, basket).items.tolist()
+            again.complements_among(found, basket).items.tolist()
+            == model.complements_among(found, basket).items.tolist()
         )
     assert ComplementModel.from_arrays({}).n_items == 0
     arrays = dict(model.to_arrays())

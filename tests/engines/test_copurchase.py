@@ -35,7 +35,7 @@ def fitted(
         np.array([line[2] for line in lines], dtype=np.float32),
         n_items,
         options,
-    ).together
+    ).plain
 
 
 def orders(*contents: Sequence[int]) -> list[Line]:
@@ -136,7 +136,7 @@ def test_an_order_sent_again_under_another_number_counts_once() -> None:
 
     def supports(buyers: list[int]) -> dict[int, int]:
         whose = np.array(buyers)[baskets]
-        model = fit_copurchase(baskets, items, None, 3, None, whose).together
+        model = fit_copurchase(baskets, items, None, 3, None, whose).plain
         return {other: model.baskets_of(0, other) for other in (1, 2)}
 
     assert supports([7, 7, 7, 7, 8]) == {1: 1, 2: 2}  # one buyer thrice, two once each
@@ -153,8 +153,8 @@ def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
             anchors = rng.choice(70, count, replace=False).astype(np.int64)
             counts = rng.choice([1.0, 0.5, 1e-3], count)
             for one, other in zip(
-                kernel.together(layout, anchors, counts, limit),
-                reference.together(layout, anchors, counts, limit),
+                kernel.complete(layout, anchors, counts, limit),
+                reference.complete(layout, anchors, counts, limit),
                 strict=True,
             ):
                 assert one.dtype == other.dtype

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.hyperloglog import (
-    NOBODY,
+    EMPTY_SKETCH,
     cardinality,
     intersection_cardinality,
     merge,
@@ -20,8 +20,8 @@ def shoppers(count: int, seed: int = 1) -> np.ndarray:
 
 
 def test_nobody_is_no_crowd() -> None:
-    assert sketch(shoppers(0)) == NOBODY
-    assert cardinality(merge([NOBODY, NOBODY])) == 0
+    assert sketch(shoppers(0)) == EMPTY_SKETCH
+    assert cardinality(merge([EMPTY_SKETCH, EMPTY_SKETCH])) == 0
 
 
 @pytest.mark.parametrize("count", [1, 7, 1_024])

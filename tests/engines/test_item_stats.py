@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.item_stats import PLENTY, ItemStats, category_top_items
+from productrecs.engines.item_stats import (
+    NEW_ITEM_IMPRESSIONS,
+    ItemStats,
+    category_top_items,
+)
 
 # (was clicked, item, place, how often)
 FRESH, GOOD, BAD = 0, 1, 2
@@ -35,7 +39,7 @@ def test_reading_on_equals_reading_at_once() -> None:
 
 
 def test_what_was_shown_often_is_no_longer_new() -> None:
-    trials = ItemStats().plus([(False, 5, 3, PLENTY - 1)])
+    trials = ItemStats().plus([(False, 5, 3, NEW_ITEM_IMPRESSIONS - 1)])
     before = trials.are_new(numbers(5, 999)).tolist()
     after = trials.plus([(False, 5, 3, 1)]).are_new(numbers(5, 999)).tolist()
 

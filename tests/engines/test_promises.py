@@ -33,7 +33,7 @@ class Engine:
 
 
 def _fit_copurchase(groups: Any, items: Any, times: Any) -> Model:
-    return fit_copurchase(groups, items, (times / 1e9).astype(np.float32), N_ITEMS).together
+    return fit_copurchase(groups, items, (times / 1e9).astype(np.float32), N_ITEMS).plain
 
 
 def _fit_sessions(groups: Any, items: Any, times: Any) -> Model:

@@ -91,9 +91,9 @@ def test_what_was_bought_together_is_told_apart_from_what_is_lent() -> None:
 
     bought, alone = learned(orders), learned(orders, NONE)
 
-    assert bought.lent is not None
-    assert alone.lent is None
-    for model, is_lent in ((bought.together, False), (bought.lent, True)):
+    assert bought.pooled is not None
+    assert alone.pooled is None
+    for model, is_lent in ((bought.plain, False), (bought.pooled, True)):
         pairs = {
             (item, other)
             for item in range(N_ITEMS)
@@ -106,7 +106,7 @@ def test_what_was_bought_together_is_told_apart_from_what_is_lent() -> None:
     ]
     votes = [
         {pair for pair in once if pair[1] in model.complete([pair[0], 79], 50).items}
-        for model in (bought.together, alone.together)
+        for model in (bought.plain, alone.plain)
     ]
     assert votes == [set(once), set()]
 
@@ -174,7 +174,7 @@ def test_how_many_are_joined_at_once_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = fitted(shop())
-    monkeypatch.setattr(variant_pooling, "_AT_ONCE", 7)
+    monkeypatch.setattr(variant_pooling, "_BLOCK_ITEMS", 7)
 
     assert same(fitted(shop()), whole)
 

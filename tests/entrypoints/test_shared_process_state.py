@@ -39,7 +39,7 @@ def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:
     subprocess.run(command, pass_fds=[memory.file], check=True)
 
     assert memory.buckets[3] == 2.5
-    assert ours.fewest() == 7
+    assert ours.fewest_connections() == 7
 
 
 def test_only_other_processes_that_are_ready_count_as_peers() -> None:
@@ -51,12 +51,20 @@ def test_only_other_processes_that_are_ready_count_as_peers() -> None:
     first.publish(1, is_ready=True)
     second.publish(2)
     third.publish(9, is_ready=True)
-    assert (first.fewest(), second.fewest(), third.fewest()) == (9, 1, 1)
+    assert (
+        first.fewest_connections(),
+        second.fewest_connections(),
+        third.fewest_connections(),
+    ) == (9, 1, 1)
 
     third.publish(0, is_ready=False)
-    assert (first.fewest(), second.fewest(), third.fewest()) == (math.inf, 1, 1)
+    assert (
+        first.fewest_connections(),
+        second.fewest_connections(),
+        third.fewest_connections(),
+    ) == (math.inf, 1, 1)
     PeerConnections(ProcessSlot("api", 0, memory))  # a successor, which is not ready yet
-    assert second.fewest() == math.inf
+    assert second.fewest_connections() == math.inf
 
 
 def test_the_folder_of_metrics_goes_with_its_service() -> None:
@@ -67,11 +75,11 @@ def test_the_folder_of_metrics_goes_with_its_service() -> None:
 
 
 def test_a_process_alone_shares_nothing() -> None:
-    alone = ProcessSlot.alone("api")
+    alone = ProcessSlot.standalone("api")
 
     alone.join_metrics()
 
-    assert PeerConnections(alone).fewest() == math.inf
+    assert PeerConnections(alone).fewest_connections() == math.inf
     assert alone.metrics is None
 
 

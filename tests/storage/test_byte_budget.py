@@ -85,7 +85,7 @@ def test_what_is_released_shrunk_or_handed_over_is_counted_once() -> None:
         claim.shrink(2 * MIB)
         claim.shrink(5 * MIB)
         assert budget.held == 2 * MIB
-        heir = claim.handed_over()
+        heir = claim.transfer()
         other = claim.another().grow(MIB)
         assert (claim.size, budget.held) == (0, 3 * MIB)
     other.release()

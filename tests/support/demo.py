@@ -61,7 +61,7 @@ def _make_demo(folder: Path) -> None:
             command, "draw_in_background", lambda _folder: contextlib.nullcontext()
         )
         store = command.prepare_store(services).store
-    Attributor(services.database, services.trails).catch_up(store)
+    Attributor(services.database, services.touchpoint_folder).catch_up(store)
     compute_customers(services.database, store, services.clock())
     services.close()
     service.run("forecast", DOMAIN)

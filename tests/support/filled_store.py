@@ -294,7 +294,9 @@ def _files(filled: Filled, texts: Sequence[str]) -> None:
             repository = FileImportRepository(transaction, filled.store.store_id)
             with contextlib.suppress(ProductRecsError):
                 repository.add(new)
-                repository.move(new.import_id, [ImportStatus.CHECKING], status, **values)
+                repository.change_status(
+                    new.import_id, [ImportStatus.CHECKING], status, **values
+                )
                 filled.ids.setdefault("file", new.import_id)
                 filled.held["files"] += 1
 

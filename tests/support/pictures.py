@@ -92,7 +92,7 @@ def see(
             item_id: (one.number, one.item.image_url or f"https://i.example/{one.number}")
             for item_id, one in numbers.items()
         }
-        repository.add_wanted(list(wanted.values()), 0)
+        repository.queue_fetches(list(wanted.values()), 0)
         repository.store(
             [
                 FetchOutcome(
@@ -106,5 +106,5 @@ def see(
             ],
             0,
         )
-        repository.mark_followed(repository.standing().catalog_seq)
+        repository.mark_followed(repository.progress().catalog_seq)
     return build_visual(database, root, StoreId(store_id), own)

@@ -251,7 +251,7 @@ def keep_look_picture(account: Account, data: bytes) -> str:
         database.transaction() as one,
     ):
         looks = LookRepository(one, StoreId(account.store_id))
-        looks.keep_picture(picture, system_ms())
+        looks.store_picture(picture, system_ms())
     return f"/look-pictures/{account.domain}/{picture.picture_id}.jpg"
 
 
@@ -473,7 +473,7 @@ class Service:
         with self.database() as database:
             reader = database.raw_reader()
             indexer = Indexer(self.folder / "search", AccountDirectory(database))
-            while indexer.turn(reader):
+            while indexer.run_once(reader):
                 pass
             indexer.close()
             reader.close()

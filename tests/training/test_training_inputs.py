@@ -72,10 +72,10 @@ MINUTE = 60_000
 def read(*pages: Sequence[tuple[int, bool, str, str]]) -> tuple[list[int], list[int]]:
     catalog = CatalogInputs()
     for number, page in enumerate(pages):
-        catalog.take(page, number)
+        catalog.add(page, number)
         catalog.kinds(6)
     kinds, products = catalog.kinds(6)
-    return kinds.tolist(), products.families.tolist()
+    return kinds.tolist(), products.category_sets.tolist()
 
 
 def test_the_narrowest_category_is_the_kind_and_variants_are_one_family() -> None:
@@ -100,11 +100,11 @@ def test_reading_on_equals_reading_at_once() -> None:
 
 def test_sizes_are_told_of_all_titles_and_go_with_them() -> None:
     catalog = CatalogInputs()
-    catalog.take([(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1)
+    catalog.add([(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1)
 
     before = catalog.kinds(4)[1].sizes
     again = catalog.kinds(4)[1].sizes
-    catalog.take([(TENT, True, "Shirt", "[]"), (STOVE, False, "Skirt xl", "[]")], 2)
+    catalog.add([(TENT, True, "Shirt", "[]"), (STOVE, False, "Skirt xl", "[]")], 2)
 
     assert before is again  # nothing is learned anew
     assert before[TENT] == before[STOVE] > 0
@@ -117,7 +117,7 @@ def test_a_catalog_without_categories_has_no_kinds() -> None:
     pages = ROWS[:0], ROWS[4:], ROWS[:1], gone
 
     for number, page in enumerate(pages):
-        catalog.take(page, number)
+        catalog.add(page, number)
         found.append(catalog.has_kinds)
 
     assert found == [False, False, True, False]
@@ -134,7 +134,7 @@ def purchases(*lines: tuple[int, int, int, int]) -> Purchases:
         quantities=np.ones(count, np.int64),
         totals=np.ones(count),
         times=minutes * MINUTE,
-        standing=np.ones(count, np.bool_),
+        is_active=np.ones(count, np.bool_),
         buyers=visitors + 100 * (visitors > 0),
         visitors=visitors,
     )

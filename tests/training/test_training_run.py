@@ -33,7 +33,7 @@ def marks(
     baskets, bought = (np.array(column) for column in zip(*lines, strict=True))
     ages = np.zeros(len(lines), dtype=np.float32)
     options = CopurchaseOptions()
-    model = fit_copurchase(baskets, bought, ages, n_items, options, baskets).together
+    model = fit_copurchase(baskets, bought, ages, n_items, options, baskets).plain
     return item_fingerprints(index.to_arrays(), [model.to_arrays()])
 
 
@@ -69,11 +69,15 @@ def test_a_mark_changes_with_what_the_items_picture_is_like() -> None:
         seen = ImageVectors(np.eye(3, dtype=np.float32), numbers, numbers, nothing)
         marks_of_visits = np.array([5, 6, 7, 8])
         visual = VisualModel(seen, near, 0.0)
-        return replace(empty_models(), marks=marks_of_visits, visual=visual)
+        return replace(empty_models(), fingerprints=marks_of_visits, visual=visual)
 
     before, after = looking(0.9, 0.8, 0.0), looking(0.9, 0.7, 0.0)
 
-    changed = [item for item in range(4) if before.mark(item) != after.mark(item)]
+    changed = [
+        item for item in range(4) if before.fingerprint(item) != after.fingerprint(item)
+    ]
     assert changed == [1]
-    assert before.mark(4) is None
-    assert replace(before, visual=VisualModel.empty()).mark(0) != before.mark(0)
+    assert before.fingerprint(4) is None
+    assert replace(before, visual=VisualModel.empty()).fingerprint(0) != before.fingerprint(
+        0
+    )

@@ -48,7 +48,7 @@ def held(
 
     def hold() -> None:
         with service.database() as database, database.transaction() as transaction:
-            StoreLog(database, transaction, StoreId(merchant.account.store_id)).take(1)
+            StoreLog(database, transaction, StoreId(merchant.account.store_id)).take_seqs(1)
             holding.set()
             is_over.wait(seconds)
 

@@ -135,7 +135,7 @@ def test_control_a_training_that_does_not_look_is_found(
             delete(data_folder, None, store)
 
     monkeypatch.setattr(
-        "productrecs.training.repository.AccountRepository.hold", lambda *_: store
+        "productrecs.training.repository.AccountRepository.lock", lambda *_: store
     )
     train_store(workshop, store, TrainingInputs(), strike)
 

@@ -25,7 +25,7 @@ from productrecs.entrypoints.cli import productrecs
 from productrecs.storage import integrity_check
 from productrecs.storage.database import Database
 from productrecs.storage.integrity_check import DamageFile, IntegrityChecker
-from productrecs.storage.storage_health import REMEMBERED_SECONDS, StorageHealth
+from productrecs.storage.storage_health import FAILURE_MEMORY_SECONDS, StorageHealth
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.test_full_disk import RESUMES_WITHIN, fill
 from tests.trust.test_outage import without_writes
@@ -263,7 +263,7 @@ def test_what_cannot_be_read_is_remembered_for_minutes() -> None:
     now = [1_000.0]
     outcomes = StorageHealth(lambda: now[0])
     outcomes.read_failed(DamagedDatabaseError("a page"))
-    now[0] += REMEMBERED_SECONDS
+    now[0] += FAILURE_MEMORY_SECONDS
     assert outcomes.failed_read is not None
     now[0] += 1
     assert outcomes.failed_read is None
@@ -273,13 +273,15 @@ def test_a_write_that_nobody_confirmed_is_remembered_until_another_is() -> None:
     now = [1_000.0]
     outcomes = StorageHealth(lambda: now[0])
     outcomes.write_failed(UnconfirmedWriteError("nobody answers"))
-    outcomes.wrote(outcomes.write_failures)  # this process's probe goes another way
+    outcomes.write_succeeded(
+        outcomes.write_failures
+    )  # this process's probe goes another way
     assert "nobody answers" in str(outcomes.failed_write)
     outcomes.confirmed()
     assert outcomes.failed_write is None
 
     outcomes.write_failed(UnconfirmedWriteError("nobody answers"))
-    now[0] += REMEMBERED_SECONDS + 1
+    now[0] += FAILURE_MEMORY_SECONDS + 1
     assert outcomes.failed_write is None  # nobody writes any more
 
 
@@ -287,9 +289,9 @@ def test_a_write_that_fails_while_another_is_tried_is_not_forgotten() -> None:
     outcomes = StorageHealth()
     before = outcomes.write_failures
     outcomes.write_failed(StorageFullError("full"))
-    outcomes.wrote(before)
+    outcomes.write_succeeded(before)
     assert outcomes.failed_write is not None
-    outcomes.wrote(outcomes.write_failures)
+    outcomes.write_succeeded(outcomes.write_failures)
     assert outcomes.failed_write is None
 
 

@@ -15,24 +15,24 @@ from demo_store.pictures.colours import (
     BLACK,
     WHITE,
     Colour,
+    blended,
     lightness,
-    mixed,
     tone,
 )
 from demo_store.pictures.drawing_files import FLAT, LABEL, Shape
 from demo_store.pictures.outlines import Point
 
-SHEET: Final = 100.0
+SIZE: Final = 100.0
 _FINER: Final = 2
 _GLASS: Final = 0.62  # opacity of glass
 _SHADE, _SHINE = 74, 46  # strength of the light from the left, of 255
 _SHADOW: Final = 96
 _INK: Final = (58, 52, 48)
-_LEAST_LETTER: Final = 1.5  # units; smaller words are omitted
+_MIN_LETTER: Final = 1.5  # units; smaller words are omitted
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Drawing:
     """A product to paint: its shapes, its colour, its pattern, and its label."""
 
     shapes: Sequence[Shape]
@@ -41,9 +41,9 @@ class Thing:
     words: tuple[str, ...] = ()
     scale: float = 1.0
 
-    def moved(self, x: float, y: float, scale: float) -> "Thing":
+    def shifted(self, x: float, y: float, scale: float) -> "Drawing":
         """Return it scaled and moved to another place of the sheet."""
-        shapes = [shape.moved(x, y, scale) for shape in self.shapes]
+        shapes = [shape.shifted(x, y, scale) for shape in self.shapes]
         return replace(self, shapes=shapes, scale=self.scale * scale)
 
 
@@ -53,45 +53,45 @@ class Canvas:
     def __init__(self, size: tuple[int, int], ground: Colour) -> None:
         """Start with a background that is slightly lighter in the middle."""
         self._size = (size[0] * _FINER, size[1] * _FINER)
-        self._scale = self._size[0] / SHEET
+        self._scale = self._size[0] / SIZE
         self._ground = ground
-        self._image = _lit(self._size, ground).copy()
+        self._image = _background(self._size, ground).copy()
 
     def finished(self) -> Image.Image:
         """Return the picture at its final size."""
         return self._image.reduce(_FINER)
 
-    def paint(self, thing: Thing) -> None:
+    def paint(self, drawing: Drawing) -> None:
         """Paint a thing and its shadow on top."""
-        self._cast_shadow(thing.shapes)
-        for shape in thing.shapes:
+        self._cast_shadow(drawing.shapes)
+        for shape in drawing.shapes:
             if shape.tone == LABEL:
-                self._stick(shape, thing)
+                self._place_label(shape, drawing)
             else:
-                self._fill(shape, thing)
+                self._fill_shape(shape, drawing)
 
-    def furnish(self, room: Thing) -> None:
+    def furnish(self, room: Drawing) -> None:
         """Paint the room, which casts no shadow."""
         for shape in room.shapes:
-            self._fill(shape, room)
+            self._fill_shape(shape, room)
 
     def _cast_shadow(self, shapes: Iterable[Shape]) -> None:
-        coarse = 4 * _FINER
-        scale = self._scale / coarse
-        size = (self._size[0] // coarse, self._size[1] // coarse)
+        coarse_scale = 4 * _FINER
+        scale = self._scale / coarse_scale
+        size = (self._size[0] // coarse_scale, self._size[1] // coarse_scale)
         shadow = Image.new("L", size)
         pen = ImageDraw.Draw(shadow)
         for shape in shapes:
             if shape.tone == "backdrop":
                 continue
-            moved = [((x + 1.2) * scale, (y + 1.8) * scale) for x, y in shape.points]
-            _trace(pen, moved, shape.width * scale)
+            shifted = [((x + 1.2) * scale, (y + 1.8) * scale) for x, y in shape.points]
+            _trace(pen, shifted, shape.width * scale)
         shadow = shadow.filter(ImageFilter.GaussianBlur(1.6 * scale))
         shadow = shadow.resize(self._size, Image.Resampling.BILINEAR)
-        deep = Image.new("RGB", self._size, mixed(self._ground, BLACK, 0.72))
+        deep = Image.new("RGB", self._size, blended(self._ground, BLACK, 0.72))
         self._image.paste(deep, mask=shadow.point(_as_shadow))
 
-    def _fill(self, shape: Shape, thing: Thing) -> None:
+    def _fill_shape(self, shape: Shape, drawing: Drawing) -> None:
         points = [(x * self._scale, y * self._scale) for x, y in shape.points]
         width = shape.width * self._scale
         edges = _edges(points, width / 2, self._size)
@@ -99,42 +99,43 @@ class Canvas:
             return
         left, top, right, bottom = edges
         area = Image.new("L", (right - left, bottom - top))
-        moved = [(x - left, y - top) for x, y in points]
-        _trace(ImageDraw.Draw(area), moved, width)
-        colour = tone(shape.tone, thing.colour, self._ground)
-        seen = area.point(_as_glass) if shape.tone == "glass" else area
-        self._image.paste(colour, edges, seen)
-        pattern = (thing.cloth or "linen") if shape.pattern == "cloth" else shape.pattern
+        shifted = [(x - left, y - top) for x, y in points]
+        _trace(ImageDraw.Draw(area), shifted, width)
+        colour = tone(shape.tone, drawing.colour, self._ground)
+        painted = area.point(_as_glass) if shape.tone == "glass" else area
+        self._image.paste(colour, edges, painted)
+        pattern = (drawing.cloth or "linen") if shape.pattern == "cloth" else shape.pattern
         if pattern and pattern != FLAT:
             self._image.paste(
                 _second(colour, pattern),
                 edges,
                 ImageChops.multiply(
-                    area, mask(pattern, area.size, self._scale * thing.scale)
+                    area, mask(pattern, area.size, self._scale * drawing.scale)
                 ),
             )
         if shape.pattern != FLAT and not shape.width and shape.tone != "backdrop":
-            shade, shine = _light(area.size)
-            dark = mixed(colour, BLACK, 0.62)
+            shade, shine = _lighting(area.size)
+            dark = blended(colour, BLACK, 0.62)
             self._image.paste(dark, edges, ImageChops.multiply(area, shade))
             self._image.paste(WHITE, edges, ImageChops.multiply(area, shine))
 
-    def _stick(self, shape: Shape, thing: Thing) -> None:
+    def _place_label(self, shape: Shape, drawing: Drawing) -> None:
         """Paint the label: paper, a stripe of the product's colour, and its text."""
         points = [(x * self._scale, y * self._scale) for x, y in shape.points]
         (left, top), (right, bottom) = points[0], points[2]
         pen = ImageDraw.Draw(self._image)
         pen.rectangle((left, top, right, bottom), fill=(252, 248, 239))
-        band = mixed(thing.colour, BLACK, 0.12 if lightness(thing.colour) < 200 else 0.3)  # noqa: PLR2004
+        is_dark = lightness(drawing.colour) < 200  # noqa: PLR2004 - of 255
+        band = blended(drawing.colour, BLACK, 0.12 if is_dark else 0.3)
         pen.rectangle((left, top, right, top + 1.6 * self._scale), fill=band)
         pen.rectangle((left, bottom - 0.8 * self._scale, right, bottom), fill=band)
         room = (right - left) * 0.88, (bottom - top) - 4.4 * self._scale
-        font = _fitting(thing.words, room, _LEAST_LETTER * self._scale)
+        font = _fitting(drawing.words, room, _MIN_LETTER * self._scale)
         if font is None:
             return
         step = font.size * 1.16
-        y = (top + bottom) / 2 + 0.4 * self._scale - step * len(thing.words) / 2
-        for word in thing.words:
+        y = (top + bottom) / 2 + 0.4 * self._scale - step * len(drawing.words) / 2
+        for word in drawing.words:
             across = (left + right - font.getlength(word)) / 2
             pen.text((across, y), word, fill=_INK, font=font)
             y += step
@@ -164,28 +165,28 @@ def _edges(
 
 def _second(colour: Colour, pattern: str) -> Colour:
     if pattern in BRIGHT:
-        return mixed(colour, WHITE, 0.62)
+        return blended(colour, WHITE, 0.62)
     if pattern == "tartan":
         return (40, 46, 62)
-    return mixed(colour, BLACK, 0.5)
+    return blended(colour, BLACK, 0.5)
 
 
 @lru_cache(maxsize=512)
-def _light(size: tuple[int, int]) -> tuple[Image.Image, Image.Image]:
+def _lighting(size: tuple[int, int]) -> tuple[Image.Image, Image.Image]:
     """Return the masks of shade (right and below) and of light."""
     ramp = Image.linear_gradient("L").rotate(90).resize(size)
-    fall = Image.linear_gradient("L").resize(size)
-    both = Image.blend(ramp, fall, 0.38)
-    return both.point(_as_shade), both.point(_as_shine)
+    gradient = Image.linear_gradient("L").resize(size)
+    combined = Image.blend(ramp, gradient, 0.38)
+    return combined.point(_as_shade), combined.point(_as_shine)
 
 
 @lru_cache(maxsize=16)
-def _lit(size: tuple[int, int], ground: Colour) -> Image.Image:
+def _background(size: tuple[int, int], ground: Colour) -> Image.Image:
     """Return an empty background with a glow in the middle."""
     image = Image.new("RGB", size, ground)
     glow = Image.radial_gradient("L").resize(size, Image.Resampling.BILINEAR)
-    light = Image.new("RGB", size, mixed(ground, WHITE, 0.5))
-    image.paste(light, mask=glow.point(_as_glow))
+    lit_image = Image.new("RGB", size, blended(ground, WHITE, 0.5))
+    image.paste(lit_image, mask=glow.point(_as_glow))
     return image
 
 
@@ -195,13 +196,13 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _fitting(
-    words: Sequence[str], room: tuple[float, float], least: float
+    words: Sequence[str], room: tuple[float, float], smallest: float
 ) -> ImageFont.FreeTypeFont | None:
     """Return the largest font in which the lines fit; None if it is too small."""
     if not words:
         return None
     size = int(min(room[1] / len(words) / 1.16, room[0] / 4))
-    while size >= least:
+    while size >= smallest:
         font = _font(size)
         if not isinstance(font, ImageFont.FreeTypeFont):
             return None  # Pillow was built without FreeType

@@ -15,14 +15,14 @@ Stroke: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 Strokes: TypeAlias = Callable[[float, float], Iterator[Stroke]]
 
 # Pattern -> (its strokes over width and height, their width, their opacity).
-_SHEET: Final = 100.0
+_SIZE: Final = 100.0
 
 
-def _rows(height: float, apart: float) -> Iterator[float]:
-    row = apart / 2
+def _rows(height: float, spacing: float) -> Iterator[float]:
+    row = spacing / 2
     while row < height:
         yield row
-        row += apart
+        row += spacing
 
 
 def _knit(width: float, height: float) -> Iterator[Stroke]:
@@ -40,9 +40,9 @@ def _weave(width: float, height: float) -> Iterator[Stroke]:
             yield (left - 1.9, y + 1.1), (left + 1.9, y + 1.1)
 
 
-def _lines(apart: float) -> Strokes:
+def _lines(spacing: float) -> Strokes:
     def strokes(width: float, height: float) -> Iterator[Stroke]:
-        return (((0, y), (width, y)) for y in _rows(height, apart))
+        return (((0, y), (width, y)) for y in _rows(height, spacing))
 
     return strokes
 
@@ -78,9 +78,9 @@ def _folds(width: float, height: float) -> Iterator[Stroke]:
 
 def _herringbone(width: float, height: float) -> Iterator[Stroke]:
     for column, x in enumerate(_rows(width, 5.0)):
-        lean = 1.6 if column % 2 else -1.6
+        slant = 1.6 if column % 2 else -1.6
         for y in _rows(height, 2.4):
-            yield (x - 2.2, y - lean), (x + 2.2, y + lean)
+            yield (x - 2.2, y - slant), (x + 2.2, y + slant)
 
 
 def _yarn(width: float, height: float) -> Iterator[Stroke]:
@@ -119,11 +119,11 @@ def mask(pattern: str, size: tuple[int, int], scale: float) -> Image.Image:
         KeyError: when there is no such pattern.
     """
     strokes, breadth, strength = _PATTERNS[pattern]
-    drawn = Image.new("L", size)
-    pen = ImageDraw.Draw(drawn)
+    mask_image = Image.new("L", size)
+    pen = ImageDraw.Draw(mask_image)
     width, height = size[0] / scale, size[1] / scale
     pixels = max(1, math.ceil(breadth * scale))
     for start, end in strokes(width, height):
         line = (start[0] * scale, start[1] * scale, end[0] * scale, end[1] * scale)
         pen.line(line, round(255 * strength), pixels)
-    return drawn
+    return mask_image

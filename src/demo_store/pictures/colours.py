@@ -61,11 +61,11 @@ _DEEP: Final[tuple[Colour, ...]] = (
 _BRIGHT: Final = 205
 
 
-def mixed(colour: Colour, other: Colour, share: float) -> Colour:
+def blended(colour: Colour, second: Colour, share: float) -> Colour:
     """Return the colour with that share (0 to 1) of the other in it."""
     red, green, blue = (
-        round(own * (1 - share) + new * share)
-        for own, new in zip(colour, other, strict=True)
+        round(channel * (1 - share) + new * share)
+        for channel, new in zip(colour, second, strict=True)
     )
     return (red, green, blue)
 
@@ -99,9 +99,9 @@ def _neighbour(name: str, base: Colour) -> Colour:
     # Light colours get little shade, or they would look dirty.
     shade = 0.75 if lightness(base) > _BRIGHT else 1.0
     if name == "dark":
-        return mixed(base, BLACK, 0.22 * shade)
+        return blended(base, BLACK, 0.22 * shade)
     if name == "deep":
-        return mixed(base, BLACK, 0.42 * shade)
+        return blended(base, BLACK, 0.42 * shade)
     if name == "light":
-        return mixed(base, WHITE, 0.3)
-    return base if name == "base" else mixed(base, WHITE, 0.58)
+        return blended(base, WHITE, 0.3)
+    return base if name == "base" else blended(base, WHITE, 0.58)

@@ -27,7 +27,7 @@ from demo_store.pictures.outlines import (
     box,
     outline,
     oval,
-    turned,
+    rotated,
 )
 
 LABEL: Final = "label"
@@ -45,7 +45,7 @@ class Shape:
     pattern: str = ""
     width: float = 0.0
 
-    def moved(self, x: float, y: float, scale: float) -> "Shape":
+    def shifted(self, x: float, y: float, scale: float) -> "Shape":
         """Return the shape made smaller, then moved."""
         points = tuple((px * scale + x, py * scale + y) for px, py in self.points)
         return replace(self, points=points, width=self.width * scale)
@@ -81,14 +81,14 @@ def read_drawing(name: str) -> tuple[Shape, ...]:
 @cache
 def drawings() -> Mapping[str, tuple[Shape, ...]]:
     """Return all drawings by name."""
-    written: dict[str, list[list[str]]] = {}
-    for sheet in sorted(_folder("drawings").iterdir(), key=lambda one: one.name):
-        for line in _lines(sheet):
+    blocks: dict[str, list[list[str]]] = {}
+    for path in sorted(_folder("drawings").iterdir(), key=lambda one: one.name):
+        for line in _lines(path):
             if len(line) == 1:
-                written[line[0]] = []
+                blocks[line[0]] = []
             else:
-                written[list(written)[-1]].append(line)
-    return {name: tuple(_shapes(name, written)) for name in written}
+                blocks[list(blocks)[-1]].append(line)
+    return {name: tuple(_shapes(name, blocks)) for name in blocks}
 
 
 @cache
@@ -105,24 +105,27 @@ def _folder(name: str) -> Traversable:
     return resources.files(__package__) / name
 
 
-def _lines(sheet: Traversable) -> Iterator[list[str]]:
-    for line in sheet.read_text("utf-8").splitlines():
+def _lines(path: Traversable) -> Iterator[list[str]]:
+    for line in path.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             yield line.split()
 
 
-def _shapes(name: str, written: Mapping[str, list[list[str]]]) -> Iterator[Shape]:
-    degrees, around = 0.0, (50.0, 50.0)
-    for kind, *rest in written[name]:
+def _shapes(name: str, blocks: Mapping[str, list[list[str]]]) -> Iterator[Shape]:
+    degrees, centre = 0.0, (50.0, 50.0)
+    for kind, *arguments in blocks[name]:
         if kind == "turn":
-            degrees, around = float(rest[0]), (float(rest[1]), float(rest[2]))
+            degrees, centre = (
+                float(arguments[0]),
+                (float(arguments[1]), float(arguments[2])),
+            )
         elif kind == "use":
-            x, y, scale = map(float, rest[1:])
-            for shape in _shapes(rest[0], written):
-                yield shape.moved(x, y, scale)
+            x, y, scale = map(float, arguments[1:])
+            for shape in _shapes(arguments[0], blocks):
+                yield shape.shifted(x, y, scale)
         else:
-            shape = _shape(kind, rest)
-            points = tuple(turned(shape.points, degrees, around))
+            shape = _shape(kind, arguments)
+            points = tuple(rotated(shape.points, degrees, centre))
             yield replace(shape, points=points)
 
 

@@ -29,14 +29,14 @@ def outline(words: Sequence[str]) -> list[Point]:
 def oval(numbers: Sequence[float]) -> list[Point]:
     """Return the points of an ellipse: its centre, and half of its width and height."""
     x, y, across, down = numbers
-    turns = (2 * math.pi * step / _ROUND for step in range(_ROUND))
-    return [(x + across * math.cos(turn), y + down * math.sin(turn)) for turn in turns]
+    angles = (2 * math.pi * step / _ROUND for step in range(_ROUND))
+    return [(x + across * math.cos(angle), y + down * math.sin(angle)) for angle in angles]
 
 
 def box(numbers: Sequence[float]) -> list[Point]:
     """Return the points of a rectangle: corner, width, height, and roundness if any."""
-    x, y, width, height, *rest = numbers
-    radius = min([*rest, 0.0][0], width / 2, height / 2)
+    x, y, width, height, *radii = numbers
+    radius = min([*radii, 0.0][0], width / 2, height / 2)
     if not radius:
         return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
     corners = (
@@ -55,12 +55,12 @@ def box(numbers: Sequence[float]) -> list[Point]:
     ]
 
 
-def turned(points: Sequence[Point], degrees: float, around: Point) -> list[Point]:
+def rotated(points: Sequence[Point], degrees: float, centre: Point) -> list[Point]:
     """Return the points rotated clockwise around a point."""
     if not degrees:
         return list(points)
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    x, y = around
+    x, y = centre
     return [
         (x + (px - x) * cos - (py - y) * sin, y + (px - x) * sin + (py - y) * cos)
         for px, py in points
@@ -68,17 +68,17 @@ def turned(points: Sequence[Point], degrees: float, around: Point) -> list[Point
 
 
 def _commands(words: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
-    at = 0
-    while at < len(words):
-        command = words[at]
-        at += 1
+    index = 0
+    while index < len(words):
+        command = words[index]
+        index += 1
         if command == "Z":
             continue
         if command not in _NEEDS:
             message = f"{command!r} is no step of a path; there are M, L, Q and Z"
             raise ValueError(message)
-        yield command, [float(word) for word in words[at : at + _NEEDS[command]]]
-        at += _NEEDS[command]
+        yield command, [float(word) for word in words[index : index + _NEEDS[command]]]
+        index += _NEEDS[command]
 
 
 def _curve(start: Point, bend: Point, end: Point) -> list[Point]:

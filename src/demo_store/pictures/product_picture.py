@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from demo_store.assortment_types import DemoProduct
-from demo_store.pictures.canvas import Canvas, Thing
+from demo_store.pictures.canvas import Canvas, Drawing
 from demo_store.pictures.colours import COLOURS, backdrop
 from demo_store.pictures.drawing_files import drawing_of_product
 
@@ -15,7 +15,7 @@ _QUALITY: Final = 82
 _EFFORT: Final = 1
 _LINES: Final = 3
 _AMOUNT: Final = re.compile(r" (no\.|\d).*")
-_BESIDES: Final = frozenset(("and", "with", "of", "the", "in", "for"))
+_SMALL_WORDS: Final = frozenset(("and", "with", "of", "the", "in", "for"))
 
 
 def draw_product(product: DemoProduct, place: int, size: int = CARD) -> bytes:
@@ -27,14 +27,14 @@ def draw_product(product: DemoProduct, place: int, size: int = CARD) -> bytes:
         KeyError: when no drawing shows the product.
     """
     canvas = Canvas((size, size), backdrop(COLOURS[product.colour], place))
-    canvas.paint(thing_of(product).moved(7, 6, 0.86))
+    canvas.paint(drawing_of(product).shifted(7, 6, 0.86))
     return encoded(canvas)
 
 
-def thing_of(product: DemoProduct) -> Thing:
+def drawing_of(product: DemoProduct) -> Drawing:
     """Return a product to paint on its own sheet."""
     subject = drawing_of_product(product.id)
-    return Thing(
+    return Drawing(
         subject.drawing,
         COLOURS[product.colour],
         subject.pattern,
@@ -44,9 +44,9 @@ def thing_of(product: DemoProduct) -> Thing:
 
 def encoded(canvas: Canvas) -> bytes:
     """Return the painted picture as WebP."""
-    written = io.BytesIO()
-    canvas.finished().save(written, "WEBP", quality=_QUALITY, method=_EFFORT)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    canvas.finished().save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
+    return buffer.getvalue()
 
 
 def _label(title: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def _label(title: str) -> tuple[str, ...]:
     name = _AMOUNT.sub("", title.split(",", maxsplit=1)[0])
     lines: list[str] = []
     for word in name.split()[:5]:
-        if lines and (lines[-1].lower() in _BESIDES or len(lines) == _LINES):
+        if lines and (lines[-1].lower() in _SMALL_WORDS or len(lines) == _LINES):
             lines[-1] += f" {word}"
         else:
             lines.append(word)

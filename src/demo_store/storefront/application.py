@@ -6,7 +6,7 @@ import secrets
 from typing import Final
 
 from demo_store.generator import DOMAIN
-from demo_store.looks import look_named
+from demo_store.looks import find_look
 from demo_store.storefront.assets import asset
 from demo_store.storefront.cart import COOKIE as CART
 from demo_store.storefront.cart import Cart
@@ -43,11 +43,11 @@ from productrecs.tenancy.accounts.store_management import find_store
 IS_DEMO: Final = "productrecs.demo"
 """Marks requests, so that the service's start page links to this shop."""
 ORDER: Final = "demo_order"
-LOOKED: Final = "demo_looked"
+LOOKED_COOKIE: Final = "demo_looked"
 SESSION: Final = "pr_sid"
 _SESSION_ID: Final = re.compile(r"s_[A-Za-z0-9]{1,200}")
 _ORDER_ID: Final = re.compile(r"HO-[A-Z0-9]{8,20}")
-_FORGET: Final = 0
+_EXPIRE: Final = 0
 
 
 class Storefront:
@@ -57,7 +57,7 @@ class Storefront:
         self, service: Application, services: Services, domain: str = DOMAIN
     ) -> None:
         """Show the shop of the store with `domain`."""
-        self._around = service
+        self._api = service
         self._store = find_store(services.database, domain)
         self._service = ServiceClient(service, self._store.publishable_key)
         self._stockroom = ShopItemReader(services, self._store)
@@ -67,56 +67,58 @@ class Storefront:
         """Answer one request, or pass it on."""
         path = scope.get("path", "")
         if scope["type"] != "http" or not (path == HOME or path.startswith(f"{HOME}/")):
-            await self._around({**scope, IS_DEMO: True}, receive, send)
+            await self._api({**scope, IS_DEMO: True}, receive, send)
             return
         if scope["method"] not in {"GET", "HEAD", "POST"}:
             await send_reply(send, ShopReply(405, b"", [("allow", "GET, HEAD, POST")]))
             return
         try:
-            visit = await read_request(scope, receive)
+            page_request = await read_request(scope, receive)
         except FormTooLongError:
             await send_reply(send, ShopReply(413))
             return
-        reply = await self._reply(visit)
+        reply = await self._reply(page_request)
         await send_reply(send, reply, with_body=scope["method"] != "HEAD")
 
-    async def _reply(self, visit: PageRequest) -> ShopReply:
-        first = visit.path[0] if visit.path else ""
+    async def _reply(self, page_request: PageRequest) -> ShopReply:
+        first = page_request.path[0] if page_request.path else ""
         if first == "pictures":
-            found = await asyncio.to_thread(self._pictures.reply, visit.path[1:])
+            found = await asyncio.to_thread(self._pictures.reply, page_request.path[1:])
             return found or ShopReply(404)
         if first == "assets":
-            return asset("/".join(visit.path[1:])) or ShopReply(404)
+            return asset("/".join(page_request.path[1:])) or ShopReply(404)
         goods = await self._stockroom.goods()
-        cart = Cart.read(goods, visit.cookies.get(CART, ""))
-        if visit.method == "POST":
-            return await self._act(visit, cart)
-        setting = self._setting(visit, cart)
-        found = await self._page(visit, setting, goods, cart)
-        return found or _nothing_here(setting)
+        cart = Cart.read(goods, page_request.cookies.get(CART, ""))
+        if page_request.method == "POST":
+            return await self._act(page_request, cart)
+        setting = self._setting(page_request, cart)
+        found = await self._page(page_request, setting, goods, cart)
+        return found or _not_found(setting)
 
     async def _page(
-        self, visit: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
+        self, page_request: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
     ) -> ShopReply | None:
-        match visit.path:
+        match page_request.path:
             case ():
                 return home_page(setting, goods)
             case ("category", *_):
-                return category_page(setting, goods, visit)
-            case ("product", item_id) if good := goods.get(item_id):
-                return product_page(setting, goods, good).with_cookie(LOOKED, "1")
-            case ("look", look_id) if look := look_named(look_id):
+                return category_page(setting, goods, page_request)
+            case ("product", item_id) if shop_item := goods.get(item_id):
+                return product_page(setting, goods, shop_item).with_cookie(
+                    LOOKED_COOKIE, "1"
+                )
+            case ("look", look_id) if look := find_look(look_id):
                 return look_page(setting, goods, look)
             case ("search",):
-                words = visit.query.get("q", "")
+                words = page_request.query.get("q", "")
                 return await search_page(setting, goods, self._service, words)
             case _:
-                return self._till(visit, setting, goods, cart)
+                return self._checkout(page_request, setting, goods, cart)
 
-    def _till(
-        self, visit: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
+    def _checkout(
+        self, page_request: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
     ) -> ShopReply | None:
-        match visit.path:
+        match page_request.path:
             case ("cart",):
                 return cart_page(setting, cart)
             case ("checkout",) if cart.count:
@@ -124,65 +126,65 @@ class Storefront:
             case ("checkout",):
                 return redirect(f"{HOME}/cart")
             case ("thanks",):
-                order_id, _, lines = visit.cookies.get(ORDER, "").partition("~")
+                order_id, _, lines = page_request.cookies.get(ORDER, "").partition("~")
                 if not _ORDER_ID.fullmatch(order_id):
                     return redirect(HOME)
                 return thanks_page(setting, Cart.read(goods, lines), order_id)
             case _:
                 return None
 
-    async def _act(self, visit: PageRequest, cart: Cart) -> ShopReply:
-        if not visit.is_ours:
+    async def _act(self, page_request: PageRequest, cart: Cart) -> ShopReply:
+        if not page_request.is_same_origin:
             return ShopReply(403)
-        match visit.path:
+        match page_request.path:
             case ("cart",):
-                return _put(visit, cart)
+                return _put(page_request, cart)
             case ("as",):
-                return _as_someone(visit)
+                return _choose_customer(page_request)
             case ("checkout",) if cart.count:
-                return await self._order(visit, cart)
+                return await self._order(page_request, cart)
             case _:
                 return redirect(f"{HOME}/cart")
 
-    async def _order(self, visit: PageRequest, cart: Cart) -> ShopReply:
+    async def _order(self, page_request: PageRequest, cart: Cart) -> ShopReply:
         """Send the order to the service, as a shop's server does after the payment."""
-        order_id = visit.form.get("order_id", "")
+        order_id = page_request.form.get("order_id", "")
         if not _ORDER_ID.fullmatch(order_id):
             order_id = new_order_id()
-        person = demo_customer(visit.cookies.get(CUSTOMER, ""))
-        session = visit.cookies.get(SESSION, "")
+        customer = demo_customer(page_request.cookies.get(CUSTOMER, ""))
+        session = page_request.cookies.get(SESSION, "")
         order = {
             "order_id": order_id,
-            "user_id": person.customer if person else None,
+            "user_id": customer.customer if customer else None,
             "session_id": session if _SESSION_ID.fullmatch(session) else None,
             "currency": "EUR",
             "items": [
                 {
-                    "item_id": line.good.id,
+                    "item_id": line.shop_item.id,
                     "quantity": line.quantity,
-                    "price": line.good.price,
+                    "price": line.shop_item.price,
                 }
                 for line in cart.lines
             ],
         }
-        answered = await self._service.post("/v1/orders", order)
-        if answered.status != 200:  # noqa: PLR2004 - HTTP
+        response = await self._service.post("/v1/orders", order)
+        if response.status != 200:  # noqa: PLR2004 - HTTP
             return redirect(f"{HOME}/checkout")
         reply = redirect(f"{HOME}/thanks")
         bought = f"{order_id}~{cart.cookie()}"
-        reply.with_cookie(ORDER, bought).with_cookie(CART, "", seconds=_FORGET)
+        reply.with_cookie(ORDER, bought).with_cookie(CART, "", seconds=_EXPIRE)
         return reply
 
-    def _setting(self, visit: PageRequest, cart: Cart) -> PageContext:
-        here = "/".join((HOME, *visit.path))
-        words = visit.query.get("q")
+    def _setting(self, page_request: PageRequest, cart: Cart) -> PageContext:
+        page_url = "/".join((HOME, *page_request.path))
+        words = page_request.query.get("q")
         return PageContext(
             key=self._store.publishable_key,
             domain=self._store.domain,
             cart=cart.count,
-            regular=demo_customer(visit.cookies.get(CUSTOMER, "")),
-            has_looked=LOOKED in visit.cookies,
-            here=here if words is None else HOME,
+            regular=demo_customer(page_request.cookies.get(CUSTOMER, "")),
+            has_viewed_products=LOOKED_COOKIE in page_request.cookies,
+            page_url=page_url if words is None else HOME,
         )
 
 
@@ -191,32 +193,32 @@ def new_order_id() -> str:
     return f"HO-{secrets.token_hex(5).upper()}"
 
 
-def _put(visit: PageRequest, cart: Cart) -> ShopReply:
-    item_id = visit.form.get("item_id", "")
-    exactly = visit.form.get("exactly")
+def _put(page_request: PageRequest, cart: Cart) -> ShopReply:
+    item_id = page_request.form.get("item_id", "")
+    exactly = page_request.form.get("exactly")
     try:
         if exactly is not None:
-            filled = cart.with_just(item_id, int(exactly))
+            new_cart = cart.with_quantity(item_id, int(exactly))
         else:
-            filled = cart.put(item_id, int(visit.form.get("more", "1")))
+            new_cart = cart.put(item_id, int(page_request.form.get("more", "1")))
     except ValueError:
         return ShopReply(400)
-    if visit.wants_json:
-        reply = json_reply({"count": filled.count, "total": filled.total})
+    if page_request.wants_json:
+        reply = json_reply({"count": new_cart.count, "total": new_cart.total})
     else:
         reply = redirect(f"{HOME}/cart")
-    return reply.with_cookie(CART, filled.cookie())
+    return reply.with_cookie(CART, new_cart.cookie())
 
 
-def _as_someone(visit: PageRequest) -> ShopReply:
-    person = demo_customer(visit.form.get("customer", ""))
-    reply = redirect(visit.back)
-    if person is None:
-        return reply.with_cookie(CUSTOMER, "", seconds=_FORGET)
-    return reply.with_cookie(CUSTOMER, person.customer)
+def _choose_customer(page_request: PageRequest) -> ShopReply:
+    customer = demo_customer(page_request.form.get("customer", ""))
+    reply = redirect(page_request.back)
+    if customer is None:
+        return reply.with_cookie(CUSTOMER, "", seconds=_EXPIRE)
+    return reply.with_cookie(CUSTOMER, customer.customer)
 
 
-def _nothing_here(setting: PageContext) -> ShopReply:
+def _not_found(setting: PageContext) -> ShopReply:
     content = f"""<h1>There is nothing at this address</h1>
 <p class="lead">It may be sold for good. The shop is still here:</p>
 <p><a class="button" href="{HOME}">To the shop</a></p>

@@ -23,17 +23,17 @@ from demo_store.storefront.http_messages import (
 from demo_store.storefront.page_layout import PageContext, render_page
 from demo_store.storefront.shop_items import ShopItem, ShopItems, cheapest_first
 
-_EAGER: Final = 6
+_EAGER_IMAGES: Final = 6
 _ORDERS: Final = MappingProxyType(
     {"": "As on the shelf", "low": "Price, low to high", "high": "Price, high to low"}
 )
 
 
 def category_page(
-    setting: PageContext, goods: ShopItems, visit: PageRequest
+    setting: PageContext, goods: ShopItems, page_request: PageRequest
 ) -> ShopReply | None:
     """Return the page of a department or a shelf; None if it does not exist."""
-    names = visit.path[1:]
+    names = page_request.path[1:]
     department = next((one for one in DEPARTMENTS if names[:1] == (one.id,)), None)
     if department is None:
         return None
@@ -42,12 +42,12 @@ def category_page(
         return None
     shown = goods.on(department.id, shelf.id if shelf else None)
     colours = sorted({one.product.colour for one in shown if one.product})
-    colour = visit.query.get("colour", "")
+    colour = page_request.query.get("colour", "")
     if colour in colours:
         shown = [one for one in shown if one.product and one.product.colour == colour]
     else:
         colour = ""
-    order = visit.query.get("order", "")
+    order = page_request.query.get("order", "")
     return _page(setting, department, shelf, _Choice(colours, colour, order), shown)
 
 
@@ -74,44 +74,47 @@ def _page(
     shown: list[ShopItem],
 ) -> ShopReply:
     name = shelf.name if shelf else department.name
-    door = f"{HOME}/category/{department.id}"
-    here = f"{door}/{shelf.id}" if shelf else door
+    department_url = f"{HOME}/category/{department.id}"
+    page_url = f"{department_url}/{shelf.id}" if shelf else department_url
     category = f"{department.id}/{shelf.id}" if shelf else department.id
-    way = [(department.name, door)] if shelf else []
-    told = f' data-page="category" data-category="{escape(category)}"'
-    told += f' data-colour="{escape(choice.colour)}"' if choice.colour else ""
+    breadcrumbs = [(department.name, department_url)] if shelf else []
+    page_attributes = f' data-page="category" data-category="{escape(category)}"'
+    page_attributes += f' data-colour="{escape(choice.colour)}"' if choice.colour else ""
     for_you = widget(
         "category",
         source="browse",
         num=8,
         title=(
             "For you, from all over the shop"
-            if setting.is_known
+            if setting.is_identified
             else "Loved all over the shop"
         ),
         customer_id=setting.customer,
     )
-    content = f"""{crumbs(way, name)}
+    content = f"""{crumbs(breadcrumbs, name)}
 <div class="head"><h1>{escape(name)}</h1>
 <p class="soft">{len(shown)} {"thing" if len(shown) == 1 else "things"}</p></div>
-<nav class="chips" aria-label="Shelves"><ul>{_chips(department, shelf, door)}</ul></nav>
-{_tools(choice, here)}{cards(choice.sorted(shown), level=2, eager=_EAGER)}
+<nav class="chips" aria-label="Shelves">
+<ul>{_chips(department, shelf, department_url)}</ul></nav>
+{_tools(choice, page_url)}{cards(choice.sorted(shown), level=2, eager_count=_EAGER_IMAGES)}
 <section class="band">{for_you}</section>"""
-    return html_reply(render_page(setting, name, content, about=told))
+    return html_reply(render_page(setting, name, content, about=page_attributes))
 
 
-def _chips(department: Department, shelf: Shelf | None, door: str) -> str:
+def _chips(department: Department, shelf: Shelf | None, department_url: str) -> str:
     chosen = ' aria-current="page"' if shelf is None else ""
-    chips = [f'<li><a href="{door}"{chosen}>All</a></li>']
+    chips = [f'<li><a href="{department_url}"{chosen}>All</a></li>']
     for one in department.shelves:
         chosen = ' aria-current="page"' if one == shelf else ""
-        chips.append(f'<li><a href="{door}/{one.id}"{chosen}>{escape(one.name)}</a></li>')
+        chips.append(
+            f'<li><a href="{department_url}/{one.id}"{chosen}>{escape(one.name)}</a></li>'
+        )
     return "".join(chips)
 
 
-def _tools(choice: _Choice, here: str) -> str:
+def _tools(choice: _Choice, page_url: str) -> str:
     orders = options(_ORDERS, choice.order)
-    return f"""<form class="tools" action="{here}">{_colours(choice)}
+    return f"""<form class="tools" action="{page_url}">{_colours(choice)}
 <label>Order <select name="order">{orders}</select></label><button>Show</button></form>"""
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from demo_store.storefront.cart import Cart, CartLine
 from demo_store.storefront.html_parts import (
     crumbs,
-    hidden,
+    hidden_fields,
     image,
     money,
     widget,
@@ -16,7 +16,7 @@ from demo_store.storefront.page_layout import PageContext, render_page
 
 FREE_FROM: Final = 50.0
 DELIVERY: Final = 4.90
-_FEW: Final = 8
+_MAX_PRODUCTS: Final = 8
 _CHECK: Final = (
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m5 12.5 4.5 4.5L19 7.5"/></svg>'
 )
@@ -27,7 +27,7 @@ def cart_page(setting: PageContext, cart: Cart) -> ShopReply:
     if not cart.lines:
         content = f"""{crumbs([], "Cart")}<h1>Your cart is empty</h1>
 <p class="lead">Nothing in it yet. This is what others take home these days:</p>
-<section class="band">{widget("trending", num=_FEW)}</section>
+<section class="band">{widget("trending", num=_MAX_PRODUCTS)}</section>
 <p><a class="button" href="{HOME}">To the shop</a></p>"""
         return html_reply(render_page(setting, "Cart", content, about=' data-page="cart"'))
     lines = "".join(_line(line) for line in cart.lines)
@@ -36,14 +36,14 @@ def cart_page(setting: PageContext, cart: Cart) -> ShopReply:
 <aside aria-label="Sum">{_sum(cart)}
 <a class="button" href="{HOME}/checkout">To the checkout</a></aside></div>
 <section class="band">{
-        widget("cart", item_ids=_ids(cart), num=_FEW, customer_id=setting.customer)
+        widget("cart", item_ids=_ids(cart), num=_MAX_PRODUCTS, customer_id=setting.customer)
     }</section>"""
     return html_reply(render_page(setting, "Cart", content, about=' data-page="cart"'))
 
 
 def checkout_page(setting: PageContext, cart: Cart, order_id: str) -> ShopReply:
     """Return the checkout page; `order_id` is its idempotency key."""
-    who = (
+    customer_html = (
         f"You order as <b>{escape(setting.regular.name)}</b>, customer "
         f"{escape(setting.customer)}."
         if setting.regular
@@ -56,9 +56,9 @@ def checkout_page(setting: PageContext, cart: Cart, order_id: str) -> ShopReply:
 <li>What you buy leaves your own lists, and what goes with it comes.</li>
 <li>Within a minute, all lists know what was bought together.</li></ol></div>
 <aside aria-label="Sum">{_sum(cart)}
-<p>{who} Nothing is paid and nothing is sent: the order goes to ProductRecs, as the server
-of a shop sends it.</p>
-<form method="post" action="{HOME}/checkout">{hidden(order_id=order_id)}
+<p>{customer_html} Nothing is paid and nothing is sent: the order goes to ProductRecs, as
+the server of a shop sends it.</p>
+<form method="post" action="{HOME}/checkout">{hidden_fields(order_id=order_id)}
 <button class="button">Place the order</button></form></aside></div>"""
     return html_reply(
         render_page(setting, "Checkout", content, about=' data-page="checkout"')
@@ -80,7 +80,7 @@ your next visit and, within a minute, for everybody&rsquo;s.</p></div>
         widget(
             "thanks",
             item_ids=_ids(cart),
-            num=_FEW,
+            num=_MAX_PRODUCTS,
             title="Goes with what you bought",
             customer_id=setting.customer,
         )
@@ -91,18 +91,18 @@ your next visit and, within a minute, for everybody&rsquo;s.</p></div>
 
 
 def _ids(cart: Cart) -> str:
-    return ",".join(line.good.id for line in cart.lines)
+    return ",".join(line.shop_item.id for line in cart.lines)
 
 
 def _line(line: CartLine) -> str:
-    good = line.good
-    title = escape(good.item.title)
-    return f"""<li><a class="shot" href="{escape(good.address)}" tabindex="-1"
- aria-hidden="true">{image(good)}</a>
-<div><a class="name" href="{escape(good.address)}">{title}</a>
-<p class="soft">{money(good.price)} each</p></div>
+    shop_item = line.shop_item
+    title = escape(shop_item.item.title)
+    return f"""<li><a class="shot" href="{escape(shop_item.address)}" tabindex="-1"
+ aria-hidden="true">{image(shop_item)}</a>
+<div><a class="name" href="{escape(shop_item.address)}">{title}</a>
+<p class="soft">{money(shop_item.price)} each</p></div>
 <p class="price">{money(line.sum)}</p>
-<form class="steps" method="post" action="{HOME}/cart">{hidden(item_id=good.id)}
+<form class="steps" method="post" action="{HOME}/cart">{hidden_fields(item_id=shop_item.id)}
 <button name="more" value="-1" aria-label="One less of {title}">&minus;</button>
 <b>{line.quantity}</b>
 <button name="more" value="1" aria-label="One more of {title}">+</button>
@@ -112,15 +112,16 @@ def _line(line: CartLine) -> str:
 
 def _brief(line: CartLine) -> str:
     return (
-        f"<li>{image(line.good)}<span>{line.quantity} &times; "
-        f'<a href="{escape(line.good.address)}">{escape(line.good.item.title)}</a></span>'
+        f"<li>{image(line.shop_item)}<span>{line.quantity} &times; "
+        f'<a href="{escape(line.shop_item.address)}">'
+        f"{escape(line.shop_item.item.title)}</a></span>"
         f"<b>{money(line.sum)}</b></li>"
     )
 
 
 def _sum(cart: Cart) -> str:
     delivery = 0.0 if cart.total >= FREE_FROM else DELIVERY
-    said = money(delivery) if delivery else "free"
+    delivery_text = money(delivery) if delivery else "free"
     return f"""<dl class="sum"><div><dt>Things</dt><dd>{money(cart.total)}</dd></div>
-<div><dt>Delivery</dt><dd>{said}</dd></div>
+<div><dt>Delivery</dt><dd>{delivery_text}</dd></div>
 <div class="all"><dt>Together</dt><dd>{money(cart.total + delivery)}</dd></div></dl>"""

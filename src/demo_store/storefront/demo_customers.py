@@ -19,11 +19,11 @@ class DemoCustomer:
 
     customer: str
     name: str
-    likes: str
+    interests: str
 
 
 # Name, tastes in a few words, and the shelf that identifies this kind of shopper.
-_PEOPLE: Final = (
+_CUSTOMERS: Final = (
     ("Anna", "cooks and bakes", "pans"),
     ("Ben", "camps and walks", "sleeping"),
     ("Clara", "gardens", "seeds"),
@@ -44,11 +44,11 @@ def demo_customers() -> tuple[DemoCustomer, ...]:
             for product in shelf.products
         }
     )
-    crowd = create_shoppers(colours, seeded_random(SEED, "crowd"))
+    shoppers = create_shoppers(colours, seeded_random(SEED, "crowd"))
     kinds = {shelves[0]: shelves for _, shelves in PERSONAS}
     return tuple(
-        DemoCustomer(crowd.most_active(kinds[first]).customer or "", name, likes)
-        for name, likes, first in _PEOPLE
+        DemoCustomer(shoppers.most_active(kinds[first]).customer or "", name, interests)
+        for name, interests, first in _CUSTOMERS
     )
 
 

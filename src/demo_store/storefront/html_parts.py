@@ -18,30 +18,36 @@ def money(amount: float) -> str:
     return f"€{amount:,.2f}"
 
 
-def card(good: ShopItem, *, level: int = 3, note: str = "", is_first: bool = False) -> str:
+def card(
+    shop_item: ShopItem, *, level: int = 3, note: str = "", is_first: bool = False
+) -> str:
     """Return a product as a card; `is_first` if it is above the fold."""
     loading = "eager" if is_first else "lazy"
-    brand = escape(good.product.brand) if good.product else ""
-    sold_out = "" if good.can_be_bought else '<span class="flag">Sold out</span>'
+    brand = escape(shop_item.product.brand) if shop_item.product else ""
+    sold_out = "" if shop_item.can_be_bought else '<span class="flag">Sold out</span>'
     flag = f'<span class="flag new">{escape(note)}</span>' if note else sold_out
     return (
-        f'<li class="card"><a href="{escape(good.address)}" data-item="{escape(good.id)}">'
-        f'<span class="shot">{image(good, loading)}{flag}</span>'
+        f'<li class="card"><a href="{escape(shop_item.address)}"'
+        f' data-item="{escape(shop_item.id)}">'
+        f'<span class="shot">{image(shop_item, loading)}{flag}</span>'
         f'<span class="brand">{brand}</span>'
-        f'<h{level} class="name">{escape(good.item.title)}</h{level}>'
-        f'<span class="price">{money(good.price)}</span></a></li>'
+        f'<h{level} class="name">{escape(shop_item.item.title)}</h{level}>'
+        f'<span class="price">{money(shop_item.price)}</span></a></li>'
     )
 
 
-def cards(goods: Iterable[ShopItem], *, level: int = 3, eager: int = 0) -> str:
-    """Return products as a grid; the first `eager` are above the fold."""
-    listed = (card(good, level=level, is_first=at < eager) for at, good in enumerate(goods))
+def cards(goods: Iterable[ShopItem], *, level: int = 3, eager_count: int = 0) -> str:
+    """Return products as a grid; the first `eager_count` are above the fold."""
+    listed = (
+        card(shop_item, level=level, is_first=index < eager_count)
+        for index, shop_item in enumerate(goods)
+    )
     return f'<ul class="grid">{"".join(listed)}</ul>'
 
 
-def image(good: ShopItem, loading: str = "lazy", size: int = 480) -> str:
+def image(shop_item: ShopItem, loading: str = "lazy", size: int = 480) -> str:
     """Return a product's picture, without alt text, because the title is next to it."""
-    source = escape(good.item.image_url or "")
+    source = escape(shop_item.item.image_url or "")
     if size > 480:  # noqa: PLR2004 - larger than a card
         source = source.replace("/pictures/", "/pictures/large/")
     return (
@@ -52,26 +58,28 @@ def image(good: ShopItem, loading: str = "lazy", size: int = 480) -> str:
 
 def widget(kind: str = "recs", *, fallback: str = "", **data: str | int) -> str:
     """Return the container of a widget of the service; `data` are its attributes."""
-    told = "".join(
+    attributes = "".join(
         f' data-{name.replace("_", "-")}="{escape(str(value))}"'
         for name, value in data.items()
         if value not in {"", None}
     )
     kind = "" if kind == "recs" else f' data-type="{kind}"'
-    return f"<product-recs{kind}{told}>{fallback}</product-recs>"
+    return f"<product-recs{kind}{attributes}>{fallback}</product-recs>"
 
 
-def crumbs(path: Sequence[tuple[str, str]], here: str) -> str:
+def crumbs(path: Sequence[tuple[str, str]], current_title: str) -> str:
     """Return the breadcrumbs of a page."""
-    doors = [("Home", HOME), *path]
-    links = "".join(f'<li><a href="{to}">{escape(name)}</a></li>' for name, to in doors)
+    breadcrumbs = [("Home", HOME), *path]
+    links = "".join(
+        f'<li><a href="{to}">{escape(name)}</a></li>' for name, to in breadcrumbs
+    )
     return (
         f'<nav class="crumbs" aria-label="You are here"><ol>{links}'
-        f'<li aria-current="page">{escape(here)}</li></ol></nav>'
+        f'<li aria-current="page">{escape(current_title)}</li></ol></nav>'
     )
 
 
-def hidden(**fields: str) -> str:
+def hidden_fields(**fields: str) -> str:
     """Return hidden fields of a form."""
     return "".join(
         f'<input type="hidden" name="{name}" value="{escape(value)}">'

@@ -44,7 +44,7 @@ class PageRequest:
     form: Mapping[str, str]
 
     @property
-    def is_ours(self) -> bool:
+    def is_same_origin(self) -> bool:
         """Whether the request's headers say that a page of this shop sent the form."""
         origin, host = self.headers.get("origin"), self.headers.get("host", "")
         return origin is None or origin.partition("://")[2] == host
@@ -58,8 +58,8 @@ class PageRequest:
     def back(self) -> str:
         """The page of this shop that sent the form, or the home page."""
         page = self.form.get("back", "")
-        ours = page == HOME or page.startswith((f"{HOME}/", f"{HOME}?"))
-        return page if ours and not set(page) & set('\r\n\\"') else HOME
+        is_shop_page = page == HOME or page.startswith((f"{HOME}/", f"{HOME}?"))
+        return page if is_shop_page and not set(page) & set('\r\n\\"') else HOME
 
 
 @dataclass(slots=True)
@@ -82,8 +82,8 @@ class ShopReply:
 def html_reply(html: str, status: int = 200) -> ShopReply:
     """Return a page."""
     kind = ("content-type", "text/html; charset=utf-8")
-    fresh = ("cache-control", "no-store")
-    return ShopReply(status, html.encode(), [kind, fresh, *_SAFE])
+    no_store = ("cache-control", "no-store")
+    return ShopReply(status, html.encode(), [kind, no_store, *_SAFE])
 
 
 def json_reply(value: object, status: int = 200) -> ShopReply:
@@ -109,10 +109,10 @@ async def read_request(scope: Scope, receive: Receive) -> PageRequest:
         name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
     }
     sent = await _body(receive) if scope["method"] == "POST" else b""
-    parts = scope["path"].removeprefix(HOME).strip("/").split("/")
+    segments = scope["path"].removeprefix(HOME).strip("/").split("/")
     return PageRequest(
         scope["method"],
-        tuple(part for part in parts if part),
+        tuple(segment for segment in segments if segment),
         dict(parse_qsl(scope["query_string"].decode("latin-1"))),
         headers,
         _cookies(headers.get("cookie", "")),
@@ -133,15 +133,15 @@ async def send_reply(send: Send, reply: ShopReply, *, with_body: bool = True) ->
 
 
 async def _body(receive: Receive) -> bytes:
-    parts: list[bytes] = []
+    segments: list[bytes] = []
     is_whole = False
     while not is_whole:
         message = await receive()
-        parts.append(message.get("body", b""))
-        if sum(map(len, parts)) > _LONGEST_FORM:
+        segments.append(message.get("body", b""))
+        if sum(map(len, segments)) > _LONGEST_FORM:
             raise FormTooLongError
         is_whole = not message.get("more_body")
-    return b"".join(parts)
+    return b"".join(segments)
 
 
 def _cookies(header: str) -> dict[str, str]:

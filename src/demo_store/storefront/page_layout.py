@@ -7,7 +7,7 @@ from typing import Final
 from demo_store.departments import DEPARTMENTS
 from demo_store.storefront.assets import address_of
 from demo_store.storefront.demo_customers import DemoCustomer, demo_customers
-from demo_store.storefront.html_parts import hidden
+from demo_store.storefront.html_parts import hidden_fields
 from demo_store.storefront.http_messages import HOME
 
 NAME: Final = "Harrow & Oak"
@@ -38,8 +38,8 @@ class PageContext:
     domain: str
     cart: int  # units
     regular: DemoCustomer | None
-    has_looked: bool  # at a product: a guest then has a history too
-    here: str  # the page's own address, for redirects back
+    has_viewed_products: bool  # at a product: a guest then has a history too
+    page_url: str  # the page's own address, for redirects back
 
     @property
     def customer(self) -> str:
@@ -47,9 +47,9 @@ class PageContext:
         return self.regular.customer if self.regular else ""
 
     @property
-    def is_known(self) -> bool:
+    def is_identified(self) -> bool:
         """Whether lists can be personalised."""
-        return self.regular is not None or self.has_looked
+        return self.regular is not None or self.has_viewed_products
 
 
 def render_page(
@@ -85,7 +85,7 @@ def render_page(
 
 
 def _header(setting: PageContext, query: str) -> str:
-    doors = "".join(
+    links = "".join(
         f'<li><a href="{HOME}/category/{one.id}">{escape(one.name)}</a></li>'
         for one in DEPARTMENTS
     )
@@ -101,32 +101,32 @@ def _header(setting: PageContext, query: str) -> str:
 <a class="bag" href="{HOME}/cart">{_BAG}<span class="long">Cart</span>
 <b id="count">{setting.cart}</b><span class="hide"> items</span></a>
 </div>
-<nav class="doors" aria-label="Departments"><ul>{doors}</ul></nav>
+<nav class="doors" aria-label="Departments"><ul>{links}</ul></nav>
 </header>"""
 
 
 def _account(setting: PageContext) -> str:
     name = setting.regular.name if setting.regular else "Guest"
-    people = "".join(_person(one, setting) for one in demo_customers())
-    guest = "" if setting.regular is None else _person(None, setting)
+    customer_forms = "".join(_customer_form(one, setting) for one in demo_customers())
+    guest_form = "" if setting.regular is None else _customer_form(None, setting)
     return f"""<details class="who">
 <summary>{_FACE}<span class="hide">Shopping as </span><span>{escape(name)}</span></summary>
-<form method="post" action="{HOME}/as">{hidden(back=setting.here)}
+<form method="post" action="{HOME}/as">{hidden_fields(back=setting.page_url)}
 <p>Step into a customer&rsquo;s shoes: each has a year of orders behind them.</p>
-{people}{guest}</form>
+{customer_forms}{guest_form}</form>
 </details>"""
 
 
-def _person(person: DemoCustomer | None, setting: PageContext) -> str:
-    value, name, likes = (
+def _customer_form(customer: DemoCustomer | None, setting: PageContext) -> str:
+    value, name, interests = (
         ("", "Guest", "nobody knows you yet")
-        if person is None
-        else (person.customer, person.name, person.likes)
+        if customer is None
+        else (customer.customer, customer.name, customer.interests)
     )
-    current = ' aria-current="true"' if person and person == setting.regular else ""
+    current = ' aria-current="true"' if customer and customer == setting.regular else ""
     return (
         f'<button name="customer" value="{escape(value)}"{current}>'
-        f"<b>{escape(name)}</b> <span>{escape(likes)}</span></button>"
+        f"<b>{escape(name)}</b> <span>{escape(interests)}</span></button>"
     )
 
 

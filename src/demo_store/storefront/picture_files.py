@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from demo_store.departments import DEPARTMENTS
-from demo_store.looks import LOOKS, draw_look, look_named
+from demo_store.looks import LOOKS, draw_look, find_look
 from demo_store.pictures.product_picture import CARD, LARGE, draw_product
 from demo_store.storefront.http_messages import HOME, ShopReply
 from demo_store.storefront.shop_items import product_of
@@ -20,7 +20,7 @@ PICTURES: Final = f"{HOME}/pictures"
 
 _ENDING: Final = ".webp"
 # A picture's URL has no version, so browsers revalidate it daily.
-_KEPT: Final = ("cache-control", "public, max-age=86400")
+_CACHE_A_DAY: Final = ("cache-control", "public, max-age=86400")
 
 
 class PictureFiles:
@@ -36,7 +36,9 @@ class PictureFiles:
         if found is None:
             return None
         kind = ("content-type", "image/webp")
-        return ShopReply(200, found, [kind, _KEPT, ("x-content-type-options", "nosniff")])
+        return ShopReply(
+            200, found, [kind, _CACHE_A_DAY, ("x-content-type-options", "nosniff")]
+        )
 
     def get(self, names: tuple[str, ...]) -> bytes | None:
         """Return the picture as WebP: `(PRODUCT.webp)`, `(large|looks, NAME.webp)`."""
@@ -51,10 +53,10 @@ class PictureFiles:
         try:
             return path.read_bytes()
         except FileNotFoundError:
-            drawn = _drawn(kind, name)
-        if drawn is not None:
-            _keep(path, drawn)
-        return drawn
+            content = _draw(kind, name)
+        if content is not None:
+            _write(path, content)
+        return content
 
 
 def pictures_folder(data: Path) -> Path:
@@ -70,9 +72,9 @@ def draw_in_background(folder: Path) -> Iterator[None]:
     """
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), spawned) as painters:
-        drawn = painters.map(_draw_shelf, [folder] * len(_SHELVES), _SHELVES)
+        content = painters.map(_draw_shelf, [folder] * len(_SHELVES), _SHELVES)
         yield
-        list(drawn)
+        list(content)
 
 
 _SHELVES: Final[tuple[tuple[tuple[str, ...], ...], ...]] = (
@@ -91,17 +93,17 @@ def _draw_shelf(folder: Path, names: tuple[tuple[str, ...], ...]) -> None:
         pictures.get(name)
 
 
-def _drawn(kind: str, name: str) -> bytes | None:
+def _draw(kind: str, name: str) -> bytes | None:
     if kind == "looks":
-        look = look_named(name)
+        look = find_look(name)
         return None if look is None else draw_look(look)
-    known = product_of(name)
-    if known is None:
+    product = product_of(name)
+    if product is None:
         return None
-    return draw_product(*known, LARGE if kind == "large" else CARD)
+    return draw_product(*product, LARGE if kind == "large" else CARD)
 
 
-def _keep(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write a file atomically: another process may draw the same picture."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:

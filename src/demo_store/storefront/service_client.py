@@ -23,8 +23,8 @@ class ServiceReply:
 
     def found(self, name: str) -> list[dict[str, Any]]:
         """Return a list of products in a reply; empty after an error."""
-        answer = self.value if isinstance(self.value, dict) else {}
-        return list(answer.get(name) or [])
+        reply = self.value if isinstance(self.value, dict) else {}
+        return list(reply.get(name) or [])
 
 
 class ServiceClient:
@@ -46,15 +46,15 @@ class ServiceClient:
     async def _call(
         self, method: str, path: str, query: dict[str, str], body: bytes
     ) -> ServiceReply:
-        parts: list[Message] = []
+        messages: list[Message] = []
 
         async def receive() -> Message:
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Message) -> None:
-            parts.append(message)
+            messages.append(message)
 
-        asked = "&".join(f"{name}={quote(value)}" for name, value in query.items())
+        query_string = "&".join(f"{name}={quote(value)}" for name, value in query.items())
         scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -63,7 +63,7 @@ class ServiceClient:
             "scheme": "http",
             "path": path,
             "raw_path": path.encode(),
-            "query_string": asked.encode(),
+            "query_string": query_string.encode(),
             "root_path": "",
             "client": _OURSELVES,
             "server": _OURSELVES,
@@ -75,12 +75,12 @@ class ServiceClient:
             ],
         }
         await self._application(scope, receive, send)
-        return _told(parts)
+        return _service_reply(messages)
 
 
-def _told(parts: list[Message]) -> ServiceReply:
-    status = next((int(one["status"]) for one in parts if "status" in one), 500)
-    body = b"".join(one.get("body", b"") for one in parts)
+def _service_reply(messages: list[Message]) -> ServiceReply:
+    status = next((int(one["status"]) for one in messages if "status" in one), 500)
+    body = b"".join(one.get("body", b"") for one in messages)
     try:
         return ServiceReply(status, json.loads(body))
     except ValueError:

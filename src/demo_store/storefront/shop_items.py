@@ -24,9 +24,9 @@ from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.store import Store
 
-_FRESH_SECONDS: Final = 0.3
+_MAX_AGE_SECONDS: Final = 0.3
 _ALL: Final = 10_000
-_FEW: Final = 5
+_LOW_STOCK: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,15 @@ class ShopItem:
         return is_buyable(self.state) and self.item.price is not None
 
     @property
-    def standing(self) -> str:
+    def stock_text(self) -> str:
         """The stock text."""
         if self.state is Availability.PREORDER:
             return "Pre-order: ships next month"
         if not self.can_be_bought:
             return "Sold out"
-        left = self.item.stock_qty
-        if left is not None and 0 < left <= _FEW:
-            return f"Only {left} left"
+        quantity = self.item.stock_qty
+        if quantity is not None and 0 < quantity <= _LOW_STOCK:
+            return f"Only {quantity} left"
         return "In stock, ships tomorrow"
 
 
@@ -76,10 +76,12 @@ class ShopItems:
 
     def __init__(self, items: Iterable[Item], now_ms: int, store: Store) -> None:
         """Omit products that are discontinued or outside their sale period at `now_ms`."""
-        known = {item.item_id: item for item in items if _is_open(item, now_ms, store)}
-        placed = {one: place for one, place in _PLACES.items() if one in known}
+        items_by_id = {
+            item.item_id: item for item in items if _is_open(item, now_ms, store)
+        }
+        placed = {one: place for one, place in _PLACES.items() if one in items_by_id}
         self._goods: Mapping[str, ShopItem] = {
-            item_id: _good(known[item_id]) for item_id in (*placed, *known)
+            item_id: _shop_item(items_by_id[item_id]) for item_id in (*placed, *items_by_id)
         }
         self._today = datetime.fromtimestamp(now_ms / 1000, store.settings.zone).date()
 
@@ -89,16 +91,18 @@ class ShopItems:
 
     def some(self, item_ids: Iterable[str]) -> list[ShopItem]:
         """Return the visible products of the ids, in their order."""
-        return [good for one in item_ids if (good := self._goods.get(one)) is not None]
+        return [
+            shop_item for one in item_ids if (shop_item := self._goods.get(one)) is not None
+        ]
 
     def on(self, department: str, shelf: str | None = None) -> list[ShopItem]:
         """Return the products of a department, or of one of its shelves."""
         return [
-            good
-            for good in self._goods.values()
-            if good.place is not None
-            and good.place.department.id == department
-            and shelf in {None, good.place.shelf.id}
+            shop_item
+            for shop_item in self._goods.values()
+            if shop_item.place is not None
+            and shop_item.place.department.id == department
+            and shelf in {None, shop_item.place.shelf.id}
         ]
 
     def in_season(self, limit: int) -> list[ShopItem]:
@@ -110,24 +114,30 @@ class ShopItems:
         ]
         shelves.sort(key=lambda one: -season_factor(one[1].season, self._today))
         rows = [
-            [good for good in self.on(department, shelf.id) if good.can_be_bought][2:4]
+            [
+                shop_item
+                for shop_item in self.on(department, shelf.id)
+                if shop_item.can_be_bought
+            ][2:4]
             for department, shelf in shelves[:limit]
         ]
-        mixed = [row[at] for at in range(2) for row in rows if at < len(row)]
-        return mixed[:limit]
+        interleaved = [
+            row[row_index] for row_index in range(2) for row in rows if row_index < len(row)
+        ]
+        return interleaved[:limit]
 
-    def siblings(self, good: ShopItem) -> list[ShopItem]:
+    def siblings(self, shop_item: ShopItem) -> list[ShopItem]:
         """Return all variants of a product, including itself."""
-        if good.product is None or good.place is None:
-            return [good]
-        stem = _stem(good.product)
-        drawing = drawing_of_product(good.id).drawing
+        if shop_item.product is None or shop_item.place is None:
+            return [shop_item]
+        stem = _stem(shop_item.product)
+        drawing = drawing_of_product(shop_item.id).drawing
         return [
-            other
-            for other in self.on(good.place.department.id, good.place.shelf.id)
-            if other.product is not None
-            and _stem(other.product) == stem
-            and drawing_of_product(other.id).drawing == drawing
+            sibling
+            for sibling in self.on(shop_item.place.department.id, shop_item.place.shelf.id)
+            if sibling.product is not None
+            and _stem(sibling.product) == stem
+            and drawing_of_product(sibling.id).drawing == drawing
         ]
 
 
@@ -144,7 +154,7 @@ class ShopItemReader:
     async def goods(self) -> ShopItems:
         """Return the products on sale, at most a third of a second old."""
         now = time.monotonic()
-        if self._goods is None or now - self._read_at > _FRESH_SECONDS:
+        if self._goods is None or now - self._read_at > _MAX_AGE_SECONDS:
             self._goods = await asyncio.to_thread(self._read)
             self._read_at = now
         return self._goods
@@ -180,10 +190,10 @@ def product_of(item_id: str) -> tuple[DemoProduct, int] | None:
 
 def cheapest_first(goods: Sequence[ShopItem]) -> list[ShopItem]:
     """Return the products by price."""
-    return sorted(goods, key=lambda good: good.price)
+    return sorted(goods, key=lambda shop_item: shop_item.price)
 
 
-def _good(item: Item) -> ShopItem:
+def _shop_item(item: Item) -> ShopItem:
     state = effective_availability(item.availability, item.stock_qty)
     return ShopItem(item, state, _PRODUCTS.get(item.item_id), _PLACES.get(item.item_id))
 

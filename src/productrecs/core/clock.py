@@ -61,12 +61,12 @@ def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | No
     Dates with points begin with the day. `day_first` resolves ambiguous dates. Return None
     for unreadable and ambiguous dates.
     """
-    bare = text.strip()
-    if found := _YEAR_FIRST.fullmatch(bare):
+    stripped = text.strip()
+    if found := _YEAR_FIRST.fullmatch(stripped):
         year, _, month, day, *rest = found.groups()
-    elif found := _YEAR_LAST.fullmatch(bare):
-        one, mark, two, year, *rest = found.groups()
-        order = True if mark == "." else detect_day_first(bare)
+    elif found := _YEAR_LAST.fullmatch(stripped):
+        one, separator, two, year, *rest = found.groups()
+        order = True if separator == "." else detect_day_first(stripped)
         order = day_first if order is None else order
         if order is None and one != two:
             return None

@@ -32,7 +32,7 @@ def run_at_idle_priority(seconds: float) -> Iterator[None]:
     over = threading.Event()
     # Started first: a new thread inherits the class of the thread that starts it.
     watch = threading.Thread(
-        target=_press, args=(thread, over, seconds), name="calm", daemon=True
+        target=_leave_after, args=(thread, over, seconds), name="calm", daemon=True
     )
     watch.start()
     _set(thread, os.SCHED_IDLE)
@@ -49,14 +49,14 @@ def can_leave_idle_priority() -> bool:
     """Return whether a thread of this process may leave the idle class again."""
     if not hasattr(os, "SCHED_IDLE"):
         return False
-    told: list[bool] = []
-    trying = threading.Thread(target=lambda: told.append(_tried()), name="calm")
-    trying.start()
-    trying.join()
-    return told == [True]
+    results: list[bool] = []
+    probe = threading.Thread(target=lambda: results.append(_try_leaving()), name="calm")
+    probe.start()
+    probe.join()
+    return results == [True]
 
 
-def _tried() -> bool:
+def _try_leaving() -> bool:
     """Enter and leave the class in a thread, which ends if it cannot leave."""
     thread = threading.get_native_id()
     try:
@@ -67,7 +67,7 @@ def _tried() -> bool:
     return True
 
 
-def _press(thread: int, over: threading.Event, seconds: float) -> None:
+def _leave_after(thread: int, over: threading.Event, seconds: float) -> None:
     if not over.wait(seconds):
         _set(thread, os.SCHED_OTHER)
 

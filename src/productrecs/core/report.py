@@ -100,15 +100,15 @@ def report_query(
     if (last - first).days >= MAX_DAYS:
         message = f"from {first} to {last} is more than {MAX_DAYS} days"
         raise ReportError(message)
-    wanted = DEFAULT_ROWS if limit is None else limit
-    if not 1 <= wanted <= MAX_ROWS:
+    requested = DEFAULT_ROWS if limit is None else limit
+    if not 1 <= requested <= MAX_ROWS:
         message = f"the number of rows is from 1 to {MAX_ROWS}"
         raise ReportError(message)
     if test and (len(test) > _LONGEST_NAME or not test.isprintable()):
         message = f"a test's name has up to {_LONGEST_NAME} plain characters"
         raise ReportError(message)
     groups = tuple(one.strip() for one in (by or "").split(",") if one.strip())
-    return ReportQuery(first.isoformat(), last.isoformat(), groups, wanted, test or None)
+    return ReportQuery(first.isoformat(), last.isoformat(), groups, requested, test or None)
 
 
 def _day(text: str) -> date:

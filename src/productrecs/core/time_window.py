@@ -29,13 +29,13 @@ def normalise_timestamp(text: str) -> str:
     Raises:
         InvalidDateError: when the text is neither.
     """
-    bare = text.strip()
+    stripped = text.strip()
     try:
-        return date.fromisoformat(bare).isoformat()
+        return date.fromisoformat(stripped).isoformat()
     except ValueError:
         pass
     try:
-        return _to_the_minute(datetime.fromisoformat(bare)).isoformat()
+        return _to_the_minute(datetime.fromisoformat(stripped)).isoformat()
     except (ValueError, OverflowError):
         message = "write an ISO date (2026-03-01) or datetime (2026-03-01T09:00:00+01:00)"
         raise InvalidDateError(message) from None

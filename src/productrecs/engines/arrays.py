@@ -59,10 +59,10 @@ def check_item_numbers(items: npt.NDArray[np.integer[Any]], n_items: int) -> Non
 
 def unique_sorted(codes: Ints) -> Ints:
     """Return the distinct codes, ascending; faster than numpy on many codes."""
-    rising = np.sort(codes)
-    first = np.ones(len(rising), dtype=np.bool_)
-    first[1:] = rising[1:] != rising[:-1]
-    return rising[first]
+    ordered = np.sort(codes)
+    first = np.ones(len(ordered), dtype=np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
 
 
 def run_numbers(codes: npt.NDArray[np.integer[Any]]) -> Ints:
@@ -90,7 +90,7 @@ def csr_offsets(codes: npt.NDArray[np.integer[Any]], size: int) -> Ints:
 
 
 _DIGIT: Final = 16  # bits of a digit: numpy radix-sorts up to this width
-_FEW: Final = 2_000  # minimum size for a radix sort
+_MIN_RADIX_SIZE: Final = 2_000  # minimum size for a radix sort
 
 
 def stable_argsort(codes: npt.NDArray[np.integer[Any]]) -> Ints:
@@ -100,12 +100,12 @@ def stable_argsort(codes: npt.NDArray[np.integer[Any]]) -> Ints:
 
     Source: least-significant-digit radix sort, Knuth, TAOCP 3, 5.2.5.
     """
-    if len(codes) < _FEW:
+    if len(codes) < _MIN_RADIX_SIZE:
         return np.argsort(codes, kind="stable")
-    least = int(codes.min())
-    width = (int(codes.max()) - least).bit_length()
+    lowest = int(codes.min())
+    width = (int(codes.max()) - lowest).bit_length()
     # Modulo 2^64, so that the difference never overflows.
-    words = codes.astype(np.int64).view(np.uint64) - np.uint64(least % 2**64)
+    words = codes.astype(np.int64).view(np.uint64) - np.uint64(lowest % 2**64)
     order: Ints = np.argsort(words.astype(np.uint16), kind="stable")
     for shift in range(_DIGIT, width, _DIGIT):
         digit = (words >> np.uint64(shift)).astype(np.uint16)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
 HABIT_SHARE: Final = 0.2  # minimum share of repeated items in a shopper's baskets
-FADING: Final = 0.9  # weight factor from one basket to the one before it
+DECAY: Final = 0.9  # weight factor from one basket to the one before it
 _REPEATS: Final = 3  # minimum number of repeats that show a usual interval
 _DUE: Final = 0.75  # share of the interval after which a product is due
 _LONG_OVER: Final = 3.0  # intervals after which the buyer has probably stopped
@@ -46,14 +46,14 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     if not len(items):
         return NO_RANKED
     number = _baskets(times)
-    found, where = np.unique(items, return_inverse=True)
+    found, item_index = np.unique(items, return_inverse=True)
     # Once a basket: the first line of an item counts.
-    fresh = np.unique(number * (int(found[-1]) + 1) + items, return_index=True)[1]
-    faded = FADING ** (number[-1] - number[fresh])
-    sums = np.bincount(where[fresh], weights=faded, minlength=len(found))
+    first_in_basket = np.unique(number * (int(found[-1]) + 1) + items, return_index=True)[1]
+    weights = DECAY ** (number[-1] - number[first_in_basket])
+    sums = np.bincount(item_index[first_in_basket], weights=weights, minlength=len(found))
     places = np.full(len(found), float(len(ranks)))
-    known = found < len(ranks)
-    places[known] = ranks[found[known]]
+    is_ranked = found < len(ranks)
+    places[is_ranked] = ranks[found[is_ranked]]
     scores = (sums / np.sqrt(_HEAD + places)).astype(np.float32)
     best = top_places(found, scores, limit)
     return Ranked(found[best].astype(np.int32), scores[best])
@@ -71,8 +71,8 @@ def usual_intervals(buyers: Ints, items: Items, times: Ints, n_items: int) -> In
     order = np.lexsort((gaps, repeated))
     repeated, gaps = repeated[order], gaps[order]
     found, first, count = np.unique(repeated, return_index=True, return_counts=True)
-    known = (count >= _REPEATS) & (found < n_items)
-    usual[found[known]] = gaps[first[known] + (count[known] - 1) // 2]
+    is_ranked = (count >= _REPEATS) & (found < n_items)
+    usual[found[is_ranked]] = gaps[first[is_ranked] + (count[is_ranked] - 1) // 2]
     return usual
 
 
@@ -86,12 +86,12 @@ def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) ->
     """
     if not len(items):
         return NO_RANKED
-    distinct, where = np.unique(items, return_inverse=True)
+    distinct, item_index = np.unique(items, return_inverse=True)
     last = np.zeros(len(distinct), dtype=np.int64)
-    np.maximum.at(last, where, times)
+    np.maximum.at(last, item_index, times)
     intervals = np.zeros(len(distinct), dtype=np.int64)
-    known = distinct < len(usual)
-    intervals[known] = usual[distinct[known]]
+    is_ranked = distinct < len(usual)
+    intervals[is_ranked] = usual[distinct[is_ranked]]
     repeated, gaps = _repeats(np.zeros(len(items), np.int64), items, times)
     for item in np.unique(repeated).tolist():
         own = np.sort(gaps[repeated == item])
@@ -118,6 +118,6 @@ def _repeats(buyers: Ints, items: Ints | Items, times: Ints) -> tuple[Ints, Ints
 
 def _baskets(times: Ints) -> Ints:
     """Return the basket number of each line, ascending."""
-    begins = np.zeros(len(times), dtype=np.int64)
-    begins[1:] = np.diff(times) > HALF_A_DAY_MS
-    return np.cumsum(begins)
+    is_start = np.zeros(len(times), dtype=np.int64)
+    is_start[1:] = np.diff(times) > HALF_A_DAY_MS
+    return np.cumsum(is_start)

@@ -33,10 +33,10 @@ class ClickBoostOptions:
 
     half_life_days: float = 60.0
     prior: float = 12.0  # smoothing: weight of other products that is added
-    least_shoppers: int = 2
-    most_of_a_shopper: float = PURCHASE  # for one query
-    most_queries: int = 50_000
-    most_items: int = 30  # per query
+    min_shoppers: int = 2
+    max_of_one_shopper: float = PURCHASE  # for one query
+    max_queries: int = 50_000
+    max_items: int = 30  # per query
 
 
 class SearchInteractions(NamedTuple):
@@ -61,7 +61,7 @@ class QueryBoosts(NamedTuple):
 
     queries: Ints
     items: Items
-    lifts: Scores
+    boosts: Scores
 
 
 def fit_click_boosts(
@@ -74,10 +74,10 @@ def fit_click_boosts(
     Source: requirements/algorithms.md 5.1, learned boosts.
     """
     if not len(choices.items):
-        return QueryBoosts(*_nothing())
+        return QueryBoosts(*_empty())
     weights = choices.weights * 0.5 ** (choices.ages / options.half_life_days)
     by_shopper = _strongest_interactions(choices, weights)
-    counted = _capped_weights(by_shopper, options.most_of_a_shopper)
+    counted = _capped_weights(by_shopper, options.max_of_one_shopper)
     return _query_boosts(by_shopper, counted, options)
 
 
@@ -94,20 +94,20 @@ def _strongest_interactions(
     choices: SearchInteractions, weights: Floats
 ) -> _StrongestInteractions:
     order = np.lexsort((-weights, choices.shoppers, choices.items, choices.queries))
-    parts = (choices.queries[order], choices.items[order], choices.shoppers[order])
+    columns = (choices.queries[order], choices.items[order], choices.shoppers[order])
     first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = np.logical_or.reduce([part[1:] != part[:-1] for part in parts])
-    queries, items, shoppers = (part[first] for part in parts)
+    first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    queries, items, shoppers = (column[first] for column in columns)
     return _StrongestInteractions(queries, items, shoppers, weights[order][first])
 
 
-def _capped_weights(chosen: _StrongestInteractions, most: float) -> Floats:
-    """Return the weights, with each shopper's sum for a query capped at `most`."""
+def _capped_weights(chosen: _StrongestInteractions, max_weight: float) -> Floats:
+    """Return the weights, with each shopper's sum for a query capped at `max_weight`."""
     pairs = np.stack((chosen.queries, chosen.shoppers), axis=1)
     _, groups = np.unique(pairs, axis=0, return_inverse=True)
     groups = groups.reshape(-1)
     sums = np.bincount(groups, weights=chosen.weights)
-    return chosen.weights * np.minimum(1.0, most / np.maximum(sums, 1e-12))[groups]
+    return chosen.weights * np.minimum(1.0, max_weight / np.maximum(sums, 1e-12))[groups]
 
 
 def _query_boosts(
@@ -122,21 +122,21 @@ def _query_boosts(
     sums = np.bincount(groups, weights=weights)
     shoppers = np.bincount(groups)
     totals = np.bincount(queries, weights=sums)
-    lifts = sums / (totals[queries] + options.prior)
-    keep = (shoppers >= options.least_shoppers) & (lifts > 0)
-    best = np.argsort(-totals, kind="stable")[: options.most_queries]
-    keep &= np.isin(queries, best)
-    queries, items, lifts = queries[keep], items[keep], lifts[keep]
-    order = np.lexsort((items, -lifts, queries))
-    queries, items, lifts = queries[order], items[order], lifts[order]
+    boosts = sums / (totals[queries] + options.prior)
+    is_kept = (shoppers >= options.min_shoppers) & (boosts > 0)
+    best = np.argsort(-totals, kind="stable")[: options.max_queries]
+    is_kept &= np.isin(queries, best)
+    queries, items, boosts = queries[is_kept], items[is_kept], boosts[is_kept]
+    order = np.lexsort((items, -boosts, queries))
+    queries, items, boosts = queries[order], items[order], boosts[order]
     places = np.arange(len(queries)) - np.searchsorted(queries, queries, side="left")
-    short = places < options.most_items
+    short = places < options.max_items
     return QueryBoosts(
-        queries[short], items[short].astype(np.int32), lifts[short].astype(np.float32)
+        queries[short], items[short].astype(np.int32), boosts[short].astype(np.float32)
     )
 
 
-def _nothing() -> tuple[Ints, Items, Scores]:
+def _empty() -> tuple[Ints, Items, Scores]:
     return np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
@@ -149,37 +149,37 @@ class ClickBoostModel:
         ends: Ints,
         starts: Ints,
         items: Items,
-        lifts: Scores,
+        boosts: Scores,
     ) -> None:
         """Store `keys` (UTF-8, each up to its end) and the range of boosts of each."""
         self._keys, self._ends, self._starts = keys, ends, starts
-        self._items, self._lifts = items, lifts
+        self._items, self._boosts = items, boosts
         self._places: dict[str, int] | None = None
 
     @classmethod
     def empty(cls) -> Self:
         """Return an untrained model."""
         none = np.zeros(0, np.int64)
-        return cls(np.zeros(0, np.uint8), none, np.zeros(1, np.int64), *_nothing()[1:])
+        return cls(np.zeros(0, np.uint8), none, np.zeros(1, np.int64), *_empty()[1:])
 
     @classmethod
-    def of(cls, lifts: QueryBoosts, keys: list[str]) -> Self:
+    def of(cls, boosts: QueryBoosts, keys: list[str]) -> Self:
         """Return the model of boosts whose queries are indexes into `keys`."""
-        known, places = np.unique(lifts.queries, return_inverse=True)
-        texts = [keys[number].encode() for number in known.tolist()]
+        distinct_queries, places = np.unique(boosts.queries, return_inverse=True)
+        texts = [keys[number].encode() for number in distinct_queries.tolist()]
         return cls(
             np.frombuffer(b"".join(texts), dtype=np.uint8),
             np.cumsum([len(text) for text in texts], dtype=np.int64),
-            csr_offsets(places, len(known)),
-            lifts.items,
-            lifts.lifts,
+            csr_offsets(places, len(distinct_queries)),
+            boosts.items,
+            boosts.boosts,
         )
 
     def __len__(self) -> int:
         """Return the number of queries with boosts."""
         return len(self._ends)
 
-    def lifts_of(self, key: str) -> Mapping[int, float]:
+    def boosts_of(self, key: str) -> Mapping[int, float]:
         """Return the boost of each product that was chosen for `key`; few, often none."""
         if not len(self._ends):
             return _NO_BOOSTS
@@ -188,9 +188,9 @@ class ClickBoostModel:
         place = self._places.get(key)
         if place is None:
             return _NO_BOOSTS
-        part = slice(int(self._starts[place]), int(self._starts[place + 1]))
+        column = slice(int(self._starts[place]), int(self._starts[place + 1]))
         return dict(
-            zip(self._items[part].tolist(), self._lifts[part].tolist(), strict=True)
+            zip(self._items[column].tolist(), self._boosts[column].tolist(), strict=True)
         )
 
     def to_arrays(self) -> Arrays:
@@ -200,7 +200,7 @@ class ClickBoostModel:
             "ends": self._ends,
             "starts": self._starts,
             "items": self._items,
-            "lifts": self._lifts,
+            "lifts": self._boosts,
         }
 
     @classmethod
@@ -227,7 +227,7 @@ class ClickBoostModel:
         """
         fits = (
             len(self._starts) == len(self._ends) + 1
-            and len(self._items) == len(self._lifts) == int(self._starts[-1])
+            and len(self._items) == len(self._boosts) == int(self._starts[-1])
             and (not len(self._ends) or int(self._ends[-1]) == len(self._keys))
         )
         if not fits:

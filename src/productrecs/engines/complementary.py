@@ -31,14 +31,18 @@ class ComplementOptions:
     """Hyperparameters: when two kinds are complementary; a kind is the narrowest category.
 
     Their products must co-occur in baskets more often than by chance (lift > 1), by
-    `sureness` standard errors and at least `least_met` times. A kind gets complements after
-    `enough` co-occurrences of its products.
+    `min_standard_errors` standard errors and at least `min_pair_count` times. A kind gets
+    complements after `min_neighbours` co-occurrences of its products.
     """
 
-    enough: int = 20
-    sureness: float = 4.0  # standard errors of counts that contain most pairs twice
-    least_met: int = 5
-    few: int = 2  # minimum number of complements; with fewer, best sellers are added
+    min_neighbours: int = 20
+    min_standard_errors: float = (
+        4.0  # standard errors of counts that contain most pairs twice
+    )
+    min_pair_count: int = 5
+    min_complements: int = (
+        2  # minimum number of complements; with fewer, best sellers are added
+    )
     partners: int = 3  # complementary kinds that supply them, the likeliest first
     collected: float = 0.2  # maximum share of sales with own variants, to be one product
 
@@ -57,9 +61,9 @@ class CategoryLift(NamedTuple):
 class ComplementModel:
     """The kind of each item, and the complementary kinds of each kind.
 
-    `kinds` [n_items] is -1 if unknown. `families` [n_items] are variant groups, 0 for none;
-    its shape is [0] if no product has variants. For kind k, `told[k]` is whether it has
-    enough co-occurrences, and `several[k]` whether people buy several of it. Its
+    `kinds` [n_items] is -1 if unknown. `category_sets` [n_items] are variant groups, 0 for
+    none; its shape is [0] if no product has variants. For kind k, `told[k]` is whether it
+    has enough co-occurrences, and `several[k]` whether people buy several of it. Its
     complements are at `kind_offsets[k]:kind_offsets[k + 1]`, the likeliest first: one
     product per kind in `kind_items`, with the `kind_lifts` and `kind_baskets` of its kind.
     """
@@ -77,10 +81,18 @@ class ComplementModel:
     @classmethod
     def empty(cls) -> Self:
         """Return the model of a store without categories: every answer is empty."""
-        none, nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
-        nowhere, never = np.zeros(1, np.int64), np.zeros(0, np.bool_)
+        no_items, no_scores = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        zero_offset, no_flags = np.zeros(1, np.int64), np.zeros(0, np.bool_)
         return cls(
-            none, none, never, never, nowhere, none, nothing, none, np.zeros(1, np.int64)
+            no_items,
+            no_items,
+            no_flags,
+            no_flags,
+            zero_offset,
+            no_items,
+            no_scores,
+            no_items,
+            np.zeros(1, np.int64),
         )
 
     @classmethod
@@ -103,30 +115,30 @@ class ComplementModel:
         """Number of items in the model; larger numbers have no kind."""
         return len(self.kinds)
 
-    def among(self, found: Ranked, basket: Sequence[int]) -> Ranked:
+    def complements_among(self, found: Ranked, basket: Sequence[int]) -> Ranked:
         """Return the items of `found` that complete a basket, in their order.
 
         `found` are co-purchases, best first, with numbers below `n_items`. Removed are
         kinds in the basket of which people do not buy several, variants of the basket's
-        items, and all but one variant of each product. With fewer than `few` items left,
-        complements of the basket's kinds are added below them. Items of unknown kind are
-        never complements and have none. The list is empty if there is too little data on
-        the basket's kinds.
+        items, and all but one variant of each product. With fewer than `min_complements`
+        items left, complements of the basket's kinds are added below them. Items of unknown
+        kind are never complements and have none. The list is empty if there is too little
+        data on the basket's kinds.
         """
-        known = [one for one in basket if 0 <= one < len(self.kinds)]
-        kinds = [kind for one in known if (kind := int(self.kinds[one])) >= 0]
+        basket_items = [one for one in basket if 0 <= one < len(self.kinds)]
+        kinds = [kind for one in basket_items if (kind := int(self.kinds[one])) >= 0]
         if not any(self.told[kind] for kind in kinds):
             return NO_RANKED
         single = {kind for kind in kinds if not self.several[kind]}
-        families = self.families[known].tolist() if len(self.families) else []
+        category_sets = self.families[basket_items].tolist() if len(self.families) else []
         fitting = found
         if len(found.items):
-            places = self._fitting(found.items, single, families)
+            places = self._fitting(found.items, single, category_sets)
             if len(places) < len(found.items):
                 fitting = Ranked(found.items[places], found.scores[places])
         if len(fitting.items) >= self.few[0]:
             return fitting
-        return self._with_kinds(fitting, basket, kinds, single, families)
+        return self._with_kinds(fitting, basket, kinds, single, category_sets)
 
     def category_lift(self, anchor: int, item: int) -> CategoryLift | None:
         """Return the lift between the anchor's kind and an item's; None without one."""
@@ -136,13 +148,13 @@ class ComplementModel:
         found = np.flatnonzero(self.kind_items[begin:end] == item)
         if not len(found):
             return None
-        at = begin + int(found[0])
-        return CategoryLift(float(self.kind_lifts[at]), int(self.kind_baskets[at]))
+        index = begin + int(found[0])
+        return CategoryLift(float(self.kind_lifts[index]), int(self.kind_baskets[index]))
 
-    def _fitting(self, items: Items, single: set[int], covered: list[int]) -> Ints:
+    def _fitting(self, items: Items, single: set[int], covered_sets: list[int]) -> Ints:
         """Return indexes of items of other kinds than `single`, one of each variant group.
 
-        Variant groups in `covered` are skipped.
+        Variant groups in `covered_sets` are skipped.
         """
         kinds = self.kinds.take(items)
         fits = kinds >= 0
@@ -151,13 +163,13 @@ class ComplementModel:
         places: Ints = fits.nonzero()[0]
         if not len(self.families):
             return places
-        seen = {family for family in covered if family}
+        used_sets = {category_set for category_set in covered_sets if category_set}
         chosen = []
-        families: list[int] = self.families.take(items).tolist()
+        category_sets: list[int] = self.families.take(items).tolist()
         for place in places.tolist():
-            family = families[place]
-            if not family or family not in seen:
-                seen.add(family)
+            category_set = category_sets[place]
+            if not category_set or category_set not in used_sets:
+                used_sets.add(category_set)
                 chosen.append(place)
         return np.array(chosen, dtype=np.int64)
 
@@ -167,16 +179,18 @@ class ComplementModel:
         basket: Sequence[int],
         kinds: list[int],
         single: set[int],
-        covered: list[int],
+        covered_sets: list[int],
     ) -> Ranked:
-        """Return `found` and, up to `few`, complements of the basket's kinds."""
+        """Return `found` with complements of the basket's kinds up to `min_complements`."""
         items: list[int] = found.items.tolist()
         scores: list[float] = found.scores.tolist()
         if len(self.families):
-            covered = [*covered, *self.families.take(found.items).tolist()]
+            covered_sets = [*covered_sets, *self.families.take(found.items).tolist()]
         score = scores[-1] if scores else 1.0
-        more = self._beside(kinds, single, covered, {*items, *basket})
-        for item in islice(more, int(self.few[0]) - len(items)):
+        from_categories = self._from_paired_categories(
+            kinds, single, covered_sets, {*items, *basket}
+        )
+        for item in islice(from_categories, int(self.few[0]) - len(items)):
             score *= _OF_KIND
             items.append(item)
             scores.append(score)
@@ -184,28 +198,33 @@ class ComplementModel:
             return found
         return Ranked(np.array(items, np.int32), np.array(scores, np.float32))
 
-    def _beside(
+    def _from_paired_categories(
         self,
         kinds: Sequence[int],
         single: set[int],
-        covered: Sequence[int],
-        taken: set[int],
+        covered_sets: Sequence[int],
+        excluded: set[int],
     ) -> Iterator[int]:
-        """Yield complements of `kinds`, filtered as in `_fitting`, without `taken`."""
-        seen, has_families = (
-            {family for family in covered if family},
+        """Yield complements of `kinds`, filtered as in `_fitting`, without `excluded`."""
+        used_sets, has_category_sets = (
+            {category_set for category_set in covered_sets if category_set},
             len(self.families) > 0,
         )
         for kind in kinds:
             begin, end = self._of_kind(kind)
             for item in self.kind_items[begin:end].tolist():
-                own = int(self.kinds[item])
-                family = int(self.families[item]) if has_families else 0
-                if item in taken or own < 0 or own in single or family in seen:
+                category = int(self.kinds[item])
+                category_set = int(self.families[item]) if has_category_sets else 0
+                if (
+                    item in excluded
+                    or category < 0
+                    or category in single
+                    or category_set in used_sets
+                ):
                     continue
-                if family:
-                    seen.add(family)
-                taken.add(item)
+                if category_set:
+                    used_sets.add(category_set)
+                excluded.add(item)
                 yield item
 
     def _of_kind(self, kind: int) -> tuple[int, int]:
@@ -230,7 +249,7 @@ class _CategoryCooccurrence(NamedTuple):
     owners: Ints
     companions: Ints
     baskets: Floats  # number of baskets, summed over pairs of their items
-    by_chance: Floats
+    expected: Floats
     shares: Floats  # share of the owner's baskets with any other category
     noise: Floats  # random deviation of `baskets` from `by_chance`
 
@@ -238,13 +257,13 @@ class _CategoryCooccurrence(NamedTuple):
 def fit_complements(
     pairs: BoughtTogetherPairs,
     kinds: Items,
-    families: Items,
+    category_sets: Items,
     sold: Ints,
     options: ComplementOptions | None = None,
 ) -> ComplementModel:
     """Return complementary categories, and the categories of which people buy several.
 
-    `kinds`, `families` and `sold` (units) [n_items]; a kind below 0 and family 0 are
+    `kinds`, `category_sets` and `sold` (units) [n_items]; a kind below 0 and family 0 are
     unknown. A kind is complementary to itself if it co-occurs with itself more often than
     by chance (lift > 1). Variants that are often bought together are separate products.
 
@@ -253,41 +272,43 @@ def fit_complements(
     chosen = options or ComplementOptions()
     n_items, n_kinds = len(kinds), int(kinds.max(initial=-1)) + 1
     owners = np.repeat(np.arange(n_items), np.diff(pairs.offsets))
-    families = _without_collected(families, owners, pairs, sold, chosen)
+    category_sets = _without_collected(category_sets, owners, pairs, sold, chosen)
     is_supported = pairs.support > 0  # else only their variants were co-purchased
-    named = np.flatnonzero(
+    with_category = np.flatnonzero(
         (kinds[owners] >= 0) & (kinds[pairs.companions] >= 0) & is_supported
     )
     counts = _category_cooccurrence(
-        kinds[owners[named]].astype(np.int64),
-        kinds[pairs.companions[named]].astype(np.int64),
-        pairs.support[named],
+        kinds[owners[with_category]].astype(np.int64),
+        kinds[pairs.companions[with_category]].astype(np.int64),
+        pairs.support[with_category],
         n_kinds,
         chosen,
     )
-    several: Bools = np.zeros(n_kinds, np.bool_)
-    is_known: Bools = np.zeros(n_kinds, np.bool_)
-    itself = (counts.owners == counts.companions) & (counts.baskets > counts.by_chance)
-    several[counts.owners[itself]] = True
-    is_known[counts.owners[counts.baskets >= chosen.enough * counts.shares]] = (
+    sells_several: Bools = np.zeros(n_kinds, np.bool_)
+    has_category: Bools = np.zeros(n_kinds, np.bool_)
+    itself = (counts.owners == counts.companions) & (counts.baskets > counts.expected)
+    sells_several[counts.owners[itself]] = True
+    has_category[counts.owners[counts.baskets >= chosen.min_neighbours * counts.shares]] = (
         True  # all co-occurrences
     )
-    kind_offsets, kind_items, which = _partners(counts, kinds, sold, n_kinds, chosen)
+    kind_offsets, kind_items, pair_index = _partners(counts, kinds, sold, n_kinds, chosen)
     return ComplementModel(
         kinds=kinds,
-        families=families if families.any() else families[:0],
-        told=is_known,
-        several=several,
+        families=category_sets if category_sets.any() else category_sets[:0],
+        told=has_category,
+        several=sells_several,
         kind_offsets=kind_offsets,
         kind_items=kind_items,
-        kind_lifts=(counts.baskets[which] / counts.by_chance[which]).astype(np.float32),
-        kind_baskets=counts.baskets[which].astype(np.int32),
-        few=np.array([chosen.few], dtype=np.int64),
+        kind_lifts=(counts.baskets[pair_index] / counts.expected[pair_index]).astype(
+            np.float32
+        ),
+        kind_baskets=counts.baskets[pair_index].astype(np.int32),
+        few=np.array([chosen.min_complements], dtype=np.int64),
     )
 
 
 def _without_collected(
-    families: Items,
+    category_sets: Items,
     owners: Ints,
     pairs: BoughtTogetherPairs,
     sold: Ints,
@@ -297,29 +318,42 @@ def _without_collected(
 
     `owners` is the owner of each pair.
     """
-    mine = families[owners]
-    own = np.flatnonzero((mine > 0) & (mine == families[pairs.companions]))
-    size = int(families.max(initial=0)) + 1
-    together = np.bincount(mine[own], weights=pairs.support[own], minlength=size)
-    bought = np.bincount(families, weights=sold, minlength=size)
-    collected = together > options.collected * bought
-    return np.where(collected[families], 0, families).astype(np.int32)
+    owner_sets = category_sets[owners]
+    category = np.flatnonzero(
+        (owner_sets > 0) & (owner_sets == category_sets[pairs.companions])
+    )
+    size = int(category_sets.max(initial=0)) + 1
+    within_set = np.bincount(
+        owner_sets[category], weights=pairs.support[category], minlength=size
+    )
+    bought = np.bincount(category_sets, weights=sold, minlength=size)
+    collected = within_set > options.collected * bought
+    return np.where(collected[category_sets], 0, category_sets).astype(np.int32)
 
 
 def _category_cooccurrence(
     owners: Ints, companions: Ints, support: Items, n_kinds: int, options: ComplementOptions
 ) -> _CategoryCooccurrence:
     size = max(n_kinds, 1)
-    codes, where = np.unique(owners * size + companions, return_inverse=True)
+    codes, pair_codes_index = np.unique(owners * size + companions, return_inverse=True)
     counts = np.zeros(len(codes))
-    np.add.at(counts, where, support)
-    whose, others = codes // size, codes % size
-    of_owner = np.bincount(whose, weights=counts, minlength=size)
-    of_other = np.bincount(others, weights=counts, minlength=size)
-    by_chance = of_owner[whose] * of_other[others] / max(float(counts.sum()), 1.0)
-    noise = options.sureness * np.sqrt(by_chance)
+    np.add.at(counts, pair_codes_index, support)
+    owner_categories, companion_categories = codes // size, codes % size
+    owner_totals = np.bincount(owner_categories, weights=counts, minlength=size)
+    companion_totals = np.bincount(companion_categories, weights=counts, minlength=size)
+    expected_counts = (
+        owner_totals[owner_categories]
+        * companion_totals[companion_categories]
+        / max(float(counts.sum()), 1.0)
+    )
+    noise = options.min_standard_errors * np.sqrt(expected_counts)
     return _CategoryCooccurrence(
-        whose, others, counts, by_chance, counts / of_owner[whose], noise
+        owner_categories,
+        companion_categories,
+        counts,
+        expected_counts,
+        counts / owner_totals[owner_categories],
+        noise,
     )
 
 
@@ -335,25 +369,29 @@ def _partners(
     The result is offsets by kind, items, and indexes into `counts`.
     """
     best = _best_sellers(kinds, sold, n_kinds)
-    are_sure = (counts.baskets > counts.by_chance + counts.noise) & (
-        counts.baskets >= options.least_met
+    is_significant = (counts.baskets > counts.expected + counts.noise) & (
+        counts.baskets >= options.min_pair_count
     )
-    which = np.flatnonzero(are_sure & (counts.owners != counts.companions))
-    which = which[best[counts.companions[which]] >= 0]
-    order = (counts.companions[which], -counts.shares[which], counts.owners[which])
-    which = which[np.lexsort(order)]
-    whose = counts.owners[which]
-    first = np.searchsorted(whose, whose)
-    which = which[np.arange(len(which)) - first < options.partners]
-    items = best[counts.companions[which]].astype(np.int32)
-    return csr_offsets(counts.owners[which], n_kinds), items, which
+    pair_index = np.flatnonzero(is_significant & (counts.owners != counts.companions))
+    pair_index = pair_index[best[counts.companions[pair_index]] >= 0]
+    order = (
+        counts.companions[pair_index],
+        -counts.shares[pair_index],
+        counts.owners[pair_index],
+    )
+    pair_index = pair_index[np.lexsort(order)]
+    owner_categories = counts.owners[pair_index]
+    first = np.searchsorted(owner_categories, owner_categories)
+    pair_index = pair_index[np.arange(len(pair_index)) - first < options.partners]
+    items = best[counts.companions[pair_index]].astype(np.int32)
+    return csr_offsets(counts.owners[pair_index], n_kinds), items, pair_index
 
 
 def _best_sellers(kinds: Items, sold: Ints, n_kinds: int) -> npt.NDArray[np.int64]:
     """Return [n_kinds] the best-selling item of each kind; -1 if none was sold."""
     items = np.flatnonzero((kinds >= 0) & (sold > 0))
     items = items[np.lexsort((items, -sold[items], kinds[items]))]
-    owners, firsts = np.unique(kinds[items], return_index=True)
+    owners, first_index = np.unique(kinds[items], return_index=True)
     best = np.full(n_kinds, -1, dtype=np.int64)
-    best[owners] = items[firsts]
+    best[owners] = items[first_index]
     return best

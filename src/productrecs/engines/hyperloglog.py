@@ -14,15 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 Codes = npt.NDArray[np.uint32]
-Parts = npt.NDArray[np.uint8]
+Registers = npt.NDArray[np.uint8]
 
-NOBODY: Final = b""
+EMPTY_SKETCH: Final = b""
 
-_PARTS: Final = 4_096
+_REGISTERS: Final = 4_096
 _BITS: Final = 20  # bits of a code that remain after the twelve of its register
-_MAX_EXACT: Final = _PARTS // 4  # above it, the codes take as much space as the registers
-_BIAS: Final = 0.7213 / (1 + 1.079 / _PARTS)
-_FEW: Final = 2.5 * _PARTS
+_MAX_EXACT: Final = (
+    _REGISTERS // 4
+)  # above it, the codes take as much space as the registers
+_BIAS: Final = 0.7213 / (1 + 1.079 / _REGISTERS)
+_SMALL_RANGE: Final = 2.5 * _REGISTERS
 
 
 def sketch(codes: npt.NDArray[np.int64]) -> bytes:
@@ -31,30 +33,30 @@ def sketch(codes: npt.NDArray[np.int64]) -> bytes:
     return _packed((codes.view(np.uint64) >> np.uint64(32)).astype(np.uint32))
 
 
-def merge(crowds: Iterable[bytes]) -> bytes:
+def merge(sketches: Iterable[bytes]) -> bytes:
     """Return the union of sketches."""
     arrays, counted = [], []
-    for crowd in crowds:
-        if len(crowd) == _PARTS + 1:
-            counted.append(np.frombuffer(crowd, np.uint8, _PARTS))
-        elif crowd:
-            arrays.append(np.frombuffer(crowd, "<u4"))
+    for sketch_bytes in sketches:
+        if len(sketch_bytes) == _REGISTERS + 1:
+            counted.append(np.frombuffer(sketch_bytes, np.uint8, _REGISTERS))
+        elif sketch_bytes:
+            arrays.append(np.frombuffer(sketch_bytes, "<u4"))
     codes = np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
     if not counted:
         return _packed(codes)
-    parts: Parts = np.maximum.reduce([*counted, _parts(codes)])
-    return parts.tobytes() + b"\1"
+    registers: Registers = np.maximum.reduce([*counted, _registers(codes)])
+    return registers.tobytes() + b"\1"
 
 
-def cardinality(crowd: bytes) -> int:
+def cardinality(sketch_bytes: bytes) -> int:
     """Return the number of shoppers of a sketch: exact up to 1,024, then estimated."""
-    if len(crowd) != _PARTS + 1:
-        return len(crowd) // 4
-    parts = np.frombuffer(crowd, np.uint8, _PARTS)
-    empty = int((parts == 0).sum())
-    estimate = _BIAS * _PARTS**2 / float((2.0 ** -parts.astype(np.float64)).sum())
-    if estimate <= _FEW and empty:
-        estimate = _PARTS * float(np.log(_PARTS / empty))
+    if len(sketch_bytes) != _REGISTERS + 1:
+        return len(sketch_bytes) // 4
+    registers = np.frombuffer(sketch_bytes, np.uint8, _REGISTERS)
+    empty = int((registers == 0).sum())
+    estimate = _BIAS * _REGISTERS**2 / float((2.0 ** -registers.astype(np.float64)).sum())
+    if estimate <= _SMALL_RANGE and empty:
+        estimate = _REGISTERS * float(np.log(_REGISTERS / empty))
     return max(round(estimate), _MAX_EXACT + 1)
 
 
@@ -68,21 +70,23 @@ def intersection_cardinality(one: bytes, other: bytes) -> int:
 
 
 def _packed(codes: Codes) -> bytes:
-    if len(codes) > _PARTS:
+    if len(codes) > _REGISTERS:
         # Deduplication of this many is slow, and registers are almost always needed.
-        parts = _parts(codes)
-        if np.count_nonzero(parts) > _MAX_EXACT:
-            return parts.tobytes() + b"\1"
+        registers = _registers(codes)
+        if np.count_nonzero(registers) > _MAX_EXACT:
+            return registers.tobytes() + b"\1"
     different = np.unique(codes)
     if len(different) <= _MAX_EXACT:
         return different.astype("<u4").tobytes()
-    return _parts(different).tobytes() + b"\1"  # a length that exact sketches never have
+    return (
+        _registers(different).tobytes() + b"\1"
+    )  # a length that exact sketches never have
 
 
-def _parts(codes: Codes) -> Parts:
+def _registers(codes: Codes) -> Registers:
     """Return, for each register, the position of the first one bit of its codes."""
-    parts = np.zeros(_PARTS, np.uint8)
-    rest = (codes & np.uint32(2**_BITS - 1)).astype(np.float64)
-    runs = (_BITS - np.frexp(rest)[1] + 1).astype(np.uint8)
-    np.maximum.at(parts, codes >> np.uint32(_BITS), runs)
-    return parts
+    registers = np.zeros(_REGISTERS, np.uint8)
+    remaining_bits = (codes & np.uint32(2**_BITS - 1)).astype(np.float64)
+    runs = (_BITS - np.frexp(remaining_bits)[1] + 1).astype(np.uint8)
+    np.maximum.at(registers, codes >> np.uint32(_BITS), runs)
+    return registers

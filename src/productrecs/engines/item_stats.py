@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Arrays, Floats, Ints, Items
 
 
-PLENTY: Final = 100  # impressions at which an item is no longer new
+NEW_ITEM_IMPRESSIONS: Final = 100  # impressions at which an item is no longer new
 EXAMINED_UNIT: Final = 1_000_000
 _EXAMINATION: Final = (
     0.8  # position bias: place p is examined p ** -0.8 times as often as the first
@@ -22,8 +22,8 @@ _EXAMINATION: Final = (
 _FARTHEST: Final = 50
 _UNKNOWN_PLACE: Final = 3
 _STRENGTH: Final = 20.0  # weight of the prior, in impressions
-_FIRST_CLICKS, _FIRST_LOOKS = 1.0, 50.0  # prior of a store without impressions
-_BOLDNESS: Final = 3.0
+_PRIOR_CLICKS, _PRIOR_EXAMINED = 1.0, 50.0  # prior of a store without impressions
+_EXPLORATION_POWER: Final = 3.0
 _STORED_FIELDS: Final = ("shown", "examined", "clicks")
 
 
@@ -39,14 +39,14 @@ class ItemStats:
     examined: Ints = field(default_factory=_no_counts)  # expected looks, in millionths
     clicks: Ints = field(default_factory=_no_counts)
 
-    all_looks: float = field(init=False, default=0.0)  # sum over all items
+    total_examined: float = field(init=False, default=0.0)  # sum over all items
     all_clicks: int = field(init=False, default=0)
     total: int = field(init=False, default=0)  # impressions
 
     def __post_init__(self) -> None:
         """Precompute the sums: arrays of a large store are long."""
-        looks = int(self.examined.sum()) / EXAMINED_UNIT
-        object.__setattr__(self, "all_looks", looks)
+        examined = int(self.examined.sum()) / EXAMINED_UNIT
+        object.__setattr__(self, "total_examined", examined)
         object.__setattr__(self, "all_clicks", int(self.clicks.sum()))
         object.__setattr__(self, "total", int(self.shown.sum()))
 
@@ -59,9 +59,9 @@ class ItemStats:
         """Return its arrays by name."""
         return {name: getattr(self, name) for name in _STORED_FIELDS}
 
-    def grown(self, n_items: int) -> ItemStats:
+    def resized(self, n_items: int) -> ItemStats:
         """Return the same for at least `n_items` items."""
-        return ItemStats(*self._grown(n_items))
+        return ItemStats(*self._resized(n_items))
 
     def plus(self, rows: Sequence[tuple[bool, int, int | None, int]]) -> ItemStats:
         """Return the sum with rows of (was clicked, item, place from 1 or None, count).
@@ -70,7 +70,7 @@ class ItemStats:
         """
         if not rows:
             return self
-        shown, examined, clicks = self._grown(1 + max(row[1] for row in rows))
+        shown, examined, clicks = self._resized(1 + max(row[1] for row in rows))
         for was_clicked, item, place, times in rows:
             if was_clicked:
                 clicks[item] += times
@@ -79,31 +79,34 @@ class ItemStats:
                 examined[item] += times * _examination(place)
         return ItemStats(shown, examined, clicks)
 
-    def _grown(self, n_items: int) -> list[Ints]:
-        more = max(n_items - len(self.shown), 0)
-        return [np.pad(getattr(self, name), (0, more)) for name in _STORED_FIELDS]
+    def _resized(self, n_items: int) -> list[Ints]:
+        added = max(n_items - len(self.shown), 0)
+        return [np.pad(getattr(self, name), (0, added)) for name in _STORED_FIELDS]
 
     def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
         """Return which items were shown fewer than a hundred times."""
-        return self._of(self.shown, items) < PLENTY
+        return self._of(self.shown, items) < NEW_ITEM_IMPRESSIONS
 
-    def exploration_weights(self, items: Ints, among: Ints) -> Floats:
+    def exploration_weights(self, items: Ints, category_items: Ints) -> Floats:
         """Return the exploration weight of each item, above 0; only ratios are meaningful.
 
-        The prior is the click rate of the items `among`, worth twenty impressions. The
-        weight is the third power of mean plus one standard deviation: a closed form that
-        approximates Thompson sampling.
+        The prior is the click rate of the items `category_items`, worth twenty impressions.
+        The weight is the third power of mean plus one standard deviation: a closed form
+        that approximates Thompson sampling.
         """
-        of_all = (self.all_clicks + _FIRST_CLICKS) / (self.all_looks + _FIRST_LOOKS)
-        looks = self._of(self.examined, among).sum() / EXAMINED_UNIT + _STRENGTH
-        prior = min((self._of(self.clicks, among).sum() + _STRENGTH * of_all) / looks, 0.5)
+        of_all = (self.all_clicks + _PRIOR_CLICKS) / (self.total_examined + _PRIOR_EXAMINED)
+        examined = self._of(self.examined, category_items).sum() / EXAMINED_UNIT + _STRENGTH
+        prior = min(
+            (self._of(self.clicks, category_items).sum() + _STRENGTH * of_all) / examined,
+            0.5,
+        )
         clicks = self._of(self.clicks, items)
         missed = np.maximum(self._of(self.examined, items) / EXAMINED_UNIT - clicks, 0.0)
         total = clicks + missed + _STRENGTH
         mean = (clicks + _STRENGTH * prior) / total
         deviation = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
-        promise: Floats = (mean + deviation) ** _BOLDNESS
-        return promise
+        weights: Floats = (mean + deviation) ** _EXPLORATION_POWER
+        return weights
 
     def rates(self, items: Ints) -> Floats:
         """Return each item's clicks per examined impression, relative to all items."""
@@ -111,18 +114,18 @@ class ItemStats:
             self._of(self.clicks, items),
             self._of(self.examined, items) / EXAMINED_UNIT,
             self.all_clicks,
-            self.all_looks,
+            self.total_examined,
         )
         return found
 
     @staticmethod
-    def rate(clicks: Any, looks: Any, all_clicks: Any, all_looks: Any) -> Any:
+    def rate(clicks: Any, examined: Any, all_clicks: Any, total_examined: Any) -> Any:
         """Return `rates` of counts or arrays of them; 1 without data.
 
         The average of all items counts as a prior of twenty examined impressions of each.
         """
-        usual = (all_clicks + _FIRST_CLICKS) / (all_looks + _FIRST_LOOKS)
-        return (clicks / usual + _STRENGTH) / (looks + _STRENGTH)
+        mean_rate = (all_clicks + _PRIOR_CLICKS) / (total_examined + _PRIOR_EXAMINED)
+        return (clicks / mean_rate + _STRENGTH) / (examined + _STRENGTH)
 
     @staticmethod
     def examination_probability(place: int | None) -> float:
@@ -133,15 +136,15 @@ class ItemStats:
     def _of(counts: Ints, items: Ints) -> Ints:
         """Return the counts of items; 0 for unknown items."""
         found = np.zeros(len(items), np.int64)
-        known = items < len(counts)
-        found[known] = counts[items[known]]
+        is_counted = items < len(counts)
+        found[is_counted] = counts[items[is_counted]]
         return found
 
 
 def _examination(place: int | None) -> int:
     """Return the probability that a place is examined, in millionths."""
-    at = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
-    return int(0.5 + EXAMINED_UNIT / float(at) ** _EXAMINATION)
+    position = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
+    return int(0.5 + EXAMINED_UNIT / float(position) ** _EXAMINATION)
 
 
 def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items:
@@ -152,8 +155,8 @@ def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items
     partition, not a sort.
     """
     places = np.full(len(members), np.iinfo(np.int32).max, dtype=np.int32)
-    known = members < len(ranks)
-    places[known] = ranks[members[known]]
+    is_counted = members < len(ranks)
+    places[is_counted] = ranks[members[is_counted]]
     if len(members) > 4 * limit > 0:
         bar = np.partition(places, limit - 1)[limit - 1]
         members, places = members[places <= bar], places[places <= bar]

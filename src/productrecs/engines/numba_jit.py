@@ -33,9 +33,9 @@ def jit_compiled(signature: Any) -> Callable[[F], F]:
         except RuntimeError:  # no writable cache folder
             return cast("F", numba.njit(signature, nogil=True)(function))
         except _UNREADABLE:
-            made: Any = numba.njit(nogil=True)(function)
-            made.enable_caching()
-            made._cache.flush()  # noqa: SLF001 - numba has no public method
+            compiled: Any = numba.njit(nogil=True)(function)
+            compiled.enable_caching()
+            compiled._cache.flush()  # noqa: SLF001 - numba has no public method
         return cast("F", numba.njit(signature, cache=True, nogil=True)(function))
 
     return decorate
@@ -48,5 +48,5 @@ def without_type_dispatch(function: F) -> F:
     as unpacking them. Callers must pass exactly the types of the signature, as contiguous
     arrays: other arguments are not refused but misread.
     """
-    (made,) = cast("Any", function).overloads.values()
-    return cast("F", made.entry_point)
+    (compiled,) = cast("Any", function).overloads.values()
+    return cast("F", compiled.entry_point)

@@ -34,7 +34,7 @@ def letterbox(picture: npt.NDArray[np.uint8], side: int) -> Tensor:
 
 
 def decode_detections(
-    output: Tensor, side: int, least: float, overlap: float
+    output: Tensor, side: int, min_score: float, overlap: float
 ) -> list[Detection]:
     """Return the detections of a raw output, [1, cells, 5 + labels], best score first.
 
@@ -48,13 +48,13 @@ def decode_detections(
     if output.ndim != 3 or output.shape[1] != sum(cells) or output.shape[2] <= _HEAD:  # noqa: PLR2004 - [1, cells, numbers]
         message = f"the detector's output is {output.shape}, not that of a YOLOX of {side}"
         raise ValueError(message)
-    told = output[0].astype(np.float64)
+    raw = output[0].astype(np.float64)
     grid, step = _grid(side)
-    middle = (told[:, :2] + grid) * step
-    size = np.exp(np.clip(told[:, 2:4], -20, 20)) * step
-    labels = told[:, _HEAD:].argmax(axis=1)
-    scores = told[:, 4] * told[np.arange(len(told)), _HEAD + labels]
-    sure = np.flatnonzero(scores >= least)
+    middle = (raw[:, :2] + grid) * step
+    size = np.exp(np.clip(raw[:, 2:4], -20, 20)) * step
+    labels = raw[:, _HEAD:].argmax(axis=1)
+    scores = raw[:, 4] * raw[np.arange(len(raw)), _HEAD + labels]
+    is_detection = np.flatnonzero(scores >= min_score)
     found = [
         Detection(
             (
@@ -66,9 +66,9 @@ def decode_detections(
             int(labels[n]),
             float(scores[n]),
         )
-        for n in sure[np.argsort(-scores[sure], kind="stable")]
+        for n in is_detection[np.argsort(-scores[is_detection], kind="stable")]
     ]
-    return _thinned(found, overlap)
+    return _non_maximum_suppression(found, overlap)
 
 
 def _grid(side: int) -> tuple[Tensor, Tensor]:
@@ -81,7 +81,7 @@ def _grid(side: int) -> tuple[Tensor, Tensor]:
     return np.concatenate(places).astype(np.float64), np.concatenate(steps)
 
 
-def _thinned(found: Sequence[Detection], overlap: float) -> list[Detection]:
+def _non_maximum_suppression(found: Sequence[Detection], overlap: float) -> list[Detection]:
     chosen: list[Detection] = []
     for one in found:
         if all(
@@ -93,9 +93,9 @@ def _thinned(found: Sequence[Detection], overlap: float) -> list[Detection]:
 
 
 def _shared(one: Sequence[float], other: Sequence[float]) -> float:
-    across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
-    down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
-    if across <= 0 or down <= 0:
+    overlap_width = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
+    overlap_height = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
+    if overlap_width <= 0 or overlap_height <= 0:
         return 0.0
-    both = across * down
-    return both / (one[2] * one[3] + other[2] * other[3] - both)
+    intersection = overlap_width * overlap_height
+    return intersection / (one[2] * one[3] + other[2] * other[3] - intersection)

@@ -64,22 +64,28 @@ def rank_trending(
     np.maximum.at(newest, sales.items, sales.times)
     # A sale at an unknown price has no revenue, but it counts as a sale.
     units = np.bincount(sales.items, weights=sales.units, minlength=n_items)
-    touched = (amounts > 0) | (units > 0) | (carted > 0) | (viewed > 0)
-    known = np.flatnonzero(touched)
-    keys = (known, -newest[known], -viewed[known], -carted[known], -amounts[known])
-    order = known[np.lexsort(keys)].astype(np.int32)
+    has_activity = (amounts > 0) | (units > 0) | (carted > 0) | (viewed > 0)
+    active_items = np.flatnonzero(has_activity)
+    keys = (
+        active_items,
+        -newest[active_items],
+        -viewed[active_items],
+        -carted[active_items],
+        -amounts[active_items],
+    )
+    order = active_items[np.lexsort(keys)].astype(np.int32)
     if before is None or not len(before.items):
         return order
-    faded = np.where(touched, 0, _faded(before, n_items))
-    earlier = np.flatnonzero(faded > 0)
-    by_sales = earlier[np.lexsort((earlier, -faded[earlier]))].astype(np.int32)
+    decayed = np.where(has_activity, 0, _decayed(before, n_items))
+    earlier = np.flatnonzero(decayed > 0)
+    by_sales = earlier[np.lexsort((earlier, -decayed[earlier]))].astype(np.int32)
     return np.concatenate((order, by_sales))
 
 
-def _faded(before: TrendingSales, n_items: int) -> Floats:
+def _decayed(before: TrendingSales, n_items: int) -> Floats:
     ages = (before.times.max() - before.times) / _HALF_LIFE_MS
-    worth = np.floor(_UNIT * 0.5**ages) * (before.units > 0)
-    sums = np.bincount(before.items, weights=worth, minlength=n_items)
+    decayed_units = np.floor(_UNIT * 0.5**ages) * (before.units > 0)
+    sums = np.bincount(before.items, weights=decayed_units, minlength=n_items)
     return sums.astype(np.float64)
 
 
@@ -94,7 +100,9 @@ def _amounts(sales: TrendingSales, n_items: int, metric: Metric) -> Floats:
 def _orders(sales: TrendingSales, n_items: int) -> Floats:
     sold = sales.units > 0
     items, baskets = sales.items[sold].astype(np.int64), sales.baskets[sold]
-    alone = baskets < 0
-    pairs = np.unique(np.stack((baskets[~alone], items[~alone])), axis=1)
+    is_single_line = baskets < 0
+    pairs = np.unique(np.stack((baskets[~is_single_line], items[~is_single_line])), axis=1)
     counts = np.bincount(pairs[1].astype(np.int64), minlength=n_items)
-    return (counts + np.bincount(items[alone], minlength=n_items)).astype(np.float64)
+    return (counts + np.bincount(items[is_single_line], minlength=n_items)).astype(
+        np.float64
+    )

@@ -105,7 +105,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-_OURS: Final = "productrecs"
+_OWN_LOGGERS: Final = "productrecs"
 _SECRETS: Final = (
     (re.compile(r"\b([ps]k_)[A-Za-z0-9_]+"), r"\1..."),
     (re.compile(r"(\w://)[^\s/@]+@"), r"\1...@"),
@@ -132,8 +132,8 @@ def redact_secrets(text: str) -> str:
 
 
 def _event(record: logging.LogRecord) -> str:
-    known = record.name.startswith(_OURS) and record.msg in LOG_EVENTS
-    return record.msg if known else LIBRARY_MESSAGE
+    is_known = record.name.startswith(_OWN_LOGGERS) and record.msg in LOG_EVENTS
+    return record.msg if is_known else LIBRARY_MESSAGE
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

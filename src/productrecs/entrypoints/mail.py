@@ -36,20 +36,20 @@ def send_mail(server: SmtpServer, to: str, subject: str, text: str) -> None:
             connection.send_message(message)
     except (OSError, smtplib.SMTPException) as error:
         _log.warning("mail not sent", extra={"reason": str(error)[:200]})
-        said = "the e-mail could not be sent; the service's log says why"
-        raise MailError(said) from error
+        message_text = "the e-mail could not be sent; the service's log says why"
+        raise MailError(message_text) from error
 
 
 @contextlib.contextmanager
 def _connected(server: SmtpServer) -> Iterator[smtplib.SMTP]:
     trusted = ssl.create_default_context()
     if server.security == "tls":
-        made: smtplib.SMTP = smtplib.SMTP_SSL(
+        smtp_connection: smtplib.SMTP = smtplib.SMTP_SSL(
             server.host, server.port, timeout=_SECONDS, context=trusted
         )
     else:
-        made = smtplib.SMTP(server.host, server.port, timeout=_SECONDS)
-    with made as connection:
+        smtp_connection = smtplib.SMTP(server.host, server.port, timeout=_SECONDS)
+    with smtp_connection as connection:
         if server.security == "starttls":
             connection.starttls(context=trusted)
         if server.user is not None:

@@ -46,13 +46,15 @@ from productrecs.tenancy.accounts.store import Store
 class ReportType:
     """One report: its subject in a few words, and the function that makes it."""
 
-    tells: str
+    summary: str
     make: Callable[[Services, Store, ReportQuery], Report]
 
 
-def _searches(which: QueryFilter) -> Callable[[Services, Store, ReportQuery], Report]:
+def _searches(
+    query_filter: QueryFilter,
+) -> Callable[[Services, Store, ReportQuery], Report]:
     return lambda services, store, query: search_report(
-        services.database, store, query, which
+        services.database, store, query, query_filter
     )
 
 
@@ -78,8 +80,8 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
             lambda services, store, query: items_report(services.database, store, query),
         ),
         **{
-            name: ReportType(tells, _searches(which))
-            for which, name, tells in (
+            name: ReportType(summary, _searches(query_filter))
+            for query_filter, name, summary in (
                 (QueryFilter.ALL, "search", "search queries, with results and clicks"),
                 (QueryFilter.NO_RESULTS, "search-no-results", "queries without results"),
                 (QueryFilter.NO_CLICKS, "search-no-clicks", "queries without clicks"),
@@ -156,35 +158,35 @@ def refresh_report_counts(
     elif name in CUSTOMERS:
         compute_customers(services.database, store, services.clock())
     elif name not in FORECASTS:  # the nightly run computes them
-        Attributor(services.database, services.trails).catch_up(store)
+        Attributor(services.database, services.touchpoint_folder).catch_up(store)
 
 
-def report_to_dict(made: Report) -> dict[str, object]:
+def report_to_dict(table: Report) -> dict[str, object]:
     """Return the report for JSON: one object per row, with a definition per number."""
-    names = [column.name for column in made.columns]
+    names = [column.name for column in table.columns]
     return {
-        "report": made.name,
-        "title": made.title,
+        "report": table.name,
+        "title": table.title,
         "figures": [
             {**_defined(figure.definition), "value": figure.value}
-            for figure in made.figures
+            for figure in table.figures
         ],
-        "columns": [_defined(column) for column in made.columns],
-        "rows": [dict(zip(names, row, strict=True)) for row in made.rows],
-        "notes": list(made.notes),
+        "columns": [_defined(column) for column in table.columns],
+        "rows": [dict(zip(names, row, strict=True)) for row in table.rows],
+        "notes": list(table.notes),
     }
 
 
-def report_to_csv(made: Report) -> str:
+def report_to_csv(table: Report) -> str:
     """Return the report's table as CSV; its figures if it has no table."""
     text = io.StringIO()
-    if made.columns:
-        writer = CsvWriter(text, [column.name for column in made.columns])
-        for row in made.rows:
+    if table.columns:
+        writer = CsvWriter(text, [column.name for column in table.columns])
+        for row in table.rows:
             writer.write(row)
     else:
         writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
-        for figure in made.figures:
+        for figure in table.figures:
             definition = figure.definition
             writer.write(
                 (definition.name, figure.value, definition.unit, definition.meaning)

@@ -50,7 +50,7 @@ class Services:
         return self.settings.data / "search"
 
     @property
-    def trails(self) -> Path:
+    def touchpoint_folder(self) -> Path:
         """The folder of attribution's lookup files, one folder per store; derived data."""
         return self.settings.data / "trails"
 
@@ -120,13 +120,13 @@ def build_services(settings: Settings) -> Services:
     """
     make_private(settings.data)
     database = Database.open(settings.database_url, settings.data)
-    chance = random.Random()  # noqa: S311 - spreads retries, guards nothing
+    jitter = random.Random()  # noqa: S311 - spreads retries, guards nothing
     return Services(
         settings=settings,
         database=database,
         clock=settings.clock,
         numbers=ItemNumbers(),
-        queue=JobQueue(database, system_ms, chance),
+        queue=JobQueue(database, system_ms, jitter),
         models=settings.data / "models",
     )
 
@@ -137,6 +137,6 @@ def build_eraser(services: Services) -> Eraser:
         services.database,
         services.settings.data,
         services.models,
-        services.trails,
+        services.touchpoint_folder,
         services.clock,
     )

@@ -57,7 +57,7 @@ class ProcessSlot:
     metrics: Path | None = None  # without a supervisor, metrics are in memory
 
     @classmethod
-    def alone(cls, name: str) -> "ProcessSlot":
+    def standalone(cls, name: str) -> "ProcessSlot":
         """Return the slot of a process without a supervisor."""
         return cls(name, 0, SharedMemory.create(1))
 
@@ -106,14 +106,14 @@ class PeerConnections:
             self._is_ready = is_ready
         self._cells[self._number] = connections + 1 if self._is_ready else _NOT_READY
 
-    def fewest(self) -> float:
+    def fewest_connections(self) -> float:
         """Return the connections of the other ready process that has the fewest."""
-        others = [
+        other_counts = [
             cell
             for number, cell in enumerate(self._cells.tolist())
             if cell != _NOT_READY and number != self._number
         ]
-        return min(others, default=math.inf) - 1
+        return min(other_counts, default=math.inf) - 1
 
 
 @contextlib.contextmanager

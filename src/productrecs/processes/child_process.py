@@ -28,17 +28,17 @@ _log = logging.getLogger(__name__)
 _NAME: Final = Path("/proc/self/comm")
 _MEMORY: Final = Path("/proc/self/statm")
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
-_OURS: Final = 3  # lower file descriptors are standard input, output and error
+_FIRST_OWN_FD: Final = 3  # lower file descriptors are standard input, output and error
 _NICENESS: Final = 5  # list requests take precedence over photos
 
 
 class ForkedProcess:
     """A child process forked from this one."""
 
-    def __init__(self, name: str, work: Callable[[], int], keeps: Iterable[int]) -> None:
+    def __init__(self, name: str, work: Callable[[], int], kept_fds: Iterable[int]) -> None:
         """Fork and run `work`, which returns the exit status.
 
-        The child keeps the file descriptors `keeps` and standard output and error, and
+        The child keeps the file descriptors `kept_fds` and standard output and error, and
         closes the others. Its process name is `name`.
         """
         gc.collect()
@@ -49,12 +49,12 @@ class ForkedProcess:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         self.pid = os.fork()
         if self.pid == 0:
-            _live(name, work, keeps)
+            _live(name, work, kept_fds)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def poll(self) -> int | None:
         """Return the exit status, or None while it runs."""
-        return self._look(os.WNOHANG)
+        return self._wait(os.WNOHANG)
 
     def terminate(self) -> None:
         """Send SIGTERM."""
@@ -66,11 +66,11 @@ class ForkedProcess:
 
     def wait(self) -> int:
         """Wait until it ends; return the exit status."""
-        status = self._look(0)
+        status = self._wait(0)
         assert status is not None  # noqa: S101 - a wait without a timeout returns a status
         return status
 
-    def _look(self, options: int) -> int | None:
+    def _wait(self, options: int) -> int | None:
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, options)
             if pid:
@@ -103,11 +103,11 @@ def fork_child(
     name: str, work: Callable[[int], int], inherits: Iterable[int] = ()
 ) -> ChildProcess:
     """Fork this process; `work` receives the file descriptor of its connection to us."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        number = theirs.fileno()
+    own_end, other_end = socket.socketpair()
+    with other_end:
+        number = other_end.fileno()
         process = ForkedProcess(name, lambda: work(number), (number, *inherits))
-    return ChildProcess(process, Connection(ours))
+    return ChildProcess(process, Connection(own_end))
 
 
 def start_program(
@@ -123,9 +123,9 @@ def start_program(
     Raises:
         OSError: when it does not start.
     """
-    ours, theirs = socket.socketpair()
-    with theirs:
-        number = theirs.fileno()
+    own_end, other_end = socket.socketpair()
+    with other_end:
+        number = other_end.fileno()
         process = subprocess.Popen(  # noqa: S603 - our own programs
             command(number),
             stdin=subprocess.DEVNULL,
@@ -133,7 +133,7 @@ def start_program(
             pass_fds=(number, *inherits),
             env=environment,
         )
-    return ChildProcess(process, Connection(ours))
+    return ChildProcess(process, Connection(own_end))
 
 
 def stop_at_signals(stop: Callable[[], None]) -> None:
@@ -170,10 +170,13 @@ def set_idle_priority(pid: int = 0) -> None:
         os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
 
-def limit_memory(more: int) -> None:
-    """Limit this process's memory to `more` bytes above its current size; no core dump."""
+def limit_memory(extra_bytes: int) -> None:
+    """Limit this process's memory to `extra_bytes` bytes above its current size.
+
+    No core dump.
+    """
     pages = int(_MEMORY.read_text("ascii").split()[0]) if _MEMORY.exists() else 0
-    limit = pages * resource.getpagesize() + more
+    limit = pages * resource.getpagesize() + extra_bytes
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -186,7 +189,7 @@ def limit_cpu(seconds: float) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
+def _live(name: str, work: Callable[[], int], kept_fds: Iterable[int]) -> NoReturn:
     """Run the child from fork to exit; never return to the parent's code."""
     status = 1
     try:
@@ -195,7 +198,7 @@ def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        _keep_only(keeps)
+        _keep_only(kept_fds)
         with contextlib.suppress(OSError):  # not Linux
             _NAME.write_text(name[:15], "utf-8")
         status = work()
@@ -208,12 +211,15 @@ def _live(name: str, work: Callable[[], int], keeps: Iterable[int]) -> NoReturn:
         os._exit(status)
 
 
-def _keep_only(keeps: Iterable[int]) -> None:
-    """Close every file except `keeps` and the standard ones; standard input reads empty."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    first = _OURS
-    for number in sorted(keeps):
+def _keep_only(kept_fds: Iterable[int]) -> None:
+    """Close every file except `kept_fds` and the standard ones.
+
+    Standard input reads empty.
+    """
+    null_fd = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null_fd, 0)
+    first = _FIRST_OWN_FD
+    for number in sorted(kept_fds):
         os.closerange(first, number)
         first = number + 1
     os.closerange(first, os.sysconf("SC_OPEN_MAX"))

@@ -54,11 +54,11 @@ class FrameDecoder:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._rest = b""
+        self._unread = b""
 
     def feed(self, data: bytes) -> Iterator[memoryview]:
         """Yield the message of every complete frame, encoded."""
-        received = self._rest + data if self._rest else data
+        received = self._unread + data if self._unread else data
         view, at = memoryview(received), 0
         while at + HEAD.size <= len(received):
             begin = at + HEAD.size
@@ -67,7 +67,7 @@ class FrameDecoder:
                 break
             yield view[begin:end]
             at = end
-        self._rest = received[at:]
+        self._unread = received[at:]
 
 
 class Connection:
@@ -140,15 +140,15 @@ class Connection:
     def _exactly(self, length: int, until: float | None) -> bytes:
         received = b""  # MSG_WAITALL usually returns everything at once, without a copy
         while len(received) < length:
-            left = None if until is None else until - time.monotonic()
-            if left is not None and left <= 0:
+            remaining = None if until is None else until - time.monotonic()
+            if remaining is not None and remaining <= 0:
                 raise TimeoutError
-            self._socket.settimeout(left)
-            part = self._socket.recv(length - len(received), socket.MSG_WAITALL)
-            if not part:
+            self._socket.settimeout(remaining)
+            chunk = self._socket.recv(length - len(received), socket.MSG_WAITALL)
+            if not chunk:
                 message = "the other process has ended"
                 raise ConnectionError(message)
-            received = received + part if received else part
+            received = received + chunk if received else chunk
         return received
 
 

@@ -77,7 +77,7 @@ class Supervisor:
         self._limits = limits or SupervisorTimeouts()
         self._running: list[_Running] = []
         self._due: list[tuple[float, ProcessRole]] = []
-        self._deaths: dict[str, int] = {}
+        self._early_exits: dict[str, int] = {}
         self._signals = 0
         self._is_up = False
         self._selector = selectors.DefaultSelector()
@@ -96,12 +96,12 @@ class Supervisor:
 
     def _listen_to_signals(self) -> None:
         # Python writes each signal's number to this socket, which wakes up every wait.
-        waking, self._woken = socket.socketpair()
-        waking.settimeout(0)
-        self._woken.settimeout(0)
-        self._waking = waking  # prevents garbage collection of the socket
-        signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
-        self._selector.register(self._woken, selectors.EVENT_READ)
+        reader, self._signal_writer = socket.socketpair()
+        reader.settimeout(0)
+        self._signal_writer.settimeout(0)
+        self._signal_reader = reader  # prevents garbage collection of the socket
+        signal.set_wakeup_fd(reader.fileno(), warn_on_full_buffer=False)
+        self._selector.register(self._signal_writer, selectors.EVENT_READ)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
@@ -127,23 +127,23 @@ class Supervisor:
 
     def _next(self) -> float | None:
         """Return the time of the next timeout or restart, or None."""
-        moments = [moment for moment, _ in self._due]
-        moments += [
+        due_times = [due_at for due_at, _ in self._due]
+        due_times += [
             one.began + self._limits.start for one in self._running if not one.is_ready
         ]
-        return min(moments, default=None)
+        return min(due_times, default=None)
 
     def _wait(self, until: float | None) -> None:
         """Wait for a signal, a message from a child, or the time `until`."""
         pause = None if until is None else max(0.0, until - time.monotonic())
         for key, _ in self._selector.select(pause):
             if isinstance(key.data, _Running):
-                self._hear(key.data)
+                self._receive(key.data)
             else:
                 with contextlib.suppress(BlockingIOError):
-                    self._woken.recv(1024)
+                    self._signal_writer.recv(1024)
 
-    def _hear(self, one: _Running) -> None:
+    def _receive(self, one: _Running) -> None:
         connection = one.child.connection
         try:
             connection.receive(FROM_CHILD, _WHOLE_MESSAGE_SECONDS)
@@ -175,18 +175,20 @@ class Supervisor:
 
     def _pause(self, one: _Running, now: float) -> float:
         name, limits = one.role.name, self._limits
-        quick = now - one.began < limits.steady
-        self._deaths[name] = deaths = self._deaths.get(name, 0) + 1 if quick else 1
-        pause = min(MAX_RESTART_DELAY, limits.first_pause * 2.0 ** min(deaths - 1, 20))
+        is_early_exit = now - one.began < limits.steady
+        self._early_exits[name] = early_exits = (
+            self._early_exits.get(name, 0) + 1 if is_early_exit else 1
+        )
+        pause = min(MAX_RESTART_DELAY, limits.first_pause * 2.0 ** min(early_exits - 1, 20))
         facts = {"role": name, "status": one.child.process.returncode, "restart_s": pause}
         _log.warning("process died", extra=facts)
         return pause
 
     def _start_due(self) -> None:
         now = time.monotonic()
-        ripe = [role for moment, role in self._due if moment <= now]
-        self._due = [(moment, role) for moment, role in self._due if moment > now]
-        for role in ripe:
+        due_roles = [role for due_at, role in self._due if due_at <= now]
+        self._due = [(due_at, role) for due_at, role in self._due if due_at > now]
+        for role in due_roles:
             self._start(role)
 
     def _stop(self) -> int:

@@ -22,9 +22,9 @@ _Reply = TypeVar("_Reply")
 class ProcessTimeouts(NamedTuple):
     """Time limits of a worker process, in elapsed seconds."""
 
-    answer: float
+    reply: float
     start: float = 30.0
-    leave: float = 0.0  # to exit after closing; then it is killed
+    exit: float = 0.0  # to exit after closing; then it is killed
 
 
 class WorkerProcess:
@@ -51,7 +51,7 @@ class WorkerProcess:
         """
         self._started()
 
-    def ask(
+    def request(
         self, request: object, replies: Decoder[_Reply], attachment: bytes = b""
     ) -> _Reply:
         """Return the reply to a request.
@@ -60,7 +60,7 @@ class WorkerProcess:
             OSError: when it ended or timed out; the next request starts another.
         """
         try:
-            connection, seconds = self._started(), self._timeouts.answer
+            connection, seconds = self._started(), self._timeouts.reply
             connection.send(request, attachment, seconds)
             return connection.receive(replies, seconds)[0]
         except OSError:
@@ -69,7 +69,7 @@ class WorkerProcess:
 
     def close(self) -> None:
         """End the process."""
-        self._end(self._timeouts.leave)
+        self._end(self._timeouts.exit)
 
     def _end(self, seconds: float) -> None:
         child, self._child = self._child, None
@@ -98,7 +98,7 @@ class WorkerProcess:
 def serve_requests(
     parent: ParentConnection,
     requests: Decoder[_Request],
-    answer: Callable[[_Request, bytes], object],
+    handle: Callable[[_Request, bytes], object],
 ) -> None:
     """Answer every request and its attachment until the parent closes the connection."""
     parent.ready()
@@ -107,4 +107,4 @@ def serve_requests(
             request, attachment = parent.receive(requests)
         except ConnectionError:
             return
-        parent.send(answer(request, attachment))
+        parent.send(handle(request, attachment))

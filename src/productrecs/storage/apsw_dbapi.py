@@ -87,17 +87,19 @@ _PRIMARY: Final = 0xFF
 def to_dbapi_error(error: apsw.Error) -> Error:
     """Return the PEP 249 error for one of apsw's, with SQLite's primary result code."""
     kind: type[Error] = OperationalError
-    for theirs, ours in _TRANSLATION:
-        if isinstance(error, theirs):
-            kind = ours
+    for apsw_error, dbapi_error in _TRANSLATION:
+        if isinstance(error, apsw_error):
+            kind = dbapi_error
             break
     extended = int(getattr(error, "extendedresult", 0))
-    result = kind(f"{error} ({_named(extended)})" if extended > _PRIMARY else str(error))
+    result = kind(
+        f"{error} ({_error_name(extended)})" if extended > _PRIMARY else str(error)
+    )
     result.code = int(getattr(error, "result", 0)) & _PRIMARY
     return result
 
 
-def _named(extended: int) -> str:
+def _error_name(extended: int) -> str:
     """Return SQLite's name of one of its extended result codes."""
     return str(apsw.mapping_extended_result_codes.get(extended, extended))
 
@@ -115,7 +117,7 @@ class ApswCursor:
         self.description: Sequence[Sequence[Any]] | None = None
         self.rowcount = -1
 
-    def _remember_columns(self, cursor: apsw.Cursor, _sql: str, _values: object) -> bool:
+    def _record_columns(self, cursor: apsw.Cursor, _sql: str, _values: object) -> bool:
         # apsw forgets the columns of an empty SELECT once it has run, so store them here.
         columns = cursor.get_description()
         self.description = [
@@ -123,7 +125,7 @@ class ApswCursor:
         ]
         return True
 
-    def _settle(self) -> None:
+    def _finish_statement(self) -> None:
         if not self.description:  # a statement without columns gives no rows
             self.description = None
             self.rowcount = self._connection.apsw.changes()
@@ -133,14 +135,14 @@ class ApswCursor:
         self.description, self.rowcount = None, -1
         # Set only here: otherwise the cursors form a reference cycle, and a partly read
         # result holds its connection at an old snapshot until the next garbage collection.
-        self._cursor.exec_trace = self._remember_columns
+        self._cursor.exec_trace = self._record_columns
         try:
             self._cursor.execute(sql, tuple(parameters))
         except apsw.Error as error:
             raise to_dbapi_error(error) from error
         finally:
             self._cursor.exec_trace = None
-        self._settle()
+        self._finish_statement()
         return self
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Self:

@@ -40,37 +40,41 @@ class ByteBudget:
     def __init__(self, total: int = DEFAULT_MIB * MIB) -> None:
         """Start with the full budget free."""
         self._total = total
-        self._held: dict[Hashable, int] = {}
+        self._claimed: dict[Hashable, int] = {}
         self.held = 0
 
     def claim(self, claimant: Hashable) -> Claim:
         """Return an empty claim."""
         return Claim(self, claimant)
 
-    def take(self, claimant: Hashable, more: int, *, is_small: bool) -> None:
-        """Record that a claimant holds `more` bytes.
+    def reserve(self, claimant: Hashable, extra: int, *, is_small: bool) -> None:
+        """Record that a claimant holds `extra` bytes.
 
         Raises:
             QueueFullError: when it would exceed its share; nothing is recorded.
         """
-        own, held = self._held.get(claimant, 0) + more, self.held + more
-        left = self._total - held
+        own_total, claimed = self._claimed.get(claimant, 0) + extra, self.held + extra
+        remaining = self._total - claimed
         share = _SHARE_OF_SMALL if is_small else _SHARE
         reserve = self._total // (_RESERVE_OF_SMALL if is_small else _RESERVE)
-        fits = left >= 0 if own <= MODEST else own <= share * left and left >= reserve
+        fits = (
+            remaining >= 0
+            if own_total <= MODEST
+            else own_total <= share * remaining and remaining >= reserve
+        )
         if not fits:
             message = "too many bytes are being received at once; retry in a moment"
             raise QueueFullError(message)
-        self._held[claimant], self.held = own, held
+        self._claimed[claimant], self.held = own_total, claimed
 
-    def give_back(self, claimant: Hashable, less: int) -> None:
-        """Record that a claimant holds `less` bytes fewer."""
-        self.held -= less
-        left = self._held.get(claimant, 0) - less
-        if left > 0:
-            self._held[claimant] = left
+    def release(self, claimant: Hashable, count: int) -> None:
+        """Record that a claimant holds `count` bytes fewer."""
+        self.held -= count
+        remaining = self._claimed.get(claimant, 0) - count
+        if remaining > 0:
+            self._claimed[claimant] = remaining
         else:
-            self._held.pop(claimant, None)
+            self._claimed.pop(claimant, None)
 
 
 class Claim:
@@ -83,21 +87,21 @@ class Claim:
         self._budget, self._claimant = budget, claimant
         self.size = 0
 
-    def grow(self, more: int) -> Self:
-        """Add `more` bytes, and return the claim.
+    def grow(self, extra: int) -> Self:
+        """Add `extra` bytes, and return the claim.
 
         Raises:
             QueueFullError: when it would exceed the claimant's share; nothing changes.
         """
-        size = self.size + more
-        self._budget.take(self._claimant, more, is_small=size <= SMALL)
+        size = self.size + extra
+        self._budget.reserve(self._claimant, extra, is_small=size <= SMALL)
         self.size = size
         return self
 
     def shrink(self, size: int) -> None:
         """Reduce the claim to at most `size` bytes."""
         if size < self.size:
-            self._budget.give_back(self._claimant, self.size - size)
+            self._budget.release(self._claimant, self.size - size)
             self.size = size
 
     def release(self) -> None:
@@ -108,11 +112,11 @@ class Claim:
         """Return an empty claim for the same claimant."""
         return Claim(self._budget, self._claimant)
 
-    def handed_over(self) -> Claim:
+    def transfer(self) -> Claim:
         """Move the bytes of this claim to a new one, and return that."""
-        heir = self.another()
-        heir.size, self.size = self.size, 0
-        return heir
+        target = self.another()
+        target.size, self.size = self.size, 0
+        return target
 
     def __enter__(self) -> Self:
         """Return the claim."""

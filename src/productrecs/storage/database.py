@@ -64,7 +64,11 @@ class Database:
                 this transaction is stored.
         """
         failed = self.outcomes.write_failed
-        with self._turn(), self._translated(failed), self._engine.connect() as connection:
+        with (
+            self._write_lock(),
+            self._translated(failed),
+            self._engine.connect() as connection,
+        ):
             connection.begin()  # explicit: raw statements do not begin a transaction
             self.dialect.begin_write(connection, synced=synced)
             yield connection
@@ -79,9 +83,9 @@ class Database:
         For one use case in one thread: `write` and that transaction are stored together
         or not at all.
         """
-        other = copy.copy(self)
-        other._joined = write  # noqa: SLF001 - of the same class
-        return other
+        copied = copy.copy(self)
+        copied._joined = write  # noqa: SLF001 - of the same class
+        return copied
 
     @property
     def is_joined(self) -> bool:
@@ -139,7 +143,7 @@ class Database:
             connection.exec_driver_sql(
                 "UPDATE alembic_version SET version_num = version_num"
             )
-        self.outcomes.wrote(before)
+        self.outcomes.write_succeeded(before)
 
     def find_damage(self) -> DatabaseProblem | None:
         """Return the damage in the stored data, if any; reads all of it.
@@ -170,7 +174,7 @@ class Database:
         self.dialect.close()
 
     @contextlib.contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _write_lock(self) -> Iterator[None]:
         if self._writing is None:
             yield
             return
@@ -196,16 +200,16 @@ class Database:
             failed(busy)
             raise busy from error
         except sa.exc.DBAPIError as error:
-            ours = self.dialect.translate(error.orig) if error.orig else None
-            if ours is None:
+            translated = self.dialect.translate(error.orig) if error.orig else None
+            if translated is None:
                 raise
-            failed(ours)
-            raise ours from error
+            failed(translated)
+            raise translated from error
         except self.dialect.driver_error as error:
-            ours = self.dialect.translate(error)
-            if ours is not None:
-                failed(ours)
-            raise ours or error from error
+            translated = self.dialect.translate(error)
+            if translated is not None:
+                failed(translated)
+            raise translated or error from error
         except StorageError as error:  # raised while a new connection is prepared
             failed(error)
             raise

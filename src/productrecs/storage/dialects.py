@@ -67,7 +67,7 @@ class RawConnection(Protocol):
         """Run one statement that returns no rows."""
 
     def mapped(
-        self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
+        self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value.
 

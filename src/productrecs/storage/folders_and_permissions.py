@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-_OTHERS: Final = 0o077
+_OTHERS_MASK: Final = 0o077
 _DATABASE: Final = "productrecs.db"
-_OURS: Final = (
+_PRIVATE_NAMES: Final = (
     "productrecs.db*",
     "damaged",
     "builds",
@@ -40,7 +40,7 @@ def make_private(folder: Path) -> None:
         return
     if not is_shared_folder(folder):
         _tighten(folder)
-    for path in _everything(folder):
+    for path in _all_files(folder):
         if not path.is_symlink():
             _tighten(path)
 
@@ -48,7 +48,7 @@ def make_private(folder: Path) -> None:
 def is_readable_by_others(path: Path) -> bool:
     """Return whether others may read a file or enter a folder; False if it is missing."""
     try:
-        return bool(path.stat().st_mode & _OTHERS)
+        return bool(path.stat().st_mode & _OTHERS_MASK)
     except OSError:
         return False
 
@@ -59,8 +59,8 @@ def is_shared_folder(folder: Path) -> bool:
     return bool(path.stat().st_mode & stat.S_ISVTX) or path in {Path("/"), Path.home()}
 
 
-def _everything(folder: Path) -> Iterator[Path]:
-    for name in _OURS:
+def _all_files(folder: Path) -> Iterator[Path]:
+    for name in _PRIVATE_NAMES:
         for path in folder.glob(name):
             yield path
             if path.is_dir() and not path.is_symlink():
@@ -70,11 +70,11 @@ def _everything(folder: Path) -> Iterator[Path]:
 def _tighten(path: Path) -> None:
     with contextlib.suppress(OSError):  # deleted, another owner's, or on a read-only disk
         mode = stat.S_IMODE(path.stat().st_mode)
-        if mode & _OTHERS:
-            path.chmod(mode & ~_OTHERS)
+        if mode & _OTHERS_MASK:
+            path.chmod(mode & ~_OTHERS_MASK)
 
 
-_HELD: Final = ".alive"
+_LOCK_FILE: Final = ".alive"
 
 
 @contextlib.contextmanager
@@ -99,10 +99,10 @@ def lock_folder(folder: Path) -> int:
     Raises:
         OSError: when the disk rejects the write.
     """
-    draft = folder / f"{_HELD}.draft"
+    draft = folder / f"{_LOCK_FILE}.draft"
     handle = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    draft.rename(folder / _HELD)  # atomic: the lock file appears already locked
+    draft.rename(folder / _LOCK_FILE)  # atomic: the lock file appears already locked
     return handle
 
 
@@ -116,7 +116,7 @@ def remove_abandoned_folders(parent: Path, names: str = "*") -> None:
     """Remove the folders of processes that have ended."""
     for folder in parent.glob(names):
         try:
-            handle = os.open(folder / _HELD, os.O_RDWR)
+            handle = os.open(folder / _LOCK_FILE, os.O_RDWR)
         except OSError:
             continue  # being created, or not a temp folder of ours
         try:

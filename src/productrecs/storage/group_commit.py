@@ -35,7 +35,7 @@ SMALL_BATCH: Final = 8
 GATHER_SECONDS: Final = 0.012
 """How long a small batch waits for more, if the previous batch had several writes."""
 
-_LOOK_SECONDS: Final = 0.003
+_POLL_SECONDS: Final = 0.003
 
 
 @dataclass(slots=True)
@@ -66,16 +66,16 @@ class CommitWaiter(Protocol):
 
 @dataclass(slots=True)
 class _Pending:
-    many: BatchHandler
+    handler: BatchHandler
     key: Hashable
     payload: Any
-    alone: bool
+    own_transaction: bool
     loop: asyncio.AbstractEventLoop
-    answer: CommitWaiter
+    waiter: CommitWaiter
     claim: Claim | None
 
 
-_Answer = tuple[_Pending, Any, BaseException | None]
+_Outcome = tuple[_Pending, Any, BaseException | None]
 """A write, its result, and the error if it failed."""
 
 
@@ -87,13 +87,13 @@ class _Flusher:
     ) -> None:
         self._database = database
         self._on_broken = on_broken
-        self._committed: SimpleQueue[list[_Answer] | None] = SimpleQueue()
+        self._committed: SimpleQueue[list[_Outcome] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="flush", daemon=True)
         self._thread.start()
 
-    def tell_once_flushed(self, answers: list[_Answer]) -> None:
+    def answer_once_flushed(self, outcomes: list[_Outcome]) -> None:
         """Take the answers of one transaction that was committed, or failed."""
-        self._committed.put(answers)
+        self._committed.put(outcomes)
 
     def close(self) -> None:
         """Deliver all pending answers, then stop."""
@@ -101,24 +101,24 @@ class _Flusher:
         self._thread.join(timeout=30)
 
     def _run(self) -> None:
-        goes_on = True
-        while goes_on:
-            taken = [self._committed.get()]
+        is_running = True
+        while is_running:
+            batches = [self._committed.get()]
             with contextlib.suppress(Empty):  # one sync covers all earlier commits
                 while True:
-                    taken.append(self._committed.get_nowait())
-            goes_on = None not in taken
-            answers = [answer for some in taken if some for answer in some]
-            if answers:
-                self._answer(answers)
+                    batches.append(self._committed.get_nowait())
+            is_running = None not in batches
+            outcomes = [outcome for some in batches if some for outcome in some]
+            if outcomes:
+                self._flush_and_deliver(outcomes)
 
-    def _answer(self, answers: list[_Answer]) -> None:
+    def _flush_and_deliver(self, outcomes: list[_Outcome]) -> None:
         try:
             self._database.flush()
         except StorageBrokenError as error:
             self._on_broken(error)
-            answers = [(one, None, why or error) for one, _, why in answers]
-        _deliver(answers)
+            outcomes = [(one, None, cause or error) for one, _, cause in outcomes]
+        _deliver(outcomes)
 
 
 class GroupCommit:
@@ -134,8 +134,8 @@ class GroupCommit:
         # A deque without a lock: its operations are atomic. With a lock, the event loop
         # would wait while the thread holds it and waits for the GIL.
         self._waiting: deque[_Pending] = deque()
-        self._wake = threading.Condition()
-        self._sleeps = False
+        self._wake_up = threading.Condition()
+        self._is_idle = False
         self._closing = False
         self._last_size = 0  # of the previous batch
         self._flusher = (
@@ -151,34 +151,36 @@ class GroupCommit:
 
     def submit(
         self,
-        many: BatchHandler,
+        handler: BatchHandler,
         key: Hashable,
         payload: object,
         *,
-        alone: bool = False,
+        own_transaction: bool = False,
         claim: Claim | None = None,
     ) -> asyncio.Future[Any]:
         """Return a future that has the result once the write is durable.
 
-        Payloads with the same `many` and `key` may be written together, in the order of
-        submission; an `alone` payload gets its own transaction. `claim` is held until the
-        write is answered, even if the caller has stopped waiting.
+        Payloads with the same `handler` and `key` may be written together, in the order of
+        submission; an `own_transaction` payload gets its own transaction. `claim` is held
+        until the write is answered, even if the caller has stopped waiting.
 
         Raises:
             QueueFullError: when the write queue is full; nothing is queued.
         """
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.put(many, key, payload, answer, alone=alone, claim=claim)
-        return answer
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.put(
+            handler, key, payload, future, own_transaction=own_transaction, claim=claim
+        )
+        return future
 
     def put(
         self,
-        many: BatchHandler,
+        handler: BatchHandler,
         key: Hashable,
         payload: object,
-        answer: CommitWaiter,
+        waiter: CommitWaiter,
         *,
-        alone: bool = False,
+        own_transaction: bool = False,
         claim: Claim | None = None,
     ) -> None:
         """Queue a write as `submit` does, and call `answer` in the running loop.
@@ -190,27 +192,29 @@ class GroupCommit:
         if len(self._waiting) >= self._limit or self._closing:
             message = "too many writes are waiting; send this one again in a moment"
             raise QueueFullError(message)
-        held = claim.handed_over() if claim is not None else None
-        self._waiting.append(_Pending(many, key, payload, alone, loop, answer, held))
-        if self._sleeps:
-            with self._wake:
-                self._wake.notify()
+        transferred = claim.transfer() if claim is not None else None
+        self._waiting.append(
+            _Pending(handler, key, payload, own_transaction, loop, waiter, transferred)
+        )
+        if self._is_idle:
+            with self._wake_up:
+                self._wake_up.notify()
 
     def close(self) -> None:
         """Write the whole queue, then stop."""
-        with self._wake:
+        with self._wake_up:
             self._closing = True
-            self._wake.notify()
+            self._wake_up.notify()
         self._thread.join(timeout=30)
         if self._flusher is not None:
             self._flusher.close()
 
     def _run(self) -> None:
-        while self._sleep():
-            self._gather()
-            self._write(self._take())
+        while self._wait_for_writes():
+            self._wait_for_more()
+            self._write(self._take_all())
 
-    def _gather(self) -> None:
+    def _wait_for_more(self) -> None:
         """Wait for more writes: a commit of several costs nearly the same as of one.
 
         Skip the wait for a single client that sends its writes one by one: its batches
@@ -221,59 +225,65 @@ class GroupCommit:
             while len(self._waiting) < SMALL_BATCH and not self._closing:
                 if time.monotonic() >= until:
                     break
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
         self._last_size = len(self._waiting)
 
-    def _sleep(self) -> bool:
+    def _wait_for_writes(self) -> bool:
         """Wait for a queued write; return False if the queue is empty and closed."""
         if not self._waiting:
-            with self._wake:
-                self._sleeps = True
+            with self._wake_up:
+                self._is_idle = True
                 while not self._waiting and not self._closing:
-                    self._wake.wait()
-                self._sleeps = False
+                    self._wake_up.wait()
+                self._is_idle = False
         return bool(self._waiting)
 
-    def _take(self) -> list[_Pending]:
+    def _take_all(self) -> list[_Pending]:
         return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
     def _write(self, batch: list[_Pending]) -> None:
-        together = [one for one in batch if not one.alone]
+        shared = [one for one in batch if not one.own_transaction]
         groups = [
-            together[start : start + BATCH_LIMIT]
-            for start in range(0, len(together), BATCH_LIMIT)
+            shared[start : start + BATCH_LIMIT]
+            for start in range(0, len(shared), BATCH_LIMIT)
         ]
-        groups += [[one] for one in batch if one.alone]
+        groups += [[one] for one in batch if one.own_transaction]
         while groups:
-            answers = self._attempt(groups.pop(0))
-            for error in {error for _, _, error in answers}:
+            outcomes = self._attempt(groups.pop(0))
+            for error in {error for _, _, error in outcomes}:
                 if isinstance(error, StorageBusyError):
-                    keys = {one.key for one, _, why in answers if why is error}
-                    answers += [(one, None, error) for one in self._behind(keys, groups)]
+                    keys = {one.key for one, _, cause in outcomes if cause is error}
+                    outcomes += [
+                        (one, None, error) for one in self._remove_blocked(keys, groups)
+                    ]
             if self._flusher is None:
-                _deliver(answers)
+                _deliver(outcomes)
             else:
-                self._flusher.tell_once_flushed(answers)
+                self._flusher.answer_once_flushed(outcomes)
 
-    def _behind(self, keys: set[Hashable], groups: list[list[_Pending]]) -> list[_Pending]:
+    def _remove_blocked(
+        self, keys: set[Hashable], groups: list[list[_Pending]]
+    ) -> list[_Pending]:
         """Remove and return queued writes that need the same lock as writes of `keys`.
 
         They have waited as long as the failed writes, and fail with them.
         """
-        everything = self._database.has_one_writer
+        locks_all = self._database.has_one_writer
 
         def is_blocked(one: _Pending) -> bool:
-            return everything or one.key in keys
+            return locks_all or one.key in keys
 
-        late = [one for group in groups for one in group if is_blocked(one)]
+        blocked = [one for group in groups for one in group if is_blocked(one)]
         groups[:] = [
-            left for group in groups if (left := [o for o in group if not is_blocked(o)])
+            remaining
+            for group in groups
+            if (remaining := [o for o in group if not is_blocked(o)])
         ]
-        waiting = self._take()
+        waiting = self._take_all()
         self._waiting.extendleft(one for one in reversed(waiting) if not is_blocked(one))
-        return late + [one for one in waiting if is_blocked(one)]
+        return blocked + [one for one in waiting if is_blocked(one)]
 
-    def _attempt(self, batch: list[_Pending]) -> list[_Answer]:
+    def _attempt(self, batch: list[_Pending]) -> list[_Outcome]:
         try:
             return self._commit(batch)
         except StorageBrokenError as error:
@@ -283,51 +293,55 @@ class GroupCommit:
             keys = {one.key for one in batch}
             if len(keys) == 1 or self._database.has_one_writer:
                 return [(one, None, error) for one in batch]
-            parts = [[one for one in batch if one.key == key] for key in keys]
+            smaller_batches = [[one for one in batch if one.key == key] for key in keys]
         except Exception as error:
             if len(batch) == 1:
                 return [(batch[0], None, error)]
-            parts = [[one] for one in batch]
-        return [answer for part in parts for answer in self._attempt(part)]
+            smaller_batches = [[one] for one in batch]
+        return [
+            outcome
+            for smaller_batch in smaller_batches
+            for outcome in self._attempt(smaller_batch)
+        ]
 
     def _broke(self, error: StorageBrokenError) -> None:
         _log.critical("disk sync failed", extra={"error": str(error)})
         self._on_broken()
 
-    def _commit(self, batch: list[_Pending]) -> list[_Answer]:
+    def _commit(self, batch: list[_Pending]) -> list[_Outcome]:
         groups: dict[tuple[BatchHandler, Hashable], list[_Pending]] = {}
         for one in batch:
-            groups.setdefault((one.many, one.key), []).append(one)
-        answers: list[_Answer] = []
+            groups.setdefault((one.handler, one.key), []).append(one)
+        outcomes: list[_Outcome] = []
         with self._database.transaction(synced=self._flusher is None) as connection:
             work = WriteTransaction(self._database, connection)
             # All processes lock stores in the same order, which prevents deadlocks.
-            for (many, key), group in sorted(
+            for (handler, key), group in sorted(
                 groups.items(), key=lambda item: repr(item[0][1])
             ):
-                results = many(work, key, [one.payload for one in group])
-                answers += [(one, r, None) for one, r in zip(group, results, strict=True)]
+                results = handler(work, key, [one.payload for one in group])
+                outcomes += [(one, r, None) for one, r in zip(group, results, strict=True)]
         for callback in work.after_commit:
             callback()
-        return answers
+        return outcomes
 
 
-def _deliver(answers: Iterable[_Answer]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
-    for answer in answers:
-        by_loop.setdefault(answer[0].loop, []).append(answer)
-    for loop, mine in by_loop.items():
+def _deliver(outcomes: Iterable[_Outcome]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Outcome]] = {}
+    for outcome in outcomes:
+        by_loop.setdefault(outcome[0].loop, []).append(outcome)
+    for loop, own_outcomes in by_loop.items():
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, mine)
+            loop.call_soon_threadsafe(_complete, own_outcomes)
 
 
-def _settle(answers: list[_Answer]) -> None:
-    for pending, result, error in answers:
+def _complete(outcomes: list[_Outcome]) -> None:
+    for pending, result, error in outcomes:
         if pending.claim is not None:
             pending.claim.release()
-        if pending.answer.done():
+        if pending.waiter.done():
             continue
         if error is None:
-            pending.answer.set_result(result)
+            pending.waiter.set_result(result)
         else:
-            pending.answer.set_exception(error)
+            pending.waiter.set_exception(error)

@@ -62,7 +62,7 @@ class IndexFolder:
     def __init__(self, folder: Path) -> None:
         """Use `folder`, which need not exist."""
         self.folder = folder
-        self._looks: dict[str, tuple[int, int, int]] = {}
+        self._file_stats: dict[str, tuple[int, int, int]] = {}
 
     def path(self, generation: str) -> Path:
         """Return the folder of one generation."""
@@ -71,10 +71,10 @@ class IndexFolder:
     def stamp(self) -> tuple[int, int, int] | None:
         """Return a stamp that changes with every commit, cheaply; None without an index."""
         try:
-            seen = (self.folder / _CURRENT).stat()
+            stat = (self.folder / _CURRENT).stat()
         except OSError:
             return None
-        return seen.st_mtime_ns, seen.st_ino, seen.st_size
+        return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
     def current(self) -> IndexManifest | None:
         """Return the manifest of the serving index; None without one."""
@@ -89,16 +89,18 @@ class IndexFolder:
         self.path(name).mkdir(parents=True)
         return name
 
-    def publish(self, seal: IndexManifest) -> IndexManifest:
-        """Publish `seal` to readers; return it with its checksums."""
-        known = dict(seal.files or {})
-        whole = replace(seal, files=self._checksums(seal.generation, known))
+    def publish(self, manifest: IndexManifest) -> IndexManifest:
+        """Publish `manifest` to readers; return it with its checksums."""
+        known_checksums = dict(manifest.files or {})
+        complete = replace(
+            manifest, files=self._checksums(manifest.generation, known_checksums)
+        )
         draft = self.folder / f".{_CURRENT}"
-        draft.write_text(json.dumps(asdict(whole)), "utf-8")
+        draft.write_text(json.dumps(asdict(complete)), "utf-8")
         draft.replace(self.folder / _CURRENT)
-        return whole
+        return complete
 
-    def check(self, seal: IndexManifest) -> None:
+    def check(self, manifest: IndexManifest) -> None:
         """Compare the files with their checksums.
 
         Missing files may have been merged into others.
@@ -106,34 +108,37 @@ class IndexFolder:
         Raises:
             DamagedIndexError: when a file has changed or is missing.
         """
-        root = self.path(seal.generation)
-        known = {root / name: one for name, one in (seal.files or {}).items()}
-        for folder in {path.parent for path in known}:
+        root = self.path(manifest.generation)
+        known_checksums = {root / name: one for name, one in (manifest.files or {}).items()}
+        for folder in {path.parent for path in known_checksums}:
             if not (folder / META).exists():
                 message = f"the library's own note of {folder.name} is gone"
                 raise DamagedIndexError(message)
-        for path, checksum in known.items():
+        for path, checksum in known_checksums.items():
             found = _checksum(path)
             if found != checksum and (found is not None or _is_needed(path)):
-                said = "gone" if found is None else "damaged"
-                message = f"the index file {path.name} is {said}"
+                problem = "gone" if found is None else "damaged"
+                message = f"the index file {path.name} is {problem}"
                 raise DamagedIndexError(message)
 
-    def is_touched(self, seal: IndexManifest) -> bool:
+    def has_changed(self, manifest: IndexManifest) -> bool:
         """Return whether a file was modified, truncated or removed since the last check."""
-        root = self.path(seal.generation)
-        before, self._looks = self._looks, {}
-        for name in seal.files or {}:
+        root = self.path(manifest.generation)
+        before, self._file_stats = self._file_stats, {}
+        for name in manifest.files or {}:
             try:
-                seen = (root / name).stat()
+                stat = (root / name).stat()
             except OSError:
                 if name in before and _is_needed(root / name):
                     return True
                 continue
-            self._looks[name] = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
-        return any(before.get(name, look) != look for name, look in self._looks.items())
+            self._file_stats[name] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        return any(
+            before.get(name, file_stat) != file_stat
+            for name, file_stat in self._file_stats.items()
+        )
 
-    def note_damage(self, generation: str) -> None:
+    def mark_damaged(self, generation: str) -> None:
         """Mark `generation` as damaged; the writer then builds a new index."""
         with contextlib.suppress(OSError):
             (self.folder / _DAMAGED).write_text(generation, "utf-8")
@@ -145,20 +150,25 @@ class IndexFolder:
         except OSError:
             return False
 
-    def clean(self, keep: str) -> None:
-        """Remove every generation except `keep`; open readers can still read theirs."""
+    def clean(self, kept_generation: str) -> None:
+        """Remove every generation except `kept_generation`.
+
+        Open readers can still read theirs.
+        """
         with contextlib.suppress(OSError):
-            if (self.folder / _DAMAGED).read_text("utf-8") != keep:
+            if (self.folder / _DAMAGED).read_text("utf-8") != kept_generation:
                 (self.folder / _DAMAGED).unlink()
         for one in self.folder.glob("index-*"):
-            if one.name != keep:
+            if one.name != kept_generation:
                 shutil.rmtree(one, ignore_errors=True)
 
     def remove(self) -> None:
         """Remove all index files of this store."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _checksums(self, generation: str, known: Mapping[str, int]) -> dict[str, int]:
+    def _checksums(
+        self, generation: str, known_checksums: Mapping[str, int]
+    ) -> dict[str, int]:
         """Return the checksums of all files of committed segments.
 
         Other files belong to a merge that is in progress.
@@ -172,14 +182,14 @@ class IndexFolder:
             if segments is not None and path.name.split(".")[0] not in segments:
                 continue
             name = str(path.relative_to(root))
-            checksum = known.get(name)
+            checksum = known_checksums.get(name)
             if checksum is None:
                 checksum = _checksum(path)
             if checksum is not None:
                 found[name] = checksum
-        for name in known.keys() - found.keys():
+        for name in known_checksums.keys() - found.keys():
             if _is_needed(root / name):
-                found[name] = known[name]  # `check` will report it as missing
+                found[name] = known_checksums[name]  # `check` will report it as missing
         return found
 
 
@@ -213,16 +223,14 @@ def _segments(folder: Path) -> frozenset[str] | None:
         return None
 
 
-def segment_names(note: bytes) -> frozenset[str] | None:
+def segment_names(metadata: bytes) -> frozenset[str] | None:
     """Return the segment names in the library's metadata; None when it is invalid.
 
     Source: tantivy's `meta.json`; file names contain the segment's id without dashes.
     """
     try:
-        note_fields = json.loads(note)
-        return frozenset(
-            one["segment_id"].replace("-", "") for one in note_fields["segments"]
-        )
+        fields = json.loads(metadata)
+        return frozenset(one["segment_id"].replace("-", "") for one in fields["segments"])
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -250,20 +258,20 @@ def _checksum(path: Path) -> int | None:
     return value
 
 
-def index_log_fields(seal: IndexManifest) -> dict[str, Any]:
+def index_log_fields(manifest: IndexManifest) -> dict[str, Any]:
     """Return the log fields of an index."""
     return {
-        "generation": seal.generation,
-        "language": seal.language,
-        "seq": seal.applied_seq,
-        "files": len(seal.files or {}),
+        "generation": manifest.generation,
+        "language": manifest.language,
+        "seq": manifest.applied_seq,
+        "files": len(manifest.files or {}),
     }
 
 
 _COPIES: Final = ".read"
-_TRIES: Final = 5
+_ATTEMPTS: Final = 5
 _LINKS: Final = "productrecs-index-"
-_NOT_OURS: Final = frozenset({".lock", ".temp"})
+_UNCOPIED_SUFFIXES: Final = frozenset({".lock", ".temp"})
 
 
 class IndexCopy:
@@ -272,44 +280,46 @@ class IndexCopy:
     def __init__(self, folder: IndexFolder) -> None:
         """Copy from `folder` once it has an index."""
         self._folder = folder
-        self._own: Path | None = None
+        self._copy_folder: Path | None = None
         self._links: Path | None = None
 
-    def follow(self, seal: IndexManifest) -> Path:
+    def follow(self, manifest: IndexManifest) -> Path:
         """Copy and verify the new files of an index; return the folder of the copy.
 
         Raises:
             DamagedIndexError: when a file has changed or is missing.
             OSError: when the copy cannot be written.
         """
-        source = self._folder.path(seal.generation)
-        target = self._path() / seal.generation
-        for tries in range(1, _TRIES + 1):
+        source = self._folder.path(manifest.generation)
+        target = self._path() / manifest.generation
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _bring(source, target, seal)
+                _copy_changes(source, target, manifest)
                 break
             except FileNotFoundError as error:  # possibly merged meanwhile
-                if tries == _TRIES:
+                if attempt == _ATTEMPTS:
                     message = f"a file of the index is gone: {error.filename}"
                     raise DamagedIndexError(message) from error
         return target
 
-    def in_place(self, seal: IndexManifest) -> Path:
+    def in_place(self, manifest: IndexManifest) -> Path:
         """Return a folder of links to the files of an index, verified in place.
 
         Raises:
             DamagedIndexError: when a file has changed or is missing.
         """
-        self._folder.check(seal)
-        source = self._folder.path(seal.generation)
+        self._folder.check(manifest)
+        source = self._folder.path(manifest.generation)
         try:
-            return _link(source, self._linking() / f"{seal.generation}-{seal.commit}")
+            return _link(
+                source, self._linking() / f"{manifest.generation}-{manifest.commit}"
+            )
         except OSError:
             return source  # the library may still be able to open it
 
     def keep_only(self, path: Path) -> None:
         """Remove every copy except the one at `path`."""
-        for parent in (self._own, self._links):
+        for parent in (self._copy_folder, self._links):
             for one in parent.glob("index-*") if parent is not None else ():
                 if one != path:
                     shutil.rmtree(one, ignore_errors=True)
@@ -318,57 +328,68 @@ class IndexCopy:
         if self._links is None or not self._links.exists():
             remove_abandoned_folders(Path(tempfile.gettempdir()), f"{_LINKS}*")
             self._links = Path(tempfile.mkdtemp(prefix=_LINKS))
-            self._hold(self._links)
+            self._lock(self._links)
         return self._links
 
-    def _hold(self, own: Path) -> None:
-        """Lock `own` as in use while this reader lives; then remove it."""
-        weakref.finalize(self, remove_locked_folder, own, lock_folder(own))
+    def _lock(self, folder: Path) -> None:
+        """Lock `folder` as in use while this reader lives; then remove it."""
+        weakref.finalize(self, remove_locked_folder, folder, lock_folder(folder))
 
     def _path(self) -> Path:
-        if self._own is None or not self._own.exists():
+        if self._copy_folder is None or not self._copy_folder.exists():
             copies = self._folder.folder.parent / _COPIES
             remove_abandoned_folders(copies)
-            own = copies / secrets.token_hex(8)
-            own.mkdir(parents=True)
-            self._hold(own)
-            self._own = own
-        return self._own
+            folder = copies / secrets.token_hex(8)
+            folder.mkdir(parents=True)
+            self._lock(folder)
+            self._copy_folder = folder
+        return self._copy_folder
 
 
-def _bring(source: Path, target: Path, seal: IndexManifest) -> None:
+def _copy_changes(source: Path, target: Path, manifest: IndexManifest) -> None:
     """Copy files that the metadata names and `target` lacks, then the metadata.
 
     Raises:
         FileNotFoundError: when a named file is missing.
         DamagedIndexError: when a file has changed.
     """
-    known = seal.files or {}
-    parts = {name.split("/", 1)[0] for name in known}
-    parts.update(note.parent.name for note in source.glob(f"*/{META}"))
-    notes = {part: (source / part / META).read_bytes() for part in sorted(parts)}
-    for part, note in notes.items():
-        segments = segment_names(note) or frozenset()
-        (target / part).mkdir(parents=True, exist_ok=True)
-        wanted = {
+    known_checksums = manifest.files or {}
+    folders = {name.split("/", 1)[0] for name in known_checksums}
+    folders.update(metadata.parent.name for metadata in source.glob(f"*/{META}"))
+    metadata_by_folder = {
+        folder: (source / folder / META).read_bytes() for folder in sorted(folders)
+    }
+    for folder, metadata in metadata_by_folder.items():
+        segments = segment_names(metadata) or frozenset()
+        (target / folder).mkdir(parents=True, exist_ok=True)
+        needed_names = {
             path.name
-            for path in (source / part).iterdir()
-            if path.name.split(".")[0] in segments and path.suffix not in _NOT_OURS
+            for path in (source / folder).iterdir()
+            if path.name.split(".")[0] in segments and path.suffix not in _UNCOPIED_SUFFIXES
         }
-        wanted.update(
+        needed_names.update(
             name.split("/", 1)[1]
-            for name in known
-            if name.startswith(f"{part}/") and Path(name).suffix not in TEMPORARY_SUFFIXES
+            for name in known_checksums
+            if name.startswith(f"{folder}/") and Path(name).suffix not in TEMPORARY_SUFFIXES
             if Path(name).name.split(".")[0] in segments
         )
-        for name in sorted(wanted):
-            if not (target / part / name).exists():
-                _copy(source, target, f"{part}/{name}", known.get(f"{part}/{name}"))
-        draft = target / part / f".{META}"
-        draft.write_bytes(note)
-        draft.replace(target / part / META)
-        for path in (target / part).iterdir():
-            if path.name not in wanted and path.name != META and path.suffix != ".lock":
+        for name in sorted(needed_names):
+            if not (target / folder / name).exists():
+                _copy(
+                    source,
+                    target,
+                    f"{folder}/{name}",
+                    known_checksums.get(f"{folder}/{name}"),
+                )
+        draft = target / folder / f".{META}"
+        draft.write_bytes(metadata)
+        draft.replace(target / folder / META)
+        for path in (target / folder).iterdir():
+            if (
+                path.name not in needed_names
+                and path.name != META
+                and path.suffix != ".lock"
+            ):
                 path.unlink(missing_ok=True)  # open readers can still read it
 
 
@@ -385,7 +406,7 @@ def _copy(source: Path, target: Path, name: str, checksum: int | None) -> None:
 def _link(source: Path, target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     for path in source.glob("*/*"):
-        if path.suffix not in _NOT_OURS:
+        if path.suffix not in _UNCOPIED_SUFFIXES:
             link = target / path.relative_to(source)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path.resolve())

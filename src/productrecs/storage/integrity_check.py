@@ -18,10 +18,10 @@ from productrecs.storage.database import Database
 _log = logging.getLogger(__name__)
 
 _NAME: Final = "damaged"
-_LEAST_PAUSE_SECONDS: Final = 60.0
+_MIN_PAUSE_SECONDS: Final = 60.0
 _PAUSE_PER_SECOND: Final = 200.0
 """The pause after a check, which limits checks to half a percent of the disk's time."""
-_SAID_AGAIN_SECONDS: Final = 3_600.0
+_LOG_AGAIN_SECONDS: Final = 3_600.0
 
 
 class DamageFile:
@@ -56,9 +56,9 @@ class IntegrityChecker:
     def __init__(self, database: Database, folder: Path) -> None:
         """Check `database`; store the damage file in `folder`."""
         self._database = database
-        self._note = DamageFile(folder)
-        self._said = ""
-        self._said_at = 0.0
+        self._damage_file = DamageFile(folder)
+        self._logged_damage = ""
+        self._logged_at = 0.0
 
     def start(self) -> None:
         """Check now, then regularly at low cost, until the process ends."""
@@ -70,7 +70,7 @@ class IntegrityChecker:
             with contextlib.suppress(StorageError):  # unavailable: reported elsewhere
                 self.check()
             took = time.monotonic() - began
-            time.sleep(max(_LEAST_PAUSE_SECONDS, _PAUSE_PER_SECOND * took))
+            time.sleep(max(_MIN_PAUSE_SECONDS, _PAUSE_PER_SECOND * took))
 
     def check(self) -> None:
         """Check once; report damage in the log and in the damage file.
@@ -84,15 +84,15 @@ class IntegrityChecker:
         except DamagedDatabaseError as error:
             found = str(error)
         try:
-            if found != self._note.read():
-                self._note.write(found)
+            if found != self._damage_file.read():
+                self._damage_file.write(found)
         except OSError as error:
             _log.warning("damage marker write failed", extra={"error": str(error)})
         if found is not None:
-            self._say(found)
+            self._log_damage(found)
 
-    def _say(self, found: str) -> None:
+    def _log_damage(self, found: str) -> None:
         now = time.monotonic()
-        if found != self._said or now - self._said_at > _SAID_AGAIN_SECONDS:
-            self._said, self._said_at = found, now
+        if found != self._logged_damage or now - self._logged_at > _LOG_AGAIN_SECONDS:
+            self._logged_damage, self._logged_at = found, now
             _log.critical("database damaged", extra={"damage": found})

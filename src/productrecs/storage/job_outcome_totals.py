@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables.account_tables import job_totals
 
-_EVERYBODY: Final = "*"  # rows of the installation, not of a store
+_ALL_STORES: Final = "*"  # rows of the installation, not of a store
 
 
 class JobOutcome(StrEnum):
@@ -36,7 +36,7 @@ def record_attempt(
     """Add one attempt, in the transaction that ends it."""
     counts = {one.value: int(one is ending) for one in JobOutcome}
     row = upsert(transaction, job_totals).values(
-        store_id=_EVERYBODY,
+        store_id=_ALL_STORES,
         kind=kind,
         milliseconds=max(0, took_ms),
         done_at=now_ms if ending is JobOutcome.DONE else None,
@@ -59,7 +59,7 @@ def all_totals(connection: sa.Connection) -> list[JobTotals]:
     columns = [job_totals.c[name] for name in JobTotals._fields]
     query = (
         sa.select(*columns)
-        .where(job_totals.c.store_id == _EVERYBODY)
+        .where(job_totals.c.store_id == _ALL_STORES)
         .order_by(job_totals.c.kind)
     )
     return [JobTotals(*row) for row in connection.execute(query)]

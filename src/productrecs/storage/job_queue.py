@@ -35,7 +35,7 @@ DEAD_RETENTION_MS: Final = 30 * DAY_MS
 MAX_ERROR_LENGTH: Final = 500
 
 _BATCH: Final = 1_000
-_TRIES: Final = 5
+_ATTEMPTS: Final = 5
 _SECRETS: Final = (
     (re.compile(r"\b([ps]k_)\w+"), r"\1..."),
     (re.compile(r"(\w://)[^\s/@]+@"), r"\1...@"),
@@ -112,7 +112,7 @@ class JobQueue:
         self._rng = rng
         self.policy = policy or RetryPolicy()
 
-    def enqueue(self, transaction: sa.Connection, wanted: NewJob) -> str:
+    def enqueue(self, transaction: sa.Connection, new_job: NewJob) -> str:
         """Store the job in the caller's transaction and return its id.
 
         If a job of the same key is queued, return its id: it gets the newer payload and
@@ -120,14 +120,14 @@ class JobQueue:
         """
         now = self._clock()
         row = upsert(transaction, jobs).values(
-            store_id=wanted.store_id,
+            store_id=new_job.store_id,
             job_id="job_" + random_text(16),
-            kind=wanted.kind,
-            key=wanted.key or wanted.kind,
+            kind=new_job.kind,
+            key=new_job.key or new_job.kind,
             state=JobState.QUEUED,
-            payload=json.dumps(dict(wanted.payload)),
+            payload=json.dumps(dict(new_job.payload)),
             attempts=0,
-            run_at=now if wanted.run_at is None else wanted.run_at,
+            run_at=now if new_job.run_at is None else new_job.run_at,
             created_at=now,
         )
         requested = row.excluded.run_at
@@ -152,7 +152,7 @@ class JobQueue:
             return None
         try:
             with self._database.transaction() as transaction:
-                return self._take(transaction, _due(tuple(sorted(kinds))))
+                return self._claim(transaction, _due(tuple(sorted(kinds))))
         except sa.exc.IntegrityError:  # another worker has just claimed one of the same key
             return None
 
@@ -160,7 +160,7 @@ class JobQueue:
         """Return whether a job of one of `kinds` is due; reads only."""
         query = _due(tuple(sorted(kinds))).any
         with self._database.reading() as connection:
-            return bool(connection.execute(query, self._moments()).scalar())
+            return bool(connection.execute(query, self._time_parameters()).scalar())
 
     def extend(self, job: Job, progress: float | None = None) -> bool:
         """Extend the lease and store the progress (0 to 1); return False if it was lost.
@@ -183,10 +183,10 @@ class JobQueue:
             "error": None,
         } | _FREE
         with self._database.transaction() as transaction:
-            is_held = _update(transaction, job, values)
-            if is_held:
-                self._note(transaction, job, JobOutcome.DONE)
-        return is_held
+            is_claimed = _update(transaction, job, values)
+            if is_claimed:
+                self._count_outcome(transaction, job, JobOutcome.DONE)
+        return is_claimed
 
     def fail(
         self, job: Job, error: BaseException, *, final: bool = False
@@ -196,7 +196,7 @@ class JobQueue:
         None means that the lease was lost and nothing was changed. `final` means that a
         retry cannot help.
         """
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             try:
                 with self._database.transaction() as transaction:
                     return self._fail(transaction, job, describe_error(error), final=final)
@@ -211,10 +211,10 @@ class JobQueue:
     def release(self, job: Job) -> bool:
         """Requeue an interrupted job, uncounted; return False if the lease was lost."""
         values = {"attempts": job.attempts - 1, "run_at": self._clock()}
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             try:
                 with self._database.transaction() as transaction:
-                    return _held(transaction, job) is not None and _requeue(
+                    return _lock_claimed(transaction, job) is not None and _requeue(
                         transaction, job, values
                     )
             except sa.exc.IntegrityError:  # one of its key was queued meanwhile
@@ -229,25 +229,27 @@ class JobQueue:
             self._delete_finished(state, now - ms) for state, ms in retention.items()
         )
 
-    def _note(self, transaction: sa.Connection, job: Job, ending: JobOutcome) -> None:
+    def _count_outcome(
+        self, transaction: sa.Connection, job: Job, outcome: JobOutcome
+    ) -> None:
         now = self._clock()
-        record_attempt(transaction, job.kind, ending, now - job.claimed_at, now)
+        record_attempt(transaction, job.kind, outcome, now - job.claimed_at, now)
 
-    def _moments(self) -> dict[str, int]:
+    def _time_parameters(self) -> dict[str, int]:
         now = self._clock()
         # A lease that ends later than this was written before the clock was set back.
         return {"now": now, "beyond": now + 10 * self.policy.lease_ms}
 
-    def _take(self, transaction: sa.Connection, due: "_DueSql") -> Job | None:
+    def _claim(self, transaction: sa.Connection, due: "_DueSql") -> Job | None:
         while True:
-            moments = self._moments()
-            row = _first_free(transaction, due, moments)
+            times = self._time_parameters()
+            row = _first_free(transaction, due, times)
             if row is None:
                 return None
             if row["state"] == JobState.QUEUED or row["attempts"] < self.policy.attempts:
-                return self._lease(transaction, row, moments["now"])
+                return self._lease(transaction, row, times["now"])
             message = f"its worker died {row['attempts']} times while running it"
-            dead = {"state": JobState.DEAD, "finished_at": moments["now"], "error": message}
+            dead = {"state": JobState.DEAD, "finished_at": times["now"], "error": message}
             transaction.execute(jobs.update().where(_is(row)).values(dead | _FREE))
 
     def _lease(self, transaction: sa.Connection, row: sa.RowMapping, now: int) -> Job:
@@ -273,12 +275,14 @@ class JobQueue:
     def _fail(
         self, transaction: sa.Connection, job: Job, error: str, *, final: bool
     ) -> JobState | None:
-        attempts = _held(transaction, job)
+        attempts = _lock_claimed(transaction, job)
         if attempts is None:
             return None
         now = self._clock()
         is_last = final or attempts >= self.policy.attempts
-        self._note(transaction, job, JobOutcome.DEAD if is_last else JobOutcome.RETRIED)
+        self._count_outcome(
+            transaction, job, JobOutcome.DEAD if is_last else JobOutcome.RETRIED
+        )
         if is_last:
             dead = {"state": JobState.DEAD, "finished_at": now, "error": error} | _FREE
             _update(transaction, job, dead)
@@ -334,19 +338,19 @@ class _DueSql:
 @memoized(Cache.STATEMENTS)
 def _due(kinds: tuple[str, ...]) -> _DueSql:
     now: sa.BindParameter[int] = sa.bindparam("now")
-    beyond: sa.BindParameter[int] = sa.bindparam("beyond")
-    other = jobs.alias("other")
+    latest_lease: sa.BindParameter[int] = sa.bindparam("beyond")
+    running = jobs.alias("other")
     same_key_runs = sa.exists().where(
-        other.c.store_id == jobs.c.store_id,
-        other.c.key == jobs.c.key,
-        other.c.state == _literal(JobState.RUNNING),
+        running.c.store_id == jobs.c.store_id,
+        running.c.key == jobs.c.key,
+        running.c.state == _literal(JobState.RUNNING),
     )
-    ours = sa.select(jobs).where(jobs.c.kind.in_(kinds)).limit(1)
-    abandoned = ours.where(
+    candidate = sa.select(jobs).where(jobs.c.kind.in_(kinds)).limit(1)
+    abandoned = candidate.where(
         jobs.c.state == _literal(JobState.RUNNING),
-        sa.or_(jobs.c.leased_until <= now, jobs.c.leased_until > beyond),
+        sa.or_(jobs.c.leased_until <= now, jobs.c.leased_until > latest_lease),
     )
-    waiting = ours.where(
+    waiting = candidate.where(
         jobs.c.state == _literal(JobState.QUEUED), jobs.c.run_at <= now, ~same_key_runs
     ).order_by(jobs.c.run_at)
     return _DueSql(
@@ -357,10 +361,10 @@ def _due(kinds: tuple[str, ...]) -> _DueSql:
 
 
 def _first_free(
-    transaction: sa.Connection, due: _DueSql, moments: Mapping[str, int]
+    transaction: sa.Connection, due: _DueSql, times: Mapping[str, int]
 ) -> sa.RowMapping | None:
     for query in (due.abandoned, due.waiting):
-        row = transaction.execute(query, dict(moments)).mappings().first()
+        row = transaction.execute(query, dict(times)).mappings().first()
         if row is not None:
             return row
     return None
@@ -383,7 +387,7 @@ def _update(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) -> 
     return transaction.execute(jobs.update().where(_fits(job)).values(values)).rowcount == 1
 
 
-def _held(transaction: sa.Connection, job: Job) -> int | None:
+def _lock_claimed(transaction: sa.Connection, job: Job) -> int | None:
     """Lock the job's row and return its attempts, or None when the lease was lost."""
     query = sa.select(jobs.c.attempts).where(_fits(job)).with_for_update()
     return transaction.execute(query).scalar()

@@ -88,9 +88,9 @@ def model_metadata(folder: Path) -> dict[str, Any]:
 
 
 def remove_other_models(
-    folder: Path, keep: set[str], *, min_age_seconds: float = 30.0
+    folder: Path, kept_ids: set[str], *, min_age_seconds: float = 30.0
 ) -> list[str]:
-    """Delete all models and drafts below `folder` except `keep`; return their names.
+    """Delete all models and drafts below `folder` except `kept_ids`; return their names.
 
     Files younger than `min_age_seconds` remain: another process may be writing or about
     to load them. A process that has mapped a model can still read it.
@@ -98,14 +98,14 @@ def remove_other_models(
     if not folder.is_dir():
         return []
     before = time.time() - min_age_seconds
-    gone = [
+    removable = [
         path
         for path in folder.iterdir()
-        if path.name not in keep and path.stat().st_mtime <= before
+        if path.name not in kept_ids and path.stat().st_mtime <= before
     ]
-    for path in gone:
+    for path in removable:
         shutil.rmtree(path, ignore_errors=True)
-    return sorted(path.name for path in gone)
+    return sorted(path.name for path in removable)
 
 
 def remove_older_models(folder: Path, model_id: str) -> None:

@@ -143,9 +143,9 @@ class _PostgresHotReader:
                 self.close()
                 return self._run(sql, parameters)
         except psycopg.Error as error:
-            ours = _postgres_error(error)
-            self._failed(ours)
-            raise ours from error
+            translated = _postgres_error(error)
+            self._failed(translated)
+            raise translated from error
 
     def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         if self._connection is None:
@@ -192,10 +192,10 @@ class PostgresRawConnection:
         self._driver.execute(_postgres(sql), encode_parameters(parameters))
 
     def mapped(
-        self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
+        self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value."""
-        rows = self._driver.execute(_postgres_map(*columns), (store_id, list(wanted)))
+        rows = self._driver.execute(_postgres_map(*columns), (store_id, list(names)))
         return dict(rows.fetchall())
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
@@ -210,14 +210,16 @@ class PostgresRawConnection:
 
 @memoized(Cache.STATEMENTS)
 def _postgres(sql: str) -> bytes:
-    given = "json_array_elements(?::json) AS given(value)"
+    value_rows = "json_array_elements(?::json) AS given(value)"
     # OFFSET stops the planner from scanning all of a store's rows, which it prefers while
     # a growing table has no statistics.
-    named = sql.replace(ROWS_PLACEHOLDER, given).replace(
+    with_rows = sql.replace(ROWS_PLACEHOLDER, value_rows).replace(
         LOOKUP_PLACEHOLDER, "LATERAL (SELECT * FROM"
     )
     return (
-        named.replace(FIELD_PLACEHOLDER, "OFFSET 0) AS found").replace("?", "%s").encode()
+        with_rows.replace(FIELD_PLACEHOLDER, "OFFSET 0) AS found")
+        .replace("?", "%s")
+        .encode()
     )
 
 

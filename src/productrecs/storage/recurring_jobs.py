@@ -26,8 +26,8 @@ class PeriodicTasks:
         self._queue = queue
         self._clock = clock
 
-    def enqueue_due(self, duty: str, every_ms: int, wanted: Sequence[NewJob]) -> int:
-        """Enqueue the jobs of stores for which `duty` is due; return the number.
+    def enqueue_due(self, task: str, every_ms: int, new_jobs: Sequence[NewJob]) -> int:
+        """Enqueue the jobs of stores for which `task` is due; return the number.
 
         A store's task runs at most once every `every_ms`, for any number of workers and
         restarts. Runs missed while no worker ran are skipped. If no task is due, it only
@@ -36,40 +36,43 @@ class PeriodicTasks:
         now = self._clock()
         with self._database.reading() as connection:
             query = sa.select(duties.c.store_id).where(
-                duties.c.duty == duty, ~_has_come(now, every_ms)
+                duties.c.duty == task, ~_is_due(now, every_ms)
             )
             waiting = set(connection.execute(query).scalars())
-        due = [job for job in wanted if job.store_id not in waiting]
+        due = [job for job in new_jobs if job.store_id not in waiting]
         if not due:
             return 0
         with self._database.transaction() as transaction:
-            there = _still_there(transaction, [job.store_id for job in due])
+            existing = _lock_existing(transaction, [job.store_id for job in due])
             # One order, so that two workers cannot deadlock on each other's rows.
-            taken = [
+            enqueued = [
                 job
                 for job in sorted(due, key=lambda job: job.store_id)
-                if job.store_id in there and self._take(transaction, duty, every_ms, job)
+                if job.store_id in existing
+                and self._mark_due(transaction, task, every_ms, job)
             ]
-            for job in taken:
+            for job in enqueued:
                 self._queue.enqueue(transaction, job)
-        return len(taken)
+        return len(enqueued)
 
-    def _take(
-        self, transaction: sa.Connection, duty: str, every_ms: int, job: NewJob
+    def _mark_due(
+        self, transaction: sa.Connection, task: str, every_ms: int, job: NewJob
     ) -> bool:
         now = self._clock()
         row = upsert(transaction, duties).values(
-            store_id=job.store_id, duty=duty, due_at=now + every_ms
+            store_id=job.store_id, duty=task, due_at=now + every_ms
         )
         query = row.on_conflict_do_update(
             index_elements=[duties.c.store_id, duties.c.duty],
             set_={"due_at": row.excluded.due_at},
-            where=_has_come(now, every_ms),
+            where=_is_due(now, every_ms),
         ).returning(duties.c.duty)
         return transaction.execute(query).first() is not None
 
 
-def _still_there(transaction: sa.Connection, store_ids: Sequence[StoreId]) -> set[StoreId]:
+def _lock_existing(
+    transaction: sa.Connection, store_ids: Sequence[StoreId]
+) -> set[StoreId]:
     """Return the stores that exist and cannot be deleted before the transaction ends."""
     query = (
         sa.select(stores.c.store_id)
@@ -81,7 +84,7 @@ def _still_there(transaction: sa.Connection, store_ids: Sequence[StoreId]) -> se
     return {INSTALLATION, *(StoreId(store_id) for store_id in found)}
 
 
-def _has_come(now: int, every_ms: int) -> sa.ColumnElement[bool]:
+def _is_due(now: int, every_ms: int) -> sa.ColumnElement[bool]:
     # A due time later than this was written before the clock was set back.
-    beyond = now + 2 * every_ms + MINUTE_MS
-    return sa.or_(duties.c.due_at <= now, duties.c.due_at > beyond)
+    latest_due = now + 2 * every_ms + MINUTE_MS
+    return sa.or_(duties.c.due_at <= now, duties.c.due_at > latest_due)

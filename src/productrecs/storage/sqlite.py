@@ -47,7 +47,7 @@ from productrecs.storage.wal_checkpointer import INLINE_PAGES, WalCheckpointer, 
 
 MIN_SQLITE_VERSION: Final = (3, 51, 3)
 _BRIEFLY_MS: Final = 500
-_TOGETHER: Final = 1_000
+_ROWS_PER_INSERT: Final = 1_000
 _decode: Final = msgspec.json.Decoder().decode
 
 
@@ -131,11 +131,11 @@ class SqliteDialect:
 
     def overwrite_deleted(self) -> bool:
         """Checkpoint the write-ahead log, which still has deleted rows, and truncate it."""
-        with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as own:
-            configure_connection(own)
-            own.apsw.set_busy_handler(SqliteBusyHandler(_BRIEFLY_MS))
+        with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as connection:
+            configure_connection(connection)
+            connection.apsw.set_busy_handler(SqliteBusyHandler(_BRIEFLY_MS))
             try:
-                own.apsw.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                connection.apsw.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
             except apsw.BusyError:
                 return False
             except apsw.Error as error:
@@ -169,14 +169,14 @@ class SqliteDialect:
     def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
         """Read every page of the file and of its write-ahead log."""
         try:
-            verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+            result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         except sa.exc.DBAPIError as error:  # the check fails if the file is too damaged
             if not isinstance(self.translate(error.orig), DamagedDatabaseError):
                 raise
-            verdict = str(error.orig)
-        if verdict == "ok":
+            result = str(error.orig)
+        if result == "ok":
             return None
-        message = f"{self.path} is damaged: {verdict}"
+        message = f"{self.path} is damaged: {result}"
         return DatabaseProblem(message, "stop the service and restore a backup")
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
@@ -226,18 +226,18 @@ class SqliteRawConnection:
         self.all(sql, parameters)
 
     def mapped(
-        self, columns: tuple[str, str, str], store_id: StoreId, wanted: Iterable[str]
+        self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value."""
-        rows = self.all(_sqlite_map(*columns), (store_id, list(wanted)))
+        rows = self.all(_sqlite_map(*columns), (store_id, list(names)))
         found: dict[str, Any] = _decode(rows[0][0])
         return found
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
         """Insert few rows with one statement, many with a statement that is run per row."""
         try:
-            if len(rows) <= _TOGETHER and not _holds_bytes(table):
-                self._driver.execute(_sqlite_insert_together(table), (rows_to_json(rows),))
+            if len(rows) <= _ROWS_PER_INSERT and not _has_binary_column(table):
+                self._driver.execute(_sqlite_insert_many(table), (rows_to_json(rows),))
             else:
                 self._driver.executemany(_sqlite_insert(table), rows)
         except apsw.Error as error:
@@ -249,16 +249,16 @@ class SqliteRawConnection:
 
     def _translated(self, error: apsw.Error) -> Exception:
         """Return the driver's error, which `Database` translates, or a reader's own."""
-        theirs = apsw_dbapi.to_dbapi_error(error)
+        dbapi_error = apsw_dbapi.to_dbapi_error(error)
         if self._failed is None:
-            return theirs
-        ours = storage_error(theirs)
-        self._failed(ours)
-        return ours
+            return dbapi_error
+        translated = storage_error(dbapi_error)
+        self._failed(translated)
+        return translated
 
 
 @memoized(Cache.STATEMENTS)
-def _holds_bytes(table: sa.Table) -> bool:
+def _has_binary_column(table: sa.Table) -> bool:
     """Return whether a table has a binary column, which JSON cannot hold."""
     return any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
 
@@ -266,8 +266,8 @@ def _holds_bytes(table: sa.Table) -> bool:
 @memoized(Cache.STATEMENTS)
 def _sqlite(sql: str) -> str:
     # In SQLite, the left table of a CROSS JOIN is the outer loop.
-    named = sql.replace(ROWS_PLACEHOLDER, "json_each(?) AS given")
-    return named.replace(LOOKUP_PLACEHOLDER, "").replace(FIELD_PLACEHOLDER, "")
+    with_rows = sql.replace(ROWS_PLACEHOLDER, "json_each(?) AS given")
+    return with_rows.replace(LOOKUP_PLACEHOLDER, "").replace(FIELD_PLACEHOLDER, "")
 
 
 @memoized(Cache.STATEMENTS)
@@ -280,12 +280,12 @@ def _sqlite_map(table: str, key: str, value: str) -> str:
 
 @memoized(Cache.STATEMENTS)
 def _sqlite_insert(table: sa.Table) -> str:
-    marks = ", ".join("?" for _ in table.columns)
-    return f'INSERT INTO "{table.name}" ({insert_columns(table)}) VALUES ({marks})'  # noqa: S608 - own names
+    placeholders = ", ".join("?" for _ in table.columns)
+    return f'INSERT INTO "{table.name}" ({insert_columns(table)}) VALUES ({placeholders})'  # noqa: S608 - own names
 
 
 @memoized(Cache.STATEMENTS)
-def _sqlite_insert_together(table: sa.Table) -> str:
+def _sqlite_insert_many(table: sa.Table) -> str:
     values = ", ".join(f"value ->> {place}" for place in range(len(table.columns)))
     return (
         f'INSERT INTO "{table.name}" ({insert_columns(table)}) '  # noqa: S608 - own names

@@ -31,7 +31,7 @@ _READ_ONLY = (
     ReadOnlyStorageError,
     "the data folder is read-only: nothing can be stored; make it writable",
 )
-_PASSING: Final[Mapping[int, tuple[type[StorageError], str]]] = MappingProxyType(
+_TRANSIENT_ERRORS: Final[Mapping[int, tuple[type[StorageError], str]]] = MappingProxyType(
     {5: _BUSY, 6: _BUSY, 8: _READ_ONLY, 13: _FULL}
 )
 _NO_LOG: Final = (
@@ -56,9 +56,9 @@ class SqliteBusyHandler:
         self._seconds = milliseconds / 1000
         self._until = 0.0
 
-    def __call__(self, tries: int) -> bool:
+    def __call__(self, attempts: int) -> bool:
         """Return whether to retry, after a short sleep."""
-        if tries == 0:
+        if attempts == 0:
             self._until = time.monotonic() + self._seconds
         time.sleep(0.0002)
         return time.monotonic() < self._until
@@ -75,7 +75,7 @@ def configure_connection(
         UnsafeStorageError: when the file is damaged or not a database.
     """
     connection.apsw.set_busy_handler(SqliteBusyHandler())
-    _keep_files(connection.apsw)
+    _persist_wal(connection.apsw)
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
@@ -92,30 +92,32 @@ def configure_connection(
         try:
             connection.apsw.execute(f"PRAGMA {pragma}").fetchall()
         except apsw.Error as error:
-            if _lacks_log_on_read_only_disk(connection.apsw.filename):
+            if _lacks_wal_on_read_only_disk(connection.apsw.filename):
                 raise UnsafeStorageError(_NO_LOG) from error
             raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
 
-def _lacks_log_on_read_only_disk(path: str) -> bool:
+def _lacks_wal_on_read_only_disk(path: str) -> bool:
     """Return whether SQLite cannot open a database because it cannot create log files."""
     has_log = Path(f"{path}-wal").exists()
     return not has_log and not os.access(Path(path).parent, os.W_OK)
 
 
-def _keep_files(connection: apsw.Connection) -> None:
+def _persist_wal(connection: apsw.Connection) -> None:
     """Preserve the write-ahead log and its index when the last connection closes.
 
     SQLite needs them to open a database on a read-only disk. The preserved log is empty.
     """
-    keep = ctypes.c_int(1)
-    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(keep))
+    persist = ctypes.c_int(1)
+    connection.file_control(
+        "main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(persist)
+    )
 
 
 def storage_error(error: apsw_dbapi.Error) -> StorageError:
     """Return our error for one of SQLite's result codes, with its remedy."""
-    if error.code in _PASSING:
-        kind, message = _PASSING[error.code]
+    if error.code in _TRANSIENT_ERRORS:
+        kind, message = _TRANSIENT_ERRORS[error.code]
         return kind(message)
     if error.code == _SQLITE_IO:
         return StorageBrokenError(f"the disk failed to read or write: {error}")

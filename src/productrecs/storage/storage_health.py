@@ -16,7 +16,7 @@ from productrecs.core.errors import (
 
 _log = logging.getLogger(__name__)
 
-REMEMBERED_SECONDS: Final = 300.0
+FAILURE_MEMORY_SECONDS: Final = 300.0
 """How long a failed read counts: a damaged page stays so while other reads succeed."""
 
 
@@ -48,13 +48,13 @@ class StorageHealth:
         """
         if self._write is not None:
             return self._write
-        is_over = self._seconds() - self._unconfirmed_at > REMEMBERED_SECONDS
+        is_over = self._seconds() - self._unconfirmed_at > FAILURE_MEMORY_SECONDS
         return None if is_over else self._unconfirmed
 
     @property
     def failed_read(self) -> StorageError | None:
         """The reason of a failed read within the last minutes; None without one."""
-        if self._seconds() - self._read_at > REMEMBERED_SECONDS:
+        if self._seconds() - self._read_at > FAILURE_MEMORY_SECONDS:
             return None
         return self._read
 
@@ -63,7 +63,7 @@ class StorageHealth:
         if isinstance(error, QueueFullError):
             return
         if isinstance(error, UnconfirmedWriteError):
-            self._note_unconfirmed(error)
+            self._record_unconfirmed(error)
             return
         with self._lock:
             is_new = self._write is None
@@ -71,7 +71,7 @@ class StorageHealth:
             self._failures += 1
         if is_new:
             _log.error("writes failing", extra={"error": str(error)})
-        self._note_damage(error)
+        self._record_damage(error)
 
     def confirmed(self) -> None:
         """Record a confirmed write of a request, which clears earlier unconfirmed ones."""
@@ -80,7 +80,7 @@ class StorageHealth:
         self._unconfirmed = None
         _log.info("writes confirmed again")
 
-    def wrote(self, failures_before: int) -> None:
+    def write_succeeded(self, failures_before: int) -> None:
         """Record a successful write; it does not clear failures after `failures_before`."""
         with self._lock:
             is_over = self._write is not None and self._failures == failures_before
@@ -94,15 +94,15 @@ class StorageHealth:
 
         Only damage counts here: other readers detect an unavailable or busy database.
         """
-        self._note_damage(error)
+        self._record_damage(error)
 
-    def _note_unconfirmed(self, error: UnconfirmedWriteError) -> None:
+    def _record_unconfirmed(self, error: UnconfirmedWriteError) -> None:
         is_new = self._unconfirmed is None
         self._unconfirmed, self._unconfirmed_at = error, self._seconds()
         if is_new:
             _log.error("writes unconfirmed", extra={"error": str(error)})
 
-    def _note_damage(self, error: StorageError) -> None:
+    def _record_damage(self, error: StorageError) -> None:
         if not isinstance(error, DamagedDatabaseError | StorageBrokenError):
             return
         is_new = self.failed_read is None

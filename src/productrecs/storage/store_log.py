@@ -16,7 +16,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.dialects import raw_connection
 from productrecs.storage.tables import items, store_heads
 
-_TAKE: Final = (
+_TAKE_SEQS: Final = (
     "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"
 )
 _NUMBERS: Final = ("items", "item_id", "number")
@@ -56,18 +56,18 @@ class ItemNumbers:
     def __init__(self, limit: int = 2_000_000) -> None:
         """Cache up to `limit` ids over all stores, then clear the cache."""
         self._limit = limit
-        self._known: dict[StoreId, dict[str, int]] = {}
+        self._by_store: dict[StoreId, dict[str, int]] = {}
         self._size = 0
 
     def of(self, store_id: StoreId) -> dict[str, int]:
         """Return the cached numbers of one store; do not modify them."""
-        return self._known.get(store_id, {})
+        return self._by_store.get(store_id, {})
 
-    def learn(self, store_id: StoreId, numbers: dict[str, int]) -> None:
+    def add(self, store_id: StoreId, numbers: dict[str, int]) -> None:
         """Cache committed numbers."""
         if self._size + len(numbers) > self._limit:
-            self._known, self._size = {}, 0
-        self._known.setdefault(store_id, {}).update(numbers)
+            self._by_store, self._size = {}, 0
+        self._by_store.setdefault(store_id, {}).update(numbers)
         self._size += len(numbers)
 
 
@@ -79,43 +79,43 @@ class StoreLog:
         database: Database,
         transaction: sa.Connection,
         store_id: StoreId,
-        known: ItemNumbers | None = None,
+        known_numbers: ItemNumbers | None = None,
     ) -> None:
         """Prepare; the first call locks the head."""
         self.database = database
         self.transaction = transaction
         self.store_id = store_id
-        self._known = known or ItemNumbers()
-        self._fresh: dict[str, int] = {}
+        self._known_numbers = known_numbers or ItemNumbers()
+        self._new_numbers: dict[str, int] = {}
         self.erasures = 0
         """How many shoppers of the store were erased; set once the head is locked."""
 
-    def take(self, count: int) -> int:
+    def take_seqs(self, count: int) -> int:
         """Lock the head and return the first of `count` new sequence numbers.
 
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        taken = raw_connection(self.transaction).all(_TAKE, (count, self.store_id))
-        if not taken:
+        last_seq = raw_connection(self.transaction).all(_TAKE_SEQS, (count, self.store_id))
+        if not last_seq:
             message = "this store was deleted"
             raise StoreDeletedError(message)
-        self.erasures = int(taken[0][1])
-        return int(taken[0][0]) - count + 1
+        self.erasures = int(last_seq[0][1])
+        return int(last_seq[0][0]) - count + 1
 
     def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
         """Return the number of each id; unknown ids get new ones, outside the catalog.
 
         Lock the head first.
         """
-        known = self._known.of(self.store_id)
-        wanted = dict.fromkeys(item_ids)
-        found = {one: known[one] for one in wanted if one in known}
-        missing = [one for one in wanted if one not in found]
+        known_numbers = self._known_numbers.of(self.store_id)
+        distinct_ids = dict.fromkeys(item_ids)
+        found = {one: known_numbers[one] for one in distinct_ids if one in known_numbers}
+        missing = [one for one in distinct_ids if one not in found]
         if missing:
             stored = self._stored(missing)
             stored |= self._created([one for one in missing if one not in stored], now_ms)
-            self._fresh |= stored
+            self._new_numbers |= stored
             found |= stored
         return found
 
@@ -129,14 +129,14 @@ class StoreLog:
         )
         return int(self.transaction.execute(query).scalar_one()) - count
 
-    def learned(self, numbers: dict[str, int]) -> None:
+    def remember_numbers(self, numbers: dict[str, int]) -> None:
         """Record numbers that this transaction assigned itself."""
-        self._fresh |= numbers
+        self._new_numbers |= numbers
 
     def committed(self) -> None:
         """Cache the numbers of this transaction; call it after the commit."""
-        if self._fresh:
-            self._known.learn(self.store_id, self._fresh)
+        if self._new_numbers:
+            self._known_numbers.add(self.store_id, self._new_numbers)
 
     def _stored(self, item_ids: Sequence[str]) -> dict[str, int]:
         return raw_connection(self.transaction).mapped(_NUMBERS, self.store_id, item_ids)

@@ -29,12 +29,12 @@ _log = logging.getLogger(__name__)
 
 INLINE_PAGES: Final = 8 * WAL_PAGES
 CHECK_SECONDS: Final = 0.1
-_WORTH_IT: Final = WAL_PAGES // 4
-_LONG: Final = 4 * WAL_PAGES
-_FEW: Final = 400
-_PASSES: Final = 5
-_PATIENCE_MS: Final = 5
-_SAID_AGAIN_SECONDS: Final = 60.0
+_MIN_PAGES: Final = WAL_PAGES // 4
+_LONG_PAGES: Final = 4 * WAL_PAGES
+_FEW_PAGES: Final = 400
+_MAX_PASSES: Final = 5
+_BUSY_TIMEOUT_MS: Final = 5
+_LOG_AGAIN_SECONDS: Final = 60.0
 
 
 class WalCheckpointer:
@@ -43,7 +43,7 @@ class WalCheckpointer:
     def __init__(self, path: Path) -> None:
         """Checkpoint the log of the database at `path`."""
         self._path = path
-        self._said_at = -_SAID_AGAIN_SECONDS
+        self._logged_at = -_LOG_AGAIN_SECONDS
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
         self._thread.start()
@@ -56,33 +56,33 @@ class WalCheckpointer:
     def _run(self) -> None:
         with contextlib.closing(apsw_dbapi.connect(str(self._path))) as connection:
             configure_connection(connection)
-            connection.apsw.set_busy_handler(SqliteBusyHandler(_PATIENCE_MS))
+            connection.apsw.set_busy_handler(SqliteBusyHandler(_BUSY_TIMEOUT_MS))
             while not self._stopping.wait(CHECK_SECONDS):
                 try:
-                    _look(connection.apsw)
+                    _checkpoint_if_needed(connection.apsw)
                 except apsw.BusyError:
                     pass  # another process is copying it
                 except apsw.Error as error:
-                    self._say(error)
+                    self._log_failure(error)
 
-    def _say(self, error: apsw.Error) -> None:
+    def _log_failure(self, error: apsw.Error) -> None:
         """Log a warning at most once a minute: a full disk stays full for a while."""
         now = time.monotonic()
-        if now - self._said_at >= _SAID_AGAIN_SECONDS:
-            self._said_at = now
+        if now - self._logged_at >= _LOG_AGAIN_SECONDS:
+            self._logged_at = now
             _log.warning("checkpoint failed", extra={"error": str(error)})
 
 
-def _look(connection: apsw.Connection) -> None:
+def _checkpoint_if_needed(connection: apsw.Connection) -> None:
     pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_NOOP)
-    if pages - copied < _WORTH_IT:
+    if pages - copied < _MIN_PAGES:
         return
     # Writers continue meanwhile; each pass has less to copy.
-    for _ in range(_PASSES):
+    for _ in range(_MAX_PASSES):
         pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_PASSIVE)
-        if pages - copied < _FEW:
+        if pages - copied < _FEW_PAGES:
             break
-    if pages >= _LONG and pages - copied < _FEW:
+    if pages >= _LONG_PAGES and pages - copied < _FEW_PAGES:
         # The log restarts by itself in a short pause of writes. Without a pause, writers
         # have to wait here while these few pages are copied.
         connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_RESTART)
@@ -118,23 +118,23 @@ class WalFile:
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            self._forget()
+            self._close()
 
     def _current(self) -> int | None:
         try:
-            there = self._path.stat()
+            on_disk = self._path.stat()
         except FileNotFoundError:
-            self._forget()
+            self._close()
             return None
         if self._number is not None:
-            ours = os.fstat(self._number)
-            if (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino):
+            opened = os.fstat(self._number)
+            if (opened.st_dev, opened.st_ino) == (on_disk.st_dev, on_disk.st_ino):
                 return self._number
-            self._forget()
+            self._close()
         self._number = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         return self._number
 
-    def _forget(self) -> None:
+    def _close(self) -> None:
         if self._number is not None:
             os.close(self._number)
             self._number = None

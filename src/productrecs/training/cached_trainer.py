@@ -23,24 +23,24 @@ from productrecs.training.training_run import (
     train_store,
 )
 
-_REST_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low priority
-_LONGEST_REST_SECONDS: Final = 30.0
-_CALM_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
-_LONGEST_CALM_SECONDS: Final = 5.0
+_PAUSE_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low priority
+_MAX_PAUSE_SECONDS: Final = 30.0
+_IDLE_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
+_MAX_IDLE_SECONDS: Final = 5.0
 
 
 class Trainer:
     """Trains stores one after another and caches the inputs of recently trained ones."""
 
     def __init__(
-        self, workshop: TrainingDeps, max_facts: int = Cache.TRAINING_INPUTS.limit
+        self, deps: TrainingDeps, max_facts: int = Cache.TRAINING_INPUTS.limit
     ) -> None:
         """Cache up to `max_facts` events and lines in memory (about 30 bytes each)."""
-        self._workshop = workshop
+        self._deps = deps
         self._max_facts = max_facts
         self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
-        self._rest_until: dict[StoreId, float] = {}
-        self._took: dict[StoreId, float] = {}  # CPU seconds of the last training
+        self._paused_until: dict[StoreId, float] = {}
+        self._cpu_seconds: dict[StoreId, float] = {}  # CPU seconds of the last training
 
     def train(self, store: Store, progress: Progress) -> TrainedModel:
         """Return the model that now serves `store`.
@@ -52,24 +52,26 @@ class Trainer:
         spent = time.thread_time()
         # Not in the cache while it is read: after a failure the next training starts over.
         inputs = self._inputs.pop(store.store_id, None) or TrainingInputs()
-        took = self._took.get(store.store_id, 0.0)  # the first has normal priority
-        calm = min(_CALM_FACTOR * took, _LONGEST_CALM_SECONDS)
-        model = train_store(self._workshop, store, inputs, progress, calm)
+        cpu_seconds = self._cpu_seconds.get(
+            store.store_id, 0.0
+        )  # the first has normal priority
+        idle_seconds = min(_IDLE_FACTOR * cpu_seconds, _MAX_IDLE_SECONDS)
+        model = train_store(self._deps, store, inputs, progress, idle_seconds)
         self._inputs[store.store_id] = inputs
-        self._forget()
-        took = self._took[store.store_id] = time.thread_time() - spent
-        rest = min(_REST_FACTOR * took, _LONGEST_REST_SECONDS)
-        self._rest_until[store.store_id] = time.monotonic() + rest
+        self._evict()
+        cpu_seconds = self._cpu_seconds[store.store_id] = time.thread_time() - spent
+        pause = min(_PAUSE_FACTOR * cpu_seconds, _MAX_PAUSE_SECONDS)
+        self._paused_until[store.store_id] = time.monotonic() + pause
         return model
 
     def is_paused(self, store_id: StoreId) -> bool:
         """Return whether the store was trained too recently to be trained again."""
-        return time.monotonic() < self._rest_until.get(store_id, 0.0)
+        return time.monotonic() < self._paused_until.get(store_id, 0.0)
 
-    def _forget(self) -> None:
+    def _evict(self) -> None:
         while len(self._inputs) > 1 and self._size() > self._max_facts:
-            forgotten, _ = self._inputs.popitem(last=False)
-            self._took.pop(forgotten, None)  # its next training reads the whole log
+            evicted, _ = self._inputs.popitem(last=False)
+            self._cpu_seconds.pop(evicted, None)  # its next training reads the whole log
 
     def _size(self) -> int:
         return sum(inputs.size for inputs in self._inputs.values())

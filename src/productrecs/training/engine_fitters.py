@@ -39,7 +39,7 @@ class BasketLines(NamedTuple):
 
 
 def fit_copurchase_model(
-    bought: Purchases,
+    purchases: Purchases,
     n_items: int,
     now_ms: int,
     options: CopurchaseOptions,
@@ -49,7 +49,7 @@ def fit_copurchase_model(
 
     `products` as returned by `CatalogInputs.kinds`.
     """
-    return _together(_ordered(bought), n_items, now_ms, options, products)
+    return _concatenated(_ordered(purchases), n_items, now_ms, options, products)
 
 
 def fit_cart_model(
@@ -66,68 +66,68 @@ def fit_cart_model(
     if lines is None:
         return None
     products = inputs.catalog.kinds(n_items)[1]
-    return _together(lines, n_items, now_ms, options, products).widest
+    return _concatenated(lines, n_items, now_ms, options, products).widest
 
 
 def fit_complement_model(
-    together: CopurchaseModel, inputs: TrainingInputs, n_items: int
+    model: CopurchaseModel, inputs: TrainingInputs, n_items: int
 ) -> ComplementModel:
     """Return the complement model; an empty one without categories."""
     kinds, products = inputs.catalog.kinds(n_items)
-    if not len(together.companions) or not inputs.catalog.has_kinds:
+    if not len(model.companions) or not inputs.catalog.has_kinds:
         return ComplementModel.empty()
-    purchases, arrays = inputs.purchases, together.to_arrays()
-    sold = purchases.items[purchases.standing & (purchases.quantities > 0)]
+    purchases, arrays = inputs.purchases, model.to_arrays()
+    sold = purchases.items[purchases.is_active & (purchases.quantities > 0)]
     return fit_complements(
         BoughtTogetherPairs(*(arrays[name] for name in BoughtTogetherPairs._fields)),
         kinds,
-        products.families,
+        products.category_sets,
         np.bincount(sold, minlength=n_items),
     )
 
 
-def with_carts(bought: Purchases, done: Behaviour) -> BasketLines | None:
+def with_carts(purchases: Purchases, behaviour: Behaviour) -> BasketLines | None:
     """Return the orders, each with the other items in the cart of the same visit.
 
     None if no cart adds an item. Carts of visits without a purchase are skipped.
     """
-    carted = (done.kinds == EventKind.ADD_TO_CART) & (done.visitors != 0)
-    lines, whose = _ordered(bought), bought.visitors[is_in_order(bought)]
-    known = np.flatnonzero(whose != 0)
-    many = int(carted.sum())
-    if not many or not len(known):
+    carted = (behaviour.kinds == EventKind.ADD_TO_CART) & (behaviour.visitors != 0)
+    lines, visitors = _ordered(purchases), purchases.visitors[is_in_order(purchases)]
+    identified = np.flatnonzero(visitors != 0)
+    carted_count = int(carted.sum())
+    if not carted_count or not len(identified):
         return None
-    visit = sessionize(
-        np.concatenate((done.visitors[carted], whose[known])),
-        np.concatenate((done.times[carted], lines.times[known])),
+    visit_codes = sessionize(
+        np.concatenate((behaviour.visitors[carted], visitors[identified])),
+        np.concatenate((behaviour.times[carted], lines.times[identified])),
     )
-    in_cart, at_till = visit[:many], visit[many:]
-    has_cart, has_bought = np.isin(at_till, in_cart), np.isin(in_cart, at_till)
+    in_cart, at_checkout = visit_codes[:carted_count], visit_codes[carted_count:]
+    has_cart, has_bought = np.isin(at_checkout, in_cart), np.isin(in_cart, at_checkout)
     if not has_cart.any():
         return None
-    beyond = int(lines.baskets.max()) + 1
-    lines.baskets[known[has_cart]] = beyond + at_till[has_cart]
-    lines.buyers[known[has_cart]] = whose[known[has_cart]]
+    first_new_basket = int(lines.baskets.max()) + 1
+    lines.baskets[identified[has_cart]] = first_new_basket + at_checkout[has_cart]
+    lines.buyers[identified[has_cart]] = visitors[identified[has_cart]]
     return BasketLines(
-        np.concatenate((lines.baskets, beyond + in_cart[has_bought])),
-        np.concatenate((lines.items, done.items[carted][has_bought])),
-        np.concatenate((lines.times, done.times[carted][has_bought])),
-        np.concatenate((lines.buyers, done.visitors[carted][has_bought])),
+        np.concatenate((lines.baskets, first_new_basket + in_cart[has_bought])),
+        np.concatenate((lines.items, behaviour.items[carted][has_bought])),
+        np.concatenate((lines.times, behaviour.times[carted][has_bought])),
+        np.concatenate((lines.buyers, behaviour.visitors[carted][has_bought])),
     )
 
 
-def _ordered(bought: Purchases) -> BasketLines:
+def _ordered(purchases: Purchases) -> BasketLines:
     """Return copies of the lines that belong to an order."""
-    in_order = is_in_order(bought)
+    in_order = is_in_order(purchases)
     return BasketLines(
-        bought.baskets[in_order],
-        bought.items[in_order],
-        bought.times[in_order],
-        bought.buyers[in_order],
+        purchases.baskets[in_order],
+        purchases.items[in_order],
+        purchases.times[in_order],
+        purchases.buyers[in_order],
     )
 
 
-def _together(
+def _concatenated(
     lines: BasketLines,
     n_items: int,
     now_ms: int,
@@ -146,22 +146,22 @@ def _together(
 
 
 def fit_session_index(
-    done: Behaviour, n_items: int, options: SessionOptions
+    behaviour: Behaviour, n_items: int, options: SessionOptions
 ) -> SessionIndex:
     """Return the session index of all visitors."""
     return fit_sessions(
-        sessionize(done.visitors, done.times),
-        done.items,
-        done.times,
+        sessionize(behaviour.visitors, behaviour.times),
+        behaviour.items,
+        behaviour.times,
         n_items,
         options,
-        owners=done.visitors,
+        owners=behaviour.visitors,
     )
 
 
-def is_in_order(bought: Purchases) -> npt.NDArray[np.bool_]:
+def is_in_order(purchases: Purchases) -> npt.NDArray[np.bool_]:
     """Return which lines belong to an order and are neither void nor returned."""
-    which: npt.NDArray[np.bool_] = (
-        bought.standing & (bought.quantities > 0) & (bought.baskets >= 0)
+    is_valid: npt.NDArray[np.bool_] = (
+        purchases.is_active & (purchases.quantities > 0) & (purchases.baskets >= 0)
     )
-    return which
+    return is_valid

@@ -12,7 +12,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.training.engine_fitters import is_in_order
 from productrecs.training.training_inputs import Behaviour, Purchases
 
-DEEDS: Final[Mapping[int, InteractionType]] = MappingProxyType(
+INTERACTION_BY_EVENT: Final[Mapping[int, InteractionType]] = MappingProxyType(
     {
         int(EventKind.SEARCH_CLICK): InteractionType.CLICKED,
         int(EventKind.IMAGE_SEARCH_CLICK): InteractionType.CLICKED,
@@ -33,7 +33,7 @@ class ItemGroups(NamedTuple):
     Items of group g in time order: items[offsets[g]:offsets[g + 1]].
     """
 
-    begins: Ints  # [G] ascending, UTC ms
+    starts: Ints  # [G] ascending, UTC ms
     offsets: Ints  # [G + 1]
     items: Items
 
@@ -43,22 +43,24 @@ class ItemGroups(NamedTuple):
         if not len(codes):
             none = np.zeros(0, np.int64)
             return cls(none, np.zeros(1, np.int64), none.astype(np.int32))
-        names, where = np.unique(codes, return_inverse=True)
-        begins = np.full(len(names), np.iinfo(np.int64).max)
-        np.minimum.at(begins, where, times)
+        names, group_index = np.unique(codes, return_inverse=True)
+        starts = np.full(len(names), np.iinfo(np.int64).max)
+        np.minimum.at(starts, group_index, times)
         place = np.empty(len(names), dtype=np.int64)
-        place[np.argsort(begins, kind="stable")] = np.arange(len(names))
-        order = np.lexsort((times, place[where]))
-        group, item = place[where][order], items[order]
+        place[np.argsort(starts, kind="stable")] = np.arange(len(names))
+        order = np.lexsort((times, place[group_index]))
+        group, item = place[group_index][order], items[order]
         first = np.unique(group * (int(items.max()) + 1) + item, return_index=True)[1]
         first.sort()
         group, item = group[first], item[first]
         sizes = np.bincount(group, minlength=len(names))
         usable = (sizes > 1) & (sizes <= MAX_GROUP_ITEMS)
-        stays = usable[group]
-        renumbered = (np.cumsum(usable) - 1)[group[stays]]
+        is_kept = usable[group]
+        renumbered = (np.cumsum(usable) - 1)[group[is_kept]]
         return cls(
-            np.sort(begins)[usable], csr_offsets(renumbered, int(usable.sum())), item[stays]
+            np.sort(starts)[usable],
+            csr_offsets(renumbered, int(usable.sum())),
+            item[is_kept],
         )
 
     def contents(self, group: int) -> list[int]:
@@ -78,13 +80,15 @@ class VisitSteps(NamedTuple):
     """Steps of visits: one entry per return to an item, with its interactions."""
 
     groups: ItemGroups
-    firsts: Ints  # parallel to the groups' items: first `InteractionType`,
+    first_interactions: Ints  # parallel to the groups' items: first `InteractionType`,
     interactions: Ints  # and strongest one before the next item
 
     def actions_in(self, group: int) -> tuple[list[int], list[int]]:
         """Return each step of a visit, with its first and its strongest interaction."""
         begin, end = self.groups.offsets[group : group + 2].tolist()
-        return self.firsts[begin:end].tolist(), self.interactions[begin:end].tolist()
+        return self.first_interactions[begin:end].tolist(), self.interactions[
+            begin:end
+        ].tolist()
 
 
 def steps_of_visits(behaviour: Behaviour) -> VisitSteps:
@@ -92,26 +96,28 @@ def steps_of_visits(behaviour: Behaviour) -> VisitSteps:
     codes = sessionize(behaviour.visitors, behaviour.times)
     order = np.lexsort((behaviour.times, codes))
     code, item = codes[order], behaviour.items[order]
-    came = np.ones(len(order), dtype=np.bool_)
-    came[1:] = (np.diff(code) != 0) | (np.diff(item) != 0)
+    is_arrival = np.ones(len(order), dtype=np.bool_)
+    is_arrival[1:] = (np.diff(code) != 0) | (np.diff(item) != 0)
     grades = np.zeros(1 + max(EventKind), dtype=np.int64)
-    grades[list(DEEDS)] = list(DEEDS.values())
-    most = np.zeros(0, np.int64)
+    grades[list(INTERACTION_BY_EVENT)] = list(INTERACTION_BY_EVENT.values())
+    strongest = np.zeros(0, np.int64)
     if len(order):
-        most = np.maximum.reduceat(grades[behaviour.kinds[order]], np.flatnonzero(came))
-    order, code, item = order[came], code[came], item[came]
-    firsts = grades[behaviour.kinds[order]]
+        strongest = np.maximum.reduceat(
+            grades[behaviour.kinds[order]], np.flatnonzero(is_arrival)
+        )
+    order, code, item = order[is_arrival], code[is_arrival], item[is_arrival]
+    first_interactions = grades[behaviour.kinds[order]]
     sizes = np.bincount(code)
     usable = ((sizes > 1) & (sizes <= MAX_GROUP_ITEMS))[code]
-    names, where = np.unique(code[usable], return_inverse=True)
-    begins = behaviour.times[order[usable]][csr_offsets(where, len(names))[:-1]]
-    oldest_first = np.argsort(begins, kind="stable")
+    names, group_index = np.unique(code[usable], return_inverse=True)
+    starts = behaviour.times[order[usable]][csr_offsets(group_index, len(names))[:-1]]
+    oldest_first = np.argsort(starts, kind="stable")
     place = np.empty(len(names), dtype=np.int64)
     place[oldest_first] = np.arange(len(names))
-    by_age = np.argsort(place[where], kind="stable")
-    offsets = csr_offsets(place[where], len(names))
-    groups = ItemGroups(begins[oldest_first], offsets, item[usable][by_age])
-    return VisitSteps(groups, firsts[usable][by_age], most[usable][by_age])
+    by_age = np.argsort(place[group_index], kind="stable")
+    offsets = csr_offsets(place[group_index], len(names))
+    groups = ItemGroups(starts[oldest_first], offsets, item[usable][by_age])
+    return VisitSteps(groups, first_interactions[usable][by_age], strongest[usable][by_age])
 
 
 def group_orders(purchases: Purchases) -> ItemGroups:

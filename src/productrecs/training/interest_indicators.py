@@ -22,7 +22,7 @@ from productrecs.records.events.event import interest_key
 
 Ints = npt.NDArray[np.int64]
 
-VISIT_MS: Final = 30 * MINUTE_MS
+INTEREST_WINDOW_MS: Final = 30 * MINUTE_MS
 _BUY_WINDOW_MS: Final = DAY_MS
 _FOLLOWING: Final = 10  # interactions after a signal that count for it
 
@@ -45,9 +45,9 @@ class IndicatorInputs:
     numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    _known: dict[str, int] = field(default_factory=dict)
+    _term_codes: dict[str, int] = field(default_factory=dict)
 
-    def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Append rows of (ts, kind, term, visitor)."""
         if not rows:
             return
@@ -60,55 +60,58 @@ class IndicatorInputs:
         self.visitors = np.concatenate((self.visitors, np.array(codes, np.int64)))
 
     def _number(self, key: str) -> int:
-        number = self._known.setdefault(key, len(self.keys))
+        number = self._term_codes.setdefault(key, len(self.keys))
         if number == len(self.keys):
             self.keys.append(key)
         return number
 
 
 def fit_indicators(
-    signs: IndicatorInputs, done: Interactions, bought: Interactions, now_ms: int
+    signals: IndicatorInputs, interactions: Interactions, bought: Interactions, now_ms: int
 ) -> ClickBoostModel:
     """Fit the products that shoppers viewed, carted or bought after each signal.
 
     The next ten interactions of the same visit count; purchases count for a day.
     """
-    if not signs.keys:
+    if not signals.keys:
         return ClickBoostModel.empty()
-    parts = [_following(signs, done, VISIT_MS), _following(signs, bought, _BUY_WINDOW_MS)]
+    parts = [
+        _following(signals, interactions, INTEREST_WINDOW_MS),
+        _following(signals, bought, _BUY_WINDOW_MS),
+    ]
     queries, items, visitors, weights, times = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     ages = ((now_ms - times) / DAY_MS).clip(min=0)
     choices = SearchInteractions(queries, items, visitors, weights, ages)
     # A category view is followed by views of many products: each of them counts.
-    options = ClickBoostOptions(most_of_a_shopper=PURCHASE + CART + 4 * CLICK)
-    return ClickBoostModel.of(fit_click_boosts(choices, options), signs.keys)
+    options = ClickBoostOptions(max_of_one_shopper=PURCHASE + CART + 4 * CLICK)
+    return ClickBoostModel.of(fit_click_boosts(choices, options), signals.keys)
 
 
 def _following(
-    signs: IndicatorInputs, interactions: Interactions, window_ms: int
+    signals: IndicatorInputs, interactions: Interactions, window_ms: int
 ) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], Ints]:
     """Return signals, items, visitors, weights and times of the later interactions."""
-    theirs = np.isin(interactions.visitors, signs.visitors)
-    visitors = np.concatenate((signs.visitors, interactions.visitors[theirs]))
-    times = np.concatenate((signs.times, interactions.times[theirs]))
-    count = len(signs.times)
+    has_signal = np.isin(interactions.visitors, signals.visitors)
+    visitors = np.concatenate((signals.visitors, interactions.visitors[has_signal]))
+    times = np.concatenate((signals.times, interactions.times[has_signal]))
+    count = len(signals.times)
     order = np.lexsort((np.arange(len(times)), times, visitors))
     places = np.flatnonzero(order < count)
     found = []
     for step in range(1, _FOLLOWING + 1):
         later = places + step
         inside = later < len(order)
-        mine, other = order[places[inside]], order[later[inside]]
-        fits = (visitors[mine] == visitors[other]) & (other >= count)
-        fits &= times[other] - times[mine] <= window_ms
-        found.append(np.stack((mine[fits], other[fits] - count)))
-    which, what = np.concatenate(found, axis=1)
+        signal_rows, later_rows = order[places[inside]], order[later[inside]]
+        fits = (visitors[signal_rows] == visitors[later_rows]) & (later_rows >= count)
+        fits &= times[later_rows] - times[signal_rows] <= window_ms
+        found.append(np.stack((signal_rows[fits], later_rows[fits] - count)))
+    signal_index, items = np.concatenate(found, axis=1)
     return (
-        signs.numbers[which],
-        interactions.items[theirs][what],
-        signs.visitors[which],
-        interactions.weights[theirs][what],
-        interactions.times[theirs][what],
+        signals.numbers[signal_index],
+        interactions.items[has_signal][items],
+        signals.visitors[signal_index],
+        interactions.weights[has_signal][items],
+        interactions.times[has_signal][items],
     )

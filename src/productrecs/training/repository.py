@@ -14,8 +14,8 @@ from productrecs.storage.tables import events, models, purchase_lines, store_hea
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _PAGE: Final = 50_000
-_LOOKED_AT: Final = 1_000
-LEARNED_KINDS: Final = (
+_MAX_FACTS: Final = 1_000
+TRAINING_KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
     EventKind.ADD_TO_CART,
     EventKind.SEARCH_CLICK,
@@ -24,7 +24,7 @@ LEARNED_KINDS: Final = (
 )
 SIGNAL_KINDS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
 """Kinds without a product, which count as interest signals."""
-_KINDS: Final = ", ".join(str(int(kind)) for kind in (*LEARNED_KINDS, *SIGNAL_KINDS))
+_KINDS: Final = ", ".join(str(int(kind)) for kind in (*TRAINING_KINDS, *SIGNAL_KINDS))
 # Raw driver access: ten million rows in a third of the time.
 _LOG: Final = (
     "SELECT ts, kind, item, COALESCE(session, shopper), term, seq FROM events "  # noqa: S608 - our own numbers
@@ -103,11 +103,11 @@ def freshness(connection: sa.Connection, now_ms: int) -> list[Freshness]:
 
 
 def _freshness(connection: sa.Connection, row: TrainingProgress, now_ms: int) -> Freshness:
-    behind_ms, applied = 0, row.applied_seq or 0
+    age_ms, applied = 0, row.applied_seq or 0
     if applied < row.seq:
         first = TrainingRepository(connection, row.store_id).first_untrained_at(applied)
-        behind_ms = 0 if first is None else max(0, now_ms - first)
-    return Freshness(row.store_id, row.trained_at, behind_ms)
+        age_ms = 0 if first is None else max(0, now_ms - first)
+    return Freshness(row.store_id, row.trained_at, age_ms)
 
 
 class TrainingRepository:
@@ -237,19 +237,19 @@ class TrainingRepository:
 
         None if the next thousand facts have no live one: the rest comes from an import.
         """
-        moments = [
-            moment
+        times = [
+            time_ms
             for facts in (events, purchase_lines)
-            if (moment := self._first_live(facts, applied_seq)) is not None
+            if (time_ms := self._first_live(facts, applied_seq)) is not None
         ]
-        return min(moments, default=None)
+        return min(times, default=None)
 
     def _first_live(self, facts: sa.Table, applied_seq: int) -> int | None:
         following = (
             sa.select(facts.c.store_id, facts.c.seq, facts.c.ts, facts.c.imported)
             .where(facts.c.store_id == self._store_id, facts.c.seq > applied_seq)
             .order_by(facts.c.seq)
-            .limit(_LOOKED_AT)
+            .limit(_MAX_FACTS)
             .subquery()
         )
         query = (
@@ -267,14 +267,14 @@ class TrainingRepository:
         Raises:
             StoreDeletedError: when the store was deleted in the meantime.
         """
-        AccountRepository(self._transaction).hold(self._store_id)
-        mine = models.c.store_id == self._store_id
+        AccountRepository(self._transaction).lock(self._store_id)
+        own_model = models.c.store_id == self._store_id
         head = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(head.values(seq=store_heads.c.seq))  # takes the row lock
         serving = self.serving()
         if serving is not None and serving.applied_seq > model.applied_seq:
             return
-        self._transaction.execute(models.delete().where(mine))
+        self._transaction.execute(models.delete().where(own_model))
         self._transaction.execute(
             models.insert().values(
                 store_id=self._store_id,

@@ -22,7 +22,7 @@ from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.training.engine_registry import OWN_MODELS
 
 _NOBODY: Final = np.zeros(0)
-_NO_MARKS: Final = np.zeros(0, dtype=np.int64)
+_NO_FINGERPRINTS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]
 
 
@@ -36,7 +36,7 @@ class TrainedModels:
     trending: npt.NDArray[np.int32]  # item numbers, most trending first
     ranks: Ranks  # rank of each item in `trending`; its length for others
     complements: ComplementModel = field(default_factory=ComplementModel.empty)
-    lent: CopurchaseModel | None = None  # with pooled baskets of variants, if any
+    pooled: CopurchaseModel | None = None  # with pooled baskets of variants, if any
     carts: CopurchaseModel | None = None  # of orders and carts, if carts add pairs
     choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
     personal: PersonalSearchOptions = field(default_factory=PersonalSearchOptions)
@@ -48,20 +48,26 @@ class TrainedModels:
         default_factory=TreeEnsemble.none
     )  # the learned ranker, if any
     visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
-    marks: Ints = field(default_factory=lambda: _NO_MARKS)  # see `item_fingerprints`
-    own: Mapping[str, Any] = field(default_factory=dict)  # by engine: `OwnModel.load`
-    intervals: Ints = field(default_factory=lambda: _NO_MARKS)  # see `usual_intervals`
+    fingerprints: Ints = field(
+        default_factory=lambda: _NO_FINGERPRINTS
+    )  # see `item_fingerprints`
+    own_models: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # by engine: `OwnModel.load`
+    intervals: Ints = field(
+        default_factory=lambda: _NO_FINGERPRINTS
+    )  # see `usual_intervals`
 
     @property
     def widest(self) -> CopurchaseModel:
         """The co-purchase model with the highest coverage: the pooled one, if any."""
-        return self.copurchase if self.lent is None else self.lent
+        return self.copurchase if self.pooled is None else self.pooled
 
-    def mark(self, item: int) -> int | None:
+    def fingerprint(self, item: int) -> int | None:
         """Return the fingerprint of an item; None if it is unknown."""
-        if not 0 <= item < len(self.marks):
+        if not 0 <= item < len(self.fingerprints):
             return None
-        return hash((int(self.marks[item]), self.visual.mark(item)))
+        return hash((int(self.fingerprints[item]), self.visual.mark(item)))
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:
@@ -89,7 +95,7 @@ class TrainedModels:
             KeyError, ValueError, TypeError: when they are incomplete.
         """
         trending, carts = arrays["trending"], engine_arrays(arrays, "carts")
-        lent = engine_arrays(arrays, "lent")
+        pooled = engine_arrays(arrays, "lent")
         return cls(
             model_id=model_id,
             copurchase=CopurchaseModel.from_arrays(engine_arrays(arrays, "copurchase")),
@@ -97,7 +103,7 @@ class TrainedModels:
             trending=trending,
             ranks=_ranks(trending),
             complements=ComplementModel.from_arrays(engine_arrays(arrays, "complementary")),
-            lent=CopurchaseModel.from_arrays(lent) if lent else None,
+            pooled=CopurchaseModel.from_arrays(pooled) if pooled else None,
             carts=CopurchaseModel.from_arrays(carts) if carts else None,
             choices=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),
             personal=PersonalSearchOptions(
@@ -106,25 +112,25 @@ class TrainedModels:
             signs=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
             trees=TreeEnsemble.from_arrays(engine_arrays(arrays, "trees")),
             trials=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
-            marks=np.asarray(arrays.get("marks", _NO_MARKS)),
-            intervals=np.asarray(arrays.get("intervals", _NO_MARKS)),
-            own={
-                name: model.load(mine)
+            fingerprints=np.asarray(arrays.get("marks", _NO_FINGERPRINTS)),
+            intervals=np.asarray(arrays.get("intervals", _NO_FINGERPRINTS)),
+            own_models={
+                name: model.load(own_arrays)
                 for name, model in OWN_MODELS
-                if (mine := engine_arrays(arrays, name))
+                if (own_arrays := engine_arrays(arrays, name))
             },
         )
 
 
 def empty_models() -> TrainedModels:
     """Return the models before the first training: all are empty."""
-    nothing = np.zeros(0, dtype=np.int32)
+    no_items = np.zeros(0, dtype=np.int32)
     return TrainedModels(
         model_id="",
         copurchase=CopurchaseModel.empty(),
         sessions=SessionIndex.empty(),
-        trending=nothing,
-        ranks=nothing,
+        trending=no_items,
+        ranks=no_items,
     )
 
 

@@ -32,17 +32,17 @@ class CatalogInputs:
         """Start with an empty catalog."""
         self.seq = -1
         self._categories: dict[int, tuple[str, ...]] = {}
-        self._families: dict[int, int] = {}
+        self._category_sets_by_item: dict[int, int] = {}
         self._sets: dict[str, tuple[str, ...]] = {}
         self._sizes: dict[int, int] = {}
-        self._made: tuple[Items, VariantGroups] | None = None
+        self._cached: tuple[Items, VariantGroups] | None = None
 
-    def take(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
+    def add(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
         """Apply rows of (number, present, title, categories) up to a change's number."""
         for number, present, title, categories in rows:
-            known = (
+            rows_kept = (
                 self._categories.get(number, ()),
-                self._families.get(number, 0),
+                self._category_sets_by_item.get(number, 0),
                 self._sizes.get(number, 0),
             )
             current = _UNKNOWN
@@ -50,11 +50,11 @@ class CatalogInputs:
                 key = variant_key(title)
                 code = visitor_hash(key) if key else 0
                 current = self._set_of(categories), code, size_in_title(title)
-            if current != known:  # most changes are of prices and stock only
-                self._made = None
-                _keep(self._categories, number, current[0])
-                _keep(self._families, number, current[1])
-                _keep(self._sizes, number, current[2])
+            if current != rows_kept:  # most changes are of prices and stock only
+                self._cached = None
+                _set_field(self._categories, number, current[0])
+                _set_field(self._category_sets_by_item, number, current[1])
+                _set_field(self._sizes, number, current[2])
         self.seq = seq
 
     @property
@@ -70,14 +70,14 @@ class CatalogInputs:
         none and for items without variants. The same objects are returned until the catalog
         changes.
         """
-        if self._made is None or len(self._made[0]) != n_items:
-            families = self._numbered_families(n_items)
+        if self._cached is None or len(self._cached[0]) != n_items:
+            category_sets = self._numbered_category_sets(n_items)
             sizes = np.zeros(n_items, dtype=np.int32)
             for item, size in self._sizes.items():
                 if item < n_items:
                     sizes[item] = size
-            self._made = self._numbered(n_items), VariantGroups(families, sizes)
-        return self._made
+            self._cached = self._numbered(n_items), VariantGroups(category_sets, sizes)
+        return self._cached
 
     def _numbered(self, n_items: int) -> Items:
         counts = Counter(name for names in self._categories.values() for name in names)
@@ -93,14 +93,18 @@ class CatalogInputs:
                 kinds[item] = numbers[narrowest[names]]
         return kinds
 
-    def _numbered_families(self, n_items: int) -> Items:
-        families = np.zeros(n_items, dtype=np.int32)
-        items = array("q", (item for item in sorted(self._families) if item < n_items))
-        codes = np.array([self._families[item] for item in items], dtype=np.int64)
-        _, where, sizes = np.unique(codes, return_inverse=True, return_counts=True)
-        alone = (codes == 0) | (sizes[where] == 1)
-        families[np.asarray(items)] = np.where(alone, 0, where + 1)
-        return families
+    def _numbered_category_sets(self, n_items: int) -> Items:
+        category_sets = np.zeros(n_items, dtype=np.int32)
+        items = array(
+            "q", (item for item in sorted(self._category_sets_by_item) if item < n_items)
+        )
+        codes = np.array(
+            [self._category_sets_by_item[item] for item in items], dtype=np.int64
+        )
+        _, code_index, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+        is_single = (codes == 0) | (sizes[code_index] == 1)
+        category_sets[np.asarray(items)] = np.where(is_single, 0, code_index + 1)
+        return category_sets
 
     def _set_of(self, categories: str) -> tuple[str, ...]:
         """Return an item's distinct categories; equal ones share one object."""
@@ -111,7 +115,7 @@ class CatalogInputs:
         return found
 
 
-def _keep(values: dict[int, FieldValue], number: int, value: FieldValue) -> None:
+def _set_field(values: dict[int, FieldValue], number: int, value: FieldValue) -> None:
     """Store an item's value; an empty one is removed, to save memory."""
     if value:
         values[number] = value
@@ -131,16 +135,16 @@ class FitCache:
 
     def __init__(self) -> None:
         """Start with an empty cache."""
-        self._made: dict[str, tuple[tuple[object, ...], Hashable, Any]] = {}
+        self._cached: dict[str, tuple[tuple[object, ...], Hashable, Any]] = {}
 
     @property
     def size(self) -> int:
         """Memory of the cached arrays, in bytes."""
         return sum(
             array.nbytes
-            for _, _, learned in self._made.values()
-            if hasattr(learned, "to_arrays")
-            for array in learned.to_arrays().values()
+            for _, _, model in self._cached.values()
+            if hasattr(model, "to_arrays")
+            for array in model.to_arrays().values()
         )
 
     def of(
@@ -148,29 +152,29 @@ class FitCache:
         name: str,
         facts: tuple[object, ...],
         by: Hashable,
-        learn: Callable[[], Fitted],
+        compute: Callable[[], Fitted],
     ) -> Fitted:
-        """Return the result of `learn`, cached while `facts` and `by` are the same.
+        """Return the result of `compute`, cached while `facts` and `by` are the same.
 
         `facts` are compared by identity, so they must not change in place; `by` holds all
         other arguments. One result per name is cached.
         """
-        last = self._made.get(name)
+        last = self._cached.get(name)
         if last is not None and _are_same(last[0], facts) and last[1] == by:
             found: Fitted = last[2]
             return found
-        self._made.pop(name, None)  # frees memory before the next fit
-        if len(self._made) >= Cache.FITS.limit:
-            self._made.clear()
-        learned = learn()
-        self._made[name] = (facts, by, learned)
-        return learned
+        self._cached.pop(name, None)  # frees memory before the next fit
+        if len(self._cached) >= Cache.FITS.limit:
+            self._cached.clear()
+        model = compute()
+        self._cached[name] = (facts, by, model)
+        return model
 
 
-def _are_same(some: tuple[object, ...], others: tuple[object, ...]) -> bool:
-    if len(some) != len(others):
+def _are_same(some: tuple[object, ...], other_values: tuple[object, ...]) -> bool:
+    if len(some) != len(other_values):
         return False
-    return all(one is other for one, other in zip(some, others, strict=True))
+    return all(one is other for one, other in zip(some, other_values, strict=True))
 
 
 Ints = npt.NDArray[np.int64]
@@ -208,7 +212,7 @@ class Purchases:
     quantities: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # unknown: 1
     totals: Floats = field(default_factory=lambda: np.zeros(0, np.float64))  # unknown: 0
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
-    standing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    is_active: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: unknown
     visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # as Behaviour's
 
@@ -242,9 +246,9 @@ class TrainingInputs:
     @property
     def size(self) -> int:
         """Number of events and order lines in memory; caches count by their size."""
-        held = len(self.behaviour.items) + len(self.purchases.items)
-        held += self.fit_cache.size // _FACT_BYTES
-        return held + self.searches.size + len(self.signs.times)
+        facts = len(self.behaviour.items) + len(self.purchases.items)
+        facts += self.fit_cache.size // _FACT_BYTES
+        return facts + self.searches.size + len(self.signs.times)
 
     def read_searches(self, repository: SearchEventRepository, up_to_seq: int) -> None:
         """Read the searches after `applied_seq`; call it before `read_on`."""
@@ -266,11 +270,11 @@ class TrainingInputs:
         read, pages = 0, [self.behaviour]
         for page in repository.behaviour(self.applied_seq, up_to_seq):
             read += len(page)
-            named = [row for row in page if row[2] is not None]
-            pages.append(_behaviour(named))
-            if len(named) < len(page):
+            with_shopper = [row for row in page if row[2] is not None]
+            pages.append(_behaviour(with_shopper))
+            if len(with_shopper) < len(page):
                 reported = [row for row in page if row[2] is None and row[4]]
-                self.signs.take([(row[0], row[1], row[4], row[3]) for row in reported])
+                self.signs.add([(row[0], row[1], row[4], row[3]) for row in reported])
         self.behaviour = _joined(pages)
         self.trials = self.trials.plus(repository.trials(self.applied_seq, up_to_seq))
         changed = [
@@ -279,31 +283,31 @@ class TrainingInputs:
             for row in page
         ]
         if changed:
-            self._take_purchases(changed)
-        self.catalog.take(*repository.catalog(self.catalog.seq))
+            self._add_purchases(changed)
+        self.catalog.add(*repository.catalog(self.catalog.seq))
         self.applied_seq = up_to_seq
         return read + len(changed)
 
-    def _take_purchases(self, rows: list[tuple[Any, ...]]) -> None:
+    def _add_purchases(self, rows: list[tuple[Any, ...]]) -> None:
         # A line that changed twice since is read once, in its last state.
-        line_seqs, baskets, items, quantities, totals, times, voids, *whose = zip(
+        line_seqs, baskets, items, quantities, totals, times, voids, *shopper_columns = zip(
             *rows, strict=True
         )
-        buyers, sessions = whose
-        fresh = Purchases(
+        buyers, sessions = shopper_columns
+        added = Purchases(
             line_seqs=_ints(line_seqs),
             baskets=_ints(baskets, missing=-1),
             items=np.array(items, np.int32),
             quantities=_ints(quantities, missing=1),
             totals=np.nan_to_num(_floats(totals)),
             times=_ints(times),
-            standing=~np.array(voids, np.bool_),
+            is_active=~np.array(voids, np.bool_),
             buyers=_codes(buyers),
             visitors=_codes(
                 [one or two for one, two in zip(sessions, buyers, strict=True)]
             ),
         )
-        self.purchases = _merged(self.purchases, fresh)
+        self.purchases = _merged(self.purchases, added)
 
 
 def read_whole_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHead]:
@@ -349,11 +353,11 @@ def _codes(names: Sequence[str | None]) -> Ints:
     return np.array([codes[name] for name in names], dtype=np.int64)
 
 
-def _merged(old: Purchases, fresh: Purchases) -> Purchases:
-    remaining = ~np.isin(old.line_seqs, fresh.line_seqs)
+def _merged(old: Purchases, added: Purchases) -> Purchases:
+    remaining = ~np.isin(old.line_seqs, added.line_seqs)
     names = Purchases.__dataclass_fields__
     joined = {
-        name: np.concatenate((getattr(old, name)[remaining], getattr(fresh, name)))
+        name: np.concatenate((getattr(old, name)[remaining], getattr(added, name)))
         for name in names
     }
     order = np.argsort(joined["line_seqs"], kind="stable")

@@ -62,48 +62,48 @@ Words = npt.NDArray[np.uint64]
 
 _MIX_ONE: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_TWO: Final = np.uint64(0xBF58476D1CE4E5B9)
-_SHIFT: Final = np.uint64(29)
+_HASH_SHIFT: Final = np.uint64(29)
 
 
 def item_fingerprints(
-    browse: Arrays, bought: Sequence[Arrays], others: Sequence[Ints] = ()
+    browse: Arrays, bought: Sequence[Arrays], other_arrays: Sequence[Ints] = ()
 ) -> Ints:
     """Return the fingerprint [n_items] of each item, from the arrays of these engines.
 
-    `bought` holds the arrays of each co-purchase model, at least one; `others` the
+    `bought` holds the arrays of each co-purchase model, at least one; `other_arrays` the
     fingerprints [n_items] of engines with their own models.
 
     Equal fingerprints mean equal evidence, except for one chance in 2^64.
     """
     offsets, items = browse["offsets"], browse["items"]
     places = np.arange(len(items)) - np.repeat(offsets[:-1], np.diff(offsets))
-    seen = _sums(_mixed(_words(items) * _MIX_ONE + _words(places)), offsets)
-    visits = _mixed(seen + _mixed(_words(browse["owners"])))
-    viewed = _sums(visits[browse["postings"]], browse["posting_offsets"])
-    marks = _mixed(viewed + _mixed(_bought_together(bought[0])))
-    for other in bought[1:]:
-        marks = _mixed(marks + _bought_together(other))
-    for prints in others:
-        marks = _mixed(marks + _words(prints))
-    return marks.view(np.int64)
+    item_hashes = _sums(_hashed(_words(items) * _MIX_ONE + _words(places)), offsets)
+    session_hashes = _hashed(item_hashes + _hashed(_words(browse["owners"])))
+    viewed = _sums(session_hashes[browse["postings"]], browse["posting_offsets"])
+    hashes = _hashed(viewed + _hashed(_companion_hashes(bought[0])))
+    for other_array in bought[1:]:
+        hashes = _hashed(hashes + _companion_hashes(other_array))
+    for fingerprints in other_arrays:
+        hashes = _hashed(hashes + _words(fingerprints))
+    return hashes.view(np.int64)
 
 
-def _bought_together(model: Arrays) -> Words:
-    together = _words(model["companions"]) * _MIX_ONE + _words(model["support"])
+def _companion_hashes(model: Arrays) -> Words:
+    hashes = _words(model["companions"]) * _MIX_ONE + _words(model["support"])
     if len(model["shared"]):  # pooled baskets of variants
-        together = _mixed(together) + _words(model["shared"])
-    return _sums(_mixed(together), model["offsets"])
+        hashes = _hashed(hashes) + _words(model["shared"])
+    return _sums(_hashed(hashes), model["offsets"])
 
 
 def _words(numbers: npt.NDArray[Any]) -> Words:
     return numbers.astype(np.int64).view(np.uint64) + np.uint64(1)
 
 
-def _mixed(words: Words) -> Words:
+def _hashed(words: Words) -> Words:
     """Return words whose every bit depends on all input bits."""
-    words = (words ^ (words >> _SHIFT)) * _MIX_TWO
-    mixed: Words = (words ^ (words >> _SHIFT)) * _MIX_ONE
-    return mixed
+    words = (words ^ (words >> _HASH_SHIFT)) * _MIX_TWO
+    hashed: Words = (words ^ (words >> _HASH_SHIFT)) * _MIX_ONE
+    return hashed
 
 
 def _sums(words: Words, offsets: npt.NDArray[Any]) -> Words:
@@ -126,32 +126,32 @@ class TrainingDeps:
 
 
 def train_store(
-    workshop: TrainingDeps,
+    deps: TrainingDeps,
     store: Store,
     inputs: TrainingInputs,
     progress: Progress,
-    calm_seconds: float = 0.0,
+    idle_seconds: float = 0.0,
 ) -> TrainedModel:
     """Train `store` on its whole log; return the serving model.
 
     The caller passes the same `inputs` again, so that the next training reads only new
     facts; empty ones give the same model. `progress` is called with shares of 1. The first
-    `calm_seconds` run at idle priority (`core/idle_priority.py`).
+    `idle_seconds` run at idle priority (`core/idle_priority.py`).
 
     Raises:
         StoreDeletedError: when the store was deleted.
         OSError: when the model cannot be written; the last good one continues to serve.
     """
-    folder = models_folder(workshop.models, store.store_id)
-    with _gone_whole(workshop, store, folder):
+    folder = models_folder(deps.models, store.store_id)
+    with _remove_on_failure(deps, store, folder):
         with run_at_idle_priority(
-            calm_seconds
+            idle_seconds
         ):  # reading needs no low latency; the rest does
-            head, constants = _read_on(workshop, store, inputs)
+            head, constants = _read_on(deps, store, inputs)
             progress(0.5)
-            now_ms = workshop.clock()
+            now_ms = deps.clock()
             arrays = fit(inputs, head.numbers, store.settings, now_ms, constants)
-            arrays |= _order(workshop, store)
+            arrays |= _order(deps, store)
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
             facts |= impressions_and_clicks(inputs.trials)
@@ -163,7 +163,7 @@ def train_store(
             settings_hash=settings_hash(store.settings),
             trained_at=now_ms,
         )
-        with workshop.database.transaction() as transaction:
+        with deps.database.transaction() as transaction:
             TrainingRepository(transaction, store.store_id).serve(model)
     remove_other_models(folder, _models_to_keep(head, model_id))
     progress(1.0)
@@ -171,7 +171,7 @@ def train_store(
 
 
 @contextlib.contextmanager
-def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[None]:
+def _remove_on_failure(deps: TrainingDeps, store: Store, folder: Path) -> Iterator[None]:
     """Delete all model files of a store that is deleted while the block runs.
 
     The deletion also removes the folder, maybe while a model is written into it.
@@ -182,7 +182,7 @@ def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[
     try:
         yield
     except (OSError, StoreDeletedError) as error:
-        with workshop.database.reading() as connection:
+        with deps.database.reading() as connection:
             if TrainingRepository(connection, store.store_id).head() is not None:
                 raise
         shutil.rmtree(folder, ignore_errors=True)
@@ -190,9 +190,9 @@ def _gone_whole(workshop: TrainingDeps, store: Store, folder: Path) -> Iterator[
         raise StoreDeletedError(message) from error
 
 
-def _order(workshop: TrainingDeps, store: Store) -> dict[str, npt.NDArray[Any]]:
+def _order(deps: TrainingDeps, store: Store) -> dict[str, npt.NDArray[Any]]:
     """Return the trees of the store's ranker, if its backtest showed a gain."""
-    with workshop.database.reading() as connection:
+    with deps.database.reading() as connection:
         stored = RankingRepository(connection, store.store_id).load()
     if stored is None or not stored.serves:
         return {}
@@ -211,23 +211,25 @@ def fit(
 
     Engines use their default hyperparameters unless `constants` has others.
     """
-    learns = constants or Hyperparameters()
-    learned, carts, complements = _bought(inputs, n_items, learns.companions, now_ms)
-    sessions = fit_session_index(inputs.behaviour, n_items, learns.visits)
-    bought, viewed = learned.to_arrays(), sessions.to_arrays()
+    hyperparameters = constants or Hyperparameters()
+    models, carts, complements = _bought(
+        inputs, n_items, hyperparameters.companions, now_ms
+    )
+    sessions = fit_session_index(inputs.behaviour, n_items, hyperparameters.visits)
+    bought, viewed = models.to_arrays(), sessions.to_arrays()
     carted = {} if carts is None else carts.to_arrays()
-    pairs = [one.to_arrays() for one in (*learned, carts) if one is not None]
-    own, prints = _own_models(inputs, n_items, now_ms)
+    pairs = [one.to_arrays() for one in (*models, carts) if one is not None]
+    own_models, fingerprints = _own_models(inputs, n_items, now_ms)
     return {
         **bought,
         **{f"browse.{name}": array for name, array in viewed.items()},
         **{f"carts.{name}": array for name, array in carted.items()},
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
-        **own,
-        "marks": item_fingerprints(viewed, pairs, prints),
-        "personal_search": np.array(astuple(learns.search), np.float64),
+        **own_models,
+        "marks": item_fingerprints(viewed, pairs, fingerprints),
+        "personal_search": np.array(astuple(hyperparameters.search), np.float64),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
-        **{f"signs.{name}": array for name, array in _signs(inputs, now_ms)},
+        **{f"signs.{name}": array for name, array in _interest_indicators(inputs, now_ms)},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
         "intervals": _intervals(inputs, n_items),
         "trending": _trending(inputs, n_items, settings, now_ms),
@@ -240,24 +242,24 @@ def _own_models(
     """Return the arrays of engines with their own models, and their fingerprints."""
     if not OWN_MODELS:
         return {}, []
-    bought, done, in_order = (
+    bought, interactions, in_order = (
         inputs.purchases,
         inputs.behaviour,
         is_in_order(inputs.purchases),
     )
     facts = Facts(
         *(bought.baskets[in_order], bought.items[in_order], bought.times[in_order]),
-        *(done.visitors, done.items, done.times),
+        *(interactions.visitors, interactions.items, interactions.times),
         n_items,
         now_ms,
     )
     arrays: dict[str, npt.NDArray[Any]] = {}
-    prints: list[npt.NDArray[np.int64]] = []
+    fingerprints: list[npt.NDArray[np.int64]] = []
     for name, model in OWN_MODELS:
-        mine = model.fit(facts)
-        arrays |= {f"{name}.{key}": array for key, array in mine.items()}
-        prints.append(model.fingerprint(mine, n_items))
-    return arrays, prints
+        model_arrays = model.fit(facts)
+        arrays |= {f"{name}.{key}": array for key, array in model_arrays.items()}
+        fingerprints.append(model.fingerprint(model_arrays, n_items))
+    return arrays, fingerprints
 
 
 def _bought(
@@ -270,9 +272,9 @@ def _bought(
     """
     bought, behaviour, cache = inputs.purchases, inputs.behaviour, inputs.fit_cache
     kinds, products = inputs.catalog.kinds(n_items)
-    past = bought.times[bought.times <= now_ms]
-    newest_ms = int(past.max()) if len(past) else now_ms
-    learned = cache.of(
+    past_purchases = bought.times[bought.times <= now_ms]
+    newest_ms = int(past_purchases.max()) if len(past_purchases) else now_ms
+    models = cache.of(
         "copurchase",
         (bought, products),
         (n_items, newest_ms, options),
@@ -285,14 +287,14 @@ def _bought(
         (n_items, newest_ms, options, carted),
         lambda: fit_cart_model(inputs, n_items, newest_ms, options),
     )
-    together = carts or learned.widest
+    hashes = carts or models.widest
     complements = cache.of(
         "complementary",
-        (bought, kinds, products, together),
+        (bought, kinds, products, hashes),
         n_items,
-        lambda: fit_complement_model(together, inputs, n_items),
+        lambda: fit_complement_model(hashes, inputs, n_items),
     )
-    return learned, carts, complements
+    return models, carts, complements
 
 
 def _intervals(inputs: TrainingInputs, n_items: int) -> Ints:
@@ -300,7 +302,7 @@ def _intervals(inputs: TrainingInputs, n_items: int) -> Ints:
     bought = inputs.purchases
 
     def learn() -> Ints:
-        counts = bought.standing & (bought.quantities > 0) & (bought.buyers != 0)
+        counts = bought.is_active & (bought.quantities > 0) & (bought.buyers != 0)
         lines = bought.buyers[counts], bought.items[counts], bought.times[counts]
         return usual_intervals(*lines, n_items)
 
@@ -320,29 +322,31 @@ def _choices(
     return model.to_arrays().items()
 
 
-def _signs(inputs: TrainingInputs, now_ms: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
+def _interest_indicators(
+    inputs: TrainingInputs, now_ms: int
+) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return the interest indicators of categories, brands and colours."""
     behaviour, bought = inputs.behaviour, inputs.purchases
     carted = behaviour.kinds == EventKind.ADD_TO_CART
-    done = Interactions(
+    interactions = Interactions(
         behaviour.visitors,
         behaviour.times,
         behaviour.items.astype(np.int64),
         np.where(carted, CART, CLICK),
     )
-    is_purchase = bought.standing & (bought.quantities > 0) & (bought.buyers != 0)
+    is_purchase = bought.is_active & (bought.quantities > 0) & (bought.buyers != 0)
     purchases = Interactions(
         bought.buyers[is_purchase],
         bought.times[is_purchase],
         bought.items[is_purchase].astype(np.int64),
         np.full(int(is_purchase.sum()), PURCHASE),
     )
-    return fit_indicators(inputs.signs, done, purchases, now_ms).to_arrays().items()
+    return fit_indicators(inputs.signs, interactions, purchases, now_ms).to_arrays().items()
 
 
 def _trials(inputs: TrainingInputs, n_items: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return impressions and clicks by item."""
-    return inputs.trials.grown(n_items).to_arrays().items()
+    return inputs.trials.resized(n_items).to_arrays().items()
 
 
 def settings_hash(settings: StoreSettings) -> str:
@@ -356,26 +360,26 @@ def _trending(
 ) -> npt.NDArray[np.int32]:
     bought, behaviour = inputs.purchases, inputs.behaviour
     since_ms = now_ms - settings.trending_days * DAY_MS
-    standing = bought.standing
+    is_active = bought.is_active
     sold = TrendingSales(
-        items=bought.items[standing],
-        baskets=bought.baskets[standing],
-        units=bought.quantities[standing],
-        revenue=bought.totals[standing],
-        times=bought.times[standing],
+        items=bought.items[is_active],
+        baskets=bought.baskets[is_active],
+        units=bought.quantities[is_active],
+        revenue=bought.totals[is_active],
+        times=bought.times[is_active],
     )
     sales, before = sold.between(since_ms, now_ms), sold.between(-1, since_ms)
-    lately = (behaviour.times > since_ms) & (behaviour.times <= now_ms)
-    carts = behaviour.items[lately & (behaviour.kinds == EventKind.ADD_TO_CART)]
-    views = behaviour.items[lately & (behaviour.kinds == EventKind.DETAIL_PAGE_VIEW)]
+    is_recent = (behaviour.times > since_ms) & (behaviour.times <= now_ms)
+    carts = behaviour.items[is_recent & (behaviour.kinds == EventKind.ADD_TO_CART)]
+    views = behaviour.items[is_recent & (behaviour.kinds == EventKind.DETAIL_PAGE_VIEW)]
     metric = settings.trending_metric
     return rank_trending(sales, carts, views, n_items, metric, before)
 
 
 def _read_on(
-    workshop: TrainingDeps, store: Store, inputs: TrainingInputs
+    deps: TrainingDeps, store: Store, inputs: TrainingInputs
 ) -> tuple[TrainingHead, Hyperparameters]:
-    with workshop.database.reading() as connection:
+    with deps.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         head = repository.existing_head()
         inputs.follow(head.removals)

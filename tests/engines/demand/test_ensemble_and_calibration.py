@@ -24,7 +24,7 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     PastForecasts,
     fit_calibration,
     fit_ensemble_weights,
-    ladder_only,
+    statistical_only,
 )
 
 
@@ -99,9 +99,9 @@ def test_without_a_model_it_counts_nothing() -> None:
 
     mixture, _ = fit_ensemble_weights(ways, came, np.zeros(40, np.int64), has_model=False)
 
-    assert not mixture.wants_model
+    assert not mixture.needs_model
     assert mixture.means[0].tolist() == [0.5, 0, 0.5]
-    assert ladder_only().means.shape == (CLASSES, len(QUANTILES))
+    assert statistical_only().means.shape == (CLASSES, len(QUANTILES))
 
 
 ITEMS, LEVEL = 200, 10.0

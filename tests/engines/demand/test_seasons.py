@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.demand_series import HORIZON, USUAL_DOUBT
+from productrecs.engines.demand.demand_series import DEFAULT_SHRINKAGE, HORIZON
 from productrecs.engines.demand.forecast_features import shrunk_season
 from productrecs.engines.demand.store_total import YearlySeasonality
 
@@ -41,7 +41,7 @@ def missed(sold: Floats, origin: int) -> tuple[float, float]:
 
 
 def test_large_moves_are_believed_and_small_ones_hardly() -> None:
-    moves = shrunk_season(np.array([0.4, 0.95, 1.0, 1.05, 2.5]), USUAL_DOUBT)
+    moves = shrunk_season(np.array([0.4, 0.95, 1.0, 1.05, 2.5]), DEFAULT_SHRINKAGE)
 
     assert moves == pytest.approx([0.4, 1.0, 1.0, 1.0, 2.5], rel=0.06)
     assert moves[0] > 0.4
@@ -52,7 +52,7 @@ def test_large_moves_are_believed_and_small_ones_hardly() -> None:
 def test_a_season_that_always_told_is_believed_to_the_end() -> None:
     sold = totals(1 + 0.4 * np.sin(2 * np.pi * DAYS / 364), 5_000.0)
 
-    assert YearlySeasonality(sold, MONDAY).best_doubt(700) == 0.0
+    assert YearlySeasonality(sold, MONDAY).best_shrinkage(700) == 0.0
     with_season, without = missed(sold, 680)
     assert with_season < 0.4 * without
 
@@ -69,7 +69,7 @@ def test_where_there_is_no_season_chance_is_not_taken_for_one() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0, spread=0.1)
 
     seasons = YearlySeasonality(sold, MONDAY)
-    assert seasons.best_doubt(700) == USUAL_DOUBT
+    assert seasons.best_shrinkage(700) == DEFAULT_SHRINKAGE
     missed_by = {"told": 0.0, "all of it": 0.0, "none": 0.0}
     for origin in range(460, 701, 12):
         outlook, came = seasons.outlook(origin), sold[origin : origin + HORIZON]
@@ -88,9 +88,9 @@ def test_the_past_alone_decides() -> None:
     other = sold.copy()
     other[600:] *= 7
 
-    assert YearlySeasonality(sold, MONDAY).best_doubt(600) == YearlySeasonality(
+    assert YearlySeasonality(sold, MONDAY).best_shrinkage(600) == YearlySeasonality(
         other, MONDAY
-    ).best_doubt(600)
+    ).best_shrinkage(600)
     assert YearlySeasonality(sold, MONDAY).mean(600).tolist() == (
         YearlySeasonality(other, MONDAY).mean(600).tolist()
     )
@@ -99,4 +99,4 @@ def test_the_past_alone_decides() -> None:
 def test_a_first_year_is_believed_as_usual() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0)[:400]
 
-    assert YearlySeasonality(sold, MONDAY).best_doubt(400) == USUAL_DOUBT
+    assert YearlySeasonality(sold, MONDAY).best_shrinkage(400) == DEFAULT_SHRINKAGE

@@ -56,8 +56,8 @@ class World:
             rows=traits[kept].reshape(-1, 4),
             offsets=np.arange(int(kept.sum()) + 1) * LENGTH,
             places=places[kept].reshape(-1),
-            taken=clicks[kept].astype(np.int64).reshape(-1),
-            people=np.arange(int(kept.sum())),
+            outcomes=clicks[kept].astype(np.int64).reshape(-1),
+            persons=np.arange(int(kept.sum())),
         )
         return lists, examination_probabilities(counts[0], counts[1])
 
@@ -66,8 +66,8 @@ def interval(world: World) -> tuple[float, float]:
     """Return about the 95 % interval of what learned trees gain on later lists."""
     lists, looked = world.shown()
     begin = int(len(lists) * 0.7)
-    asked = lists.part(begin, len(lists))
-    trees = fit_ranker(lists.part(0, begin), 1)
+    asked = lists.slice(begin, len(lists))
+    trees = fit_ranker(lists.slice(0, begin), 1)
     more, present = ranking_gains(asked, trees.score(asked.rows), looked)
     mean, error = more.mean(), more.std() / np.sqrt(len(more))
     return (mean - 2 * error) / present.mean(), (mean + 2 * error) / present.mean()

@@ -58,7 +58,7 @@ def test_control_without_likeness_the_words_alone_decide(
 
 
 def test_without_likeness_where_a_caller_has_other_reasons(index: SearchIndex) -> None:
-    found = index.find(IndexQuery(index.analyse("lamp "), 80, VISIBLE, by_likeness=False))
+    found = index.find(IndexQuery(index.analyse("lamp "), 80, VISIBLE, with_feedback=False))
     assert set(found.items[: len(DESK)]) != set(DESK)
 
 
@@ -76,7 +76,7 @@ def test_the_first_page_and_short_lists_stay_as_they_are(index: SearchIndex) -> 
 
 def test_what_holds_only_some_of_the_words_stays_behind(index: SearchIndex) -> None:
     found = index.find(IndexQuery(index.analyse("arm lamp "), 95, VISIBLE))
-    assert found.whole == len(DESK) + 10
-    some = found.items[found.whole :]
+    assert found.with_every_word == len(DESK) + 10
+    some = found.items[found.with_every_word :]
     assert not set(some) & set(DESK)
-    assert all(n >= LAMPS for n in found.items[len(DESK) : found.whole])
+    assert all(n >= LAMPS for n in found.items[len(DESK) : found.with_every_word])

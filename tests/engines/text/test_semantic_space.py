@@ -116,7 +116,7 @@ def test_a_space_is_stored_as_arrays_and_others_are_refused() -> None:
     again = SemanticSpace.from_arrays(arrays)
 
     assert np.array_equal(again.similarities(vectors[0]), space.similarities(vectors[0]))
-    assert again.least == space.least
+    assert again.threshold == space.threshold
     for broken in (
         arrays | {"codes": arrays["codes"][:, :5]},
         arrays | {"codes": arrays["codes"].astype(np.int16)},
@@ -150,7 +150,7 @@ def test_similar_products_stand_below_those_with_every_word(
     hits = fuse_by_meaning(found, similar, 10)
 
     assert sorted(hits.items[:whole]) == sorted(items[:whole])
-    assert (hits.items, hits.relaxed, hits.whole) == (fused, relaxed, whole)
+    assert (hits.items, hits.relaxed, hits.with_every_word) == (fused, relaxed, whole)
     assert hits.scores == sorted(hits.scores, reverse=True)
     assert len(hits.scores) == len(hits.items)
     limit = max(len(items), 1)

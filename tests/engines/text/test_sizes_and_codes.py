@@ -176,7 +176,9 @@ def test_a_second_edit_is_allowed_only_beside_a_known_word(tmp_path: Path) -> No
     assert _whole(index, "garden hamemrr ") == list(range(6))
     assert not _whole(index, "hamemrr ")  # alone
     assert not _whole(index, "garten hamemrr ")[6:]  # and nothing else
-    assert not index.find(_query(index, "kitchen hamemrr ")).whole > 1  # not sold together
+    assert (
+        not index.find(_query(index, "kitchen hamemrr ")).with_every_word > 1
+    )  # not sold together
 
 
 def _index(folder: Path, language: str, titles: list[str]) -> SearchIndex:
@@ -193,4 +195,4 @@ def _query(index: SearchIndex, text: str) -> IndexQuery:
 def _whole(index: SearchIndex, text: str) -> list[int]:
     """Return the products that hold every word of a query."""
     found = index.find(_query(index, text))
-    return sorted(found.items[: found.whole])
+    return sorted(found.items[: found.with_every_word])

@@ -14,7 +14,7 @@ from productrecs.engines.text.search_index import (
     Relaxed,
     SearchIndex,
 )
-from productrecs.engines.text.vocabulary import edit_distance, may_be_meant
+from productrecs.engines.text.vocabulary import edit_distance, may_be_correction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +93,6 @@ def test_a_swap_of_neighbours_is_one_edit(one: str, other: str, edits: int) -> N
 
 
 def test_short_words_and_codes_are_never_mistyped() -> None:
-    assert not may_be_meant("seta", "seat", is_typing=False)
-    assert not may_be_meant("ps34", "ps345", is_typing=False)
-    assert may_be_meant("ps34", "ps345", is_typing=True)
+    assert not may_be_correction("seta", "seat", is_typing=False)
+    assert not may_be_correction("ps34", "ps345", is_typing=False)
+    assert may_be_correction("ps34", "ps345", is_typing=True)

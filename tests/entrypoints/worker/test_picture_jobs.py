@@ -118,7 +118,7 @@ def see(services: Services, duties: PictureJobs, store_id: StoreId) -> PictureCo
         services.queue.enqueue(transaction, NewJob(store_id, JOB))
     job = services.queue.claim([JOB])
     assert job is not None
-    duties.see(job, JobProgress(threading.Event()))
+    duties.update(job, JobProgress(threading.Event()))
     services.queue.done(job)
     with services.database.reading() as connection:
         return PictureRepository(connection, store_id).counts()
@@ -148,7 +148,7 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
     assert counts == PictureCounts(indexed=len(COLOURS), pending=0, failed=3)
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
-        standing, failures = repository.standing(), repository.failures(10)
+        standing, failures = repository.progress(), repository.failures(10)
         assert repository.usual_failure() == "the host answered 404"
     assert {one.item_id: one.reason for one in failures} == {
         "text": "this is not a JPEG, PNG, WebP, AVIF or GIF",
@@ -266,7 +266,7 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
 
 def model_of(services: Services, store_id: StoreId) -> str | None:
     with services.database.reading() as connection:
-        return PictureRepository(connection, store_id).standing().visual_id
+        return PictureRepository(connection, store_id).progress().visual_id
 
 
 def test_a_push_that_names_no_picture_leaves_the_item_the_one_it_has(

@@ -51,7 +51,9 @@ class House:
         file.write(f"order_id,item_id\n{lines}".encode())
         with self.services.database.transaction() as transaction:
             log = StoreLog(self.services.database, transaction, store)
-            submit_upload(log, self.services.queue, NewUpload(upload_id, file.seal(), NOON))
+            submit_upload(
+                log, self.services.queue, NewUpload(upload_id, file.finish(), NOON)
+            )
         return upload_id
 
     def status(self, store: StoreId, upload_id: str) -> tuple[UploadStatus, int]:
@@ -73,7 +75,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 @pytest.fixture
 def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 500)
-    monkeypatch.setattr(history_import, "MOST", 10)
+    monkeypatch.setattr(history_import, "MAX_LINES", 10)
     monkeypatch.setattr(upload_jobs, "SLICE_SECONDS", 0.0)
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from productrecs.features.insights.attribution.last_touch import (
         AttributionQueries,
-        LastTouches,
+        LastTouchpoints,
         TouchpointSegment,
     )
     from productrecs.storage.database import Database
@@ -306,7 +306,7 @@ def differs(database: Database, folder: Path, seed: int) -> str | None:
     """Return what of a random past is computed differently, read on or read at once."""
     rng = random.Random(seed)  # noqa: S311 - a test's dice
     shop = Shop(database, folder / f"trails-{seed}", f"shop{seed}.example")
-    reading_on = Attributor(database, shop.folder, step=3, stretch=7)
+    reading_on = Attributor(database, shop.folder, step=3, segment_length=7)
     moment = NOON
     for _ in range(rng.randint(1, 25)):
         moment += rng.choice([0, 0, -5, 1_000, DAY_MS, 8 * DAY_MS])  # clocks go back
@@ -314,7 +314,7 @@ def differs(database: Database, folder: Path, seed: int) -> str | None:
         if rng.random() < 0.4:
             reading_on.catch_up(shop.store)
         if rng.random() < 0.1:  # the process was started anew
-            reading_on = Attributor(database, shop.folder, step=3, stretch=7)
+            reading_on = Attributor(database, shop.folder, step=3, segment_length=7)
     reading_on.catch_up(shop.store)
     read_on = {table.name: rows(shop, table) for table in VIEWS}
     found = {
@@ -353,7 +353,9 @@ def test_several_at_once_count_nothing_twice(shop: Shop) -> None:
     rng = random.Random(11)  # noqa: S311 - a test's dice
     for number in range(40):
         happen(shop, rng, NOON + number)
-    several = [Attributor(shop.database, shop.folder, step=3, stretch=7) for _ in range(3)]
+    several = [
+        Attributor(shop.database, shop.folder, step=3, segment_length=7) for _ in range(3)
+    ]
 
     with ThreadPoolExecutor(3) as threads:
         assert all(threads.map(lambda one: one.catch_up(shop.store), several))
@@ -369,7 +371,7 @@ def test_an_attribution_that_forgets_old_stretches_is_caught(
 ) -> None:
     def forgetful(
         stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
-    ) -> LastTouches:
+    ) -> LastTouchpoints:
         return attribute_last_touch(stretches[-1:], wanted)
 
     monkeypatch.setattr(attributor, "attribute_last_touch", forgetful)

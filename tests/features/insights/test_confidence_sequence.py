@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.quality.holdout import Shop, alarms
 from productrecs.features.insights.experiments.confidence_sequence import (
-    GATE,
+    MIN_CONVERSIONS,
     Arms,
     LiftVerdict,
     cuped_values,
@@ -52,7 +52,10 @@ def visitors(count: int, shown_rate: float, held_out_rate: float, seed: int = 1)
 def test_a_difference_is_told_from_fifty_conversions_on() -> None:
     few, many = visitors(600, 0.3, 0.12), visitors(4_000, 0.3, 0.1)
 
-    assert min(few.converted[few.shown].sum(), few.converted[~few.shown].sum()) < GATE
+    assert (
+        min(few.converted[few.shown].sum(), few.converted[~few.shown].sum())
+        < MIN_CONVERSIONS
+    )
     assert verdict(few, difference(few.shown, few.converted, few.before)) == (
         LiftVerdict.COLLECTING
     )

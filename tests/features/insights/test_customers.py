@@ -52,7 +52,7 @@ def ago(days: int) -> date:
 def test_a_customer_stands_in_their_own_rhythm(
     occasions: int, span: int, gone: int, segment: Segment
 ) -> None:
-    rhythm = expected_gap(occasions, span, usual=30.0)
+    rhythm = expected_gap(occasions, span, usual_gap=30.0)
 
     assert customer_segment(occasions, ago(gone), rhythm, TODAY) is segment
 
@@ -72,7 +72,7 @@ def test_the_usual_gap_is_the_median_between_days_of_one_customer() -> None:
     )
 
     assert pasts.usual_gap == 4.0
-    assert dict(zip(pasts.names, pasts.occasions.tolist(), strict=True)) == {
+    assert dict(zip(pasts.names, pasts.purchase_days.tolist(), strict=True)) == {
         "anna": 3,
         "ben": 1,
     }

@@ -78,9 +78,9 @@ def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
     wide = drawn("red", "ball", side=2_400).crop((0, 0, 2_400, 1_200))
     clear = Image.new("RGBA", (50, 40), (0, 0, 0, 0))
 
-    kept = looks.keep_picture(encoded(wide, exif=exif), viewer)
+    kept = looks.store_picture(encoded(wide, exif=exif), viewer)
     (look,) = looks.add([LookContent("tent", picture_id=kept.picture_id)], publish=True)
-    empty = looks.keep_picture(encoded(clear, "PNG"), viewer)
+    empty = looks.store_picture(encoded(clear, "PNG"), viewer)
 
     content = looks.picture(kept.picture_id)
     assert content == kept.content
@@ -103,9 +103,9 @@ def test_what_is_no_picture_is_not_kept(
     looks: LookEditor, viewer: SandboxedDecoder
 ) -> None:
     with pytest.raises(NotAPictureError):
-        looks.keep_picture(b"<svg/>", viewer)
+        looks.store_picture(b"<svg/>", viewer)
     with pytest.raises(PictureTooLargeError, match="10 MiB"):
-        looks.keep_picture(bytes(MAX_BYTES + 1), viewer)
+        looks.store_picture(bytes(MAX_BYTES + 1), viewer)
     for content in (
         LookContent("a"),
         LookContent("a", URL, picture_id="0" * 32),
@@ -129,7 +129,7 @@ def test_a_picture_goes_with_the_last_look_that_has_or_had_it(
     clock: Clock,
 ) -> None:
     kept, other = (
-        looks.keep_picture(encoded(drawn("red", shape)), viewer)
+        looks.store_picture(encoded(drawn("red", shape)), viewer)
         for shape in ("ball", "box")
     )
     content = LookContent("tent", picture_id=kept.picture_id)
@@ -147,9 +147,9 @@ def test_a_picture_goes_with_the_last_look_that_has_or_had_it(
     looks.edit(two.look_id, LookContent("rope", URL))
     assert kept_by(database) == 2
 
-    looks.keep_picture(encoded(drawn("red", "cross")), viewer)  # no look ever has it
+    looks.store_picture(encoded(drawn("red", "cross")), viewer)  # no look ever has it
     clock.now += DAY_MS + 1
-    looks.keep_picture(encoded(drawn("blue", "cross")), viewer)
+    looks.store_picture(encoded(drawn("blue", "cross")), viewer)
     assert kept_by(database) == 3
     looks.remove(two.look_id)
     assert kept_by(database) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.features.looks.look import (
-    MOST_VERSIONS,
+    MAX_VERSIONS,
     Hotspot,
     LookContent,
     LookError,
@@ -141,7 +141,7 @@ def test_what_a_look_was_is_kept_up_to_a_limit_and_restored(
 ) -> None:
     looks = LookEditor(database, store, Clock(), "anna@looks.example")
     look_id = looks.add([LookContent("tent", URL, "0")])[0].look_id
-    for number in range(1, MOST_VERSIONS + 3):
+    for number in range(1, MAX_VERSIONS + 3):
         looks.edit(look_id, LookContent("tent", URL, str(number), (SPOT,)))
     looks.publish(look_id)  # no other content
     looks.edit(look_id, looks.one(look_id).content)
@@ -150,10 +150,10 @@ def test_what_a_look_was_is_kept_up_to_a_limit_and_restored(
     restored = looks.restore(look_id, earlier[-1].version)
 
     titles = [one.content.title for one in earlier]
-    assert titles == [str(number) for number in range(MOST_VERSIONS + 1, 1, -1)]
+    assert titles == [str(number) for number in range(MAX_VERSIONS + 1, 1, -1)]
     assert {one.updated_by for one in earlier} == {"anna@looks.example"}
     assert (restored.content.title, restored.state) == ("2", LookState.PUBLISHED)
-    assert looks.versions(look_id)[0].content.title == str(MOST_VERSIONS + 2)
+    assert looks.versions(look_id)[0].content.title == str(MAX_VERSIONS + 2)
     with pytest.raises(UnknownLookError):
         looks.restore(look_id, earlier[-1].version)  # the oldest made room
     looks.remove(look_id)

@@ -11,7 +11,7 @@ from productrecs.engines.arrays import Ranked
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.match_confidence import MatchConfidence
 from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
-from productrecs.features.looks.photo_analysis import MOST_PRODUCTS, PhotoSpot, find_spots
+from productrecs.features.looks.photo_analysis import MAX_PRODUCTS, PhotoSpot, find_spots
 from productrecs.training.visual.photo_matcher import Box, RegionMatch
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def spots(
         NeighbourTable(np.zeros((count, 1), np.int32), np.zeros((count, 1), np.float32)),
         0.0,
     )
-    alike = model.similar_to_vectors(np.array([[1.0, 0.0]]), MOST_PRODUCTS)[0]
+    alike = model.similar_to_vectors(np.array([[1.0, 0.0]]), MAX_PRODUCTS)[0]
     seen = RegionMatch((0.1, 0.1, 0.3, 0.3), label, confidence, alike)
     return find_spots(sureness, catalog, [seen])
 

@@ -29,7 +29,7 @@ def add_file(
     with database.transaction() as transaction:
         repository = FileImportRepository(transaction, store_id)
         repository.add(new)
-        repository.move(FILE, [ImportStatus.CHECKING], status, **values)
+        repository.change_status(FILE, [ImportStatus.CHECKING], status, **values)
 
 
 @pytest.mark.parametrize("name", ["me-zq71", "Zoë", 'a"b', "50%_off\\"])
@@ -71,7 +71,7 @@ def test_an_erasure_waits_for_files_that_were_sent_before(database: Database) ->
         assert shoppers.uploads_before(NOON) == 1
         assert shoppers.uploads_before(NOON - 1) == 0
         imports = FileImportRepository(transaction, store_id)
-        imports.move(FILE, [ImportStatus.CHECKED], ImportStatus.FAILED)
+        imports.change_status(FILE, [ImportStatus.CHECKED], ImportStatus.FAILED)
         assert shoppers.uploads_before(NOON) == 0
 
 

@@ -80,8 +80,8 @@ class Installation:
 
     def erase(self, name: str = ME) -> None:
         """Forget a shopper, as far as that can be done at once."""
-        self.eraser.ask(self.store_id, name)
-        self.eraser.go_on(self.store_id)
+        self.eraser.request(self.store_id, name)
+        self.eraser.advance(self.store_id)
 
     def train(self, inputs: TrainingInputs | None = None) -> None:
         """Learn what the log says by now."""
@@ -267,12 +267,12 @@ def test_it_goes_on_wherever_it_broke_off(
         count(self, *given, **more)
 
     count = ErasureRepository.count
-    monkeypatch.setattr("productrecs.features.privacy.erasure.AT_ONCE", 2)
+    monkeypatch.setattr("productrecs.features.privacy.erasure.BATCH", 2)
     monkeypatch.setattr(ErasureRepository, "count", breaks)
-    place.eraser.ask(place.store_id, ME)
+    place.eraser.request(place.store_id, ME)
     for _ in range(20):
         try:
-            place.eraser.go_on(place.store_id)
+            place.eraser.advance(place.store_id)
         except StorageBusyError:
             continue
 
@@ -310,9 +310,9 @@ def test_engines_learn_anew_without_them_and_only_then_it_is_done(
     place.erase()
     assert [one.done_at for one in place.eraser.all(place.store_id)] == [None]
     place.train(inputs)  # as a learner does, who remembers the log
-    assert [one.done_at for one in place.eraser.go_on(place.store_id)] == [None]
+    assert [one.done_at for one in place.eraser.advance(place.store_id)] == [None]
     assert attributor.catch_up(shop.store)
-    assert place.eraser.go_on(place.store_id) == []
+    assert place.eraser.advance(place.store_id) == []
 
     assert len(inputs.behaviour.items) < known
     fresh = TrainingInputs()

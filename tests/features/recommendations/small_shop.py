@@ -78,7 +78,7 @@ def small_shop(
     ranks[list(trending)] = np.arange(len(trending))
     models = TrainedModels(
         model_id="small",
-        copurchase=fit_copurchase(orders, bought.astype(np.int32), None, size).together,
+        copurchase=fit_copurchase(orders, bought.astype(np.int32), None, size).plain,
         sessions=fit_sessions(
             sessions,
             seen.astype(np.int32),

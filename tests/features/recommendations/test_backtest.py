@@ -41,7 +41,7 @@ def store_with(
         quantities=np.ones(len(items), np.int64),
         totals=np.ones(len(items)),
         times=codes * HOUR,
-        standing=np.ones(len(items), np.bool_),
+        is_active=np.ones(len(items), np.bool_),
         buyers=np.zeros(len(items), np.int64),
         visitors=np.zeros(len(items), np.int64),
     )
@@ -67,7 +67,7 @@ def families(rng: np.random.Generator, count: int) -> list[list[int]]:
 
 
 def told(inputs: TrainingInputs) -> dict[Task, TaskResult]:
-    outcomes = backtest(inputs, N_ITEMS, StoreSettings(), most=2_000)
+    outcomes = backtest(inputs, N_ITEMS, StoreSettings(), limit=2_000)
     return {outcome.task: outcome for outcome in outcomes}
 
 
@@ -158,10 +158,10 @@ def test_twenty_places_count_and_ten_for_their_order() -> None:
     answers = CaseMetrics.of(asked, lists)
 
     assert answers.recalls.tolist() == [1.0, 1.0, 0.0]
-    assert answers.firsts.tolist() == pytest.approx([1 / 11, 1 / 20, 0.0])
-    assert answers.gains.tolist() == [0.0, 0.0, 0.0]
+    assert answers.reciprocal_ranks.tolist() == pytest.approx([1 / 11, 1 / 20, 0.0])
+    assert answers.ndcg.tolist() == [0.0, 0.0, 0.0]
     many = CaseMetrics.of([EvaluationCase(0, (), frozenset(range(40)))], lists[:1])
-    assert many.gains.tolist() == [pytest.approx(1.0)]  # no order of ten is better
+    assert many.ndcg.tolist() == [pytest.approx(1.0)]  # no order of ten is better
 
 
 def test_the_interval_knows_that_a_visit_is_one_sign() -> None:

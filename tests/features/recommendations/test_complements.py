@@ -141,7 +141,7 @@ def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: StoreState) ->
     baskets = [*BASKETS, *ALONE, *[[TENT, MAT]] * 30]
     codes = np.repeat(np.arange(len(baskets)), [len(one) for one in baskets])
     items = np.array([item for one in baskets for item in one], np.int32)
-    carts = fit_copurchase(codes, items, None, 7).together
+    carts = fit_copurchase(codes, items, None, 7).plain
     shop.models = replace(shop.models, carts=carts, complements=completing(carts))
 
     found = {one.item: one.engine for one in picks(shop, "tent")}

@@ -40,7 +40,7 @@ def done(kind: EventKind, item: int, days_ago: float) -> tuple[object, ...]:
 
 def anna(*facts: tuple[object, ...]) -> ShopperHistory:
     history = shopper("anna")
-    history.take(facts)
+    history.apply(facts)
     return history
 
 

@@ -207,7 +207,7 @@ def test_what_could_be_shown_and_stands_below_is_counted(shop: StoreState) -> No
 
 def test_why_an_item_is_hidden_is_told_in_one_word(shop: StoreState) -> None:
     shop.settings = StoreSettings(hide_out_of_stock=False)
-    shop.catalog._hide(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
+    shop.catalog._remove(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
     shop.catalog.version += 1
 
     told = explained(shop, Source.BUY, item_id="tent")

@@ -42,7 +42,7 @@ def listed(
 
 def shown(history: ShopperHistory, item: int, times: int, at: int = NOW) -> ShopperHistory:
     impression = (int(EventKind.REC_IMPRESSION), 1, at, item, "s", None)
-    history.take([impression] * times)
+    history.apply([impression] * times)
     return history
 
 
@@ -82,7 +82,7 @@ def test_days_let_it_rise_again() -> None:
 def test_taking_it_up_brings_it_back(kind: EventKind) -> None:
     history = shown(shopper("anna"), 1, 8)
 
-    history.take([(int(kind), 2, NOW, 1, "s", None)])
+    history.apply([(int(kind), 2, NOW, 1, "s", None)])
 
     assert listed(history, item="item 0")[0] == 1
 

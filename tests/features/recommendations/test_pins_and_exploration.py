@@ -65,13 +65,13 @@ def asked(
 def test_the_share_of_lists_is_the_stores_and_their_last_place_is_taken() -> None:
     plain = [pick.item for pick in asked(0, shop=new_shop(0)).picks]
     lists = [asked(who) for who in range(800)]
-    tried = [one for one in lists if one.tried is not None]
+    tried = [one for one in lists if one.explored is not None]
 
     assert 0.17 < len(tried) / 800 < 0.23
     for one in lists:
         items = [pick.item for pick in one.picks]
         assert items[:3] == plain[:3]
-        assert (items[3] in NEW) == (one.tried is not None)
+        assert (items[3] in NEW) == (one.explored is not None)
         assert one.picks[3].score <= one.picks[2].score
     assert {one.picks[3].engine for one in tried} == {Engine.CATEGORY}
 
@@ -80,10 +80,10 @@ def test_each_is_tried_with_the_chance_that_is_told() -> None:
     told: dict[int, float] = {}
     tries: Counter[int] = Counter()
     for who in range(2_500):
-        tried = asked(who).tried
+        tried = asked(who).explored
         if tried is not None:
             tries[tried.pick.item] += 1
-            told[tried.pick.item] = tried.chance
+            told[tried.pick.item] = tried.probability
 
     assert set(tries) == set(NEW)
     assert sum(told.values()) == pytest.approx(0.2)
@@ -93,7 +93,7 @@ def test_each_is_tried_with_the_chance_that_is_told() -> None:
 
 def test_a_list_is_the_same_all_day_and_another_list_tries_on_another_day() -> None:
     def triers(day: int) -> set[int]:
-        return {who for who in range(300) if asked(who, day=day).tried is not None}
+        return {who for who in range(300) if asked(who, day=day).explored is not None}
 
     assert triers(0) == triers(0)
     assert triers(0) != triers(1)
@@ -101,7 +101,7 @@ def test_a_list_is_the_same_all_day_and_another_list_tries_on_another_day() -> N
 
 def test_where_nobody_is_known_any_new_product_is_tried() -> None:
     nobody = RecommendationRequest(Source.MIX, 4)
-    tried = [decide(SHOP, nobody, [], NOW + day * DAY_MS).tried for day in range(200)]
+    tried = [decide(SHOP, nobody, [], NOW + day * DAY_MS).explored for day in range(200)]
 
     found = [one.pick for one in tried if one is not None]
 
@@ -113,13 +113,13 @@ def test_where_nobody_is_known_any_new_product_is_tried() -> None:
 @pytest.mark.parametrize("shown", [4, 6, None])
 def test_new_product_takes_the_last_place_that_the_page_shows(shown: int | None) -> None:
     request = RecommendationRequest(Source.MIX, 8, item_id="item 0", shown=shown)
-    tried = [one for who in range(300) if (one := asked(who, request)).tried]
+    tried = [one for who in range(300) if (one := asked(who, request)).explored]
 
     assert tried
     for one in tried:
-        assert one.tried is not None
-        assert one.tried.place == min(shown or 8, len(one.picks)) - 1
-        assert one.picks[one.tried.place] == one.tried.pick
+        assert one.explored is not None
+        assert one.explored.place == min(shown or 8, len(one.picks)) - 1
+        assert one.picks[one.explored.place] == one.explored.pick
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_new_product_takes_the_last_place_that_the_page_shows(shown: int | None)
     ids=["buy", "cart", "two", "nothing new"],
 )
 def test_some_lists_never_try(request_: RecommendationRequest) -> None:
-    assert not any(asked(who, request_).tried for who in range(300))
+    assert not any(asked(who, request_).explored for who in range(300))
 
 
 def test_a_store_that_does_not_tell_what_it_shows_tries_nothing() -> None:
     silent = new_shop(shown=70)
 
-    assert not any(asked(who, shop=silent).tried for who in range(300))
+    assert not any(asked(who, shop=silent).explored for who in range(300))
 
 
 def test_lists_that_try_nothing_need_not_change_with_the_day() -> None:
@@ -154,13 +154,13 @@ def test_lists_that_try_nothing_need_not_change_with_the_day() -> None:
 def test_what_a_rule_excludes_is_not_tried_and_a_pin_keeps_its_place() -> None:
     shop = new_shop()
     obey(shop, RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("8", "9"))))
-    tried = {one.pick.item for who in range(600) if (one := asked(who, shop=shop).tried)}
+    tried = {one.pick.item for who in range(600) if (one := asked(who, shop=shop).explored)}
     obey(shop, RuleContent(RuleAction.PIN, RuleTarget(items=("15",)), position=4))
     pinned = [asked(who, shop=shop) for who in range(300)]
     obey_nothing(shop)
 
     assert tried == set(NEW) - {8, 9}
-    assert not any(one.tried for one in pinned)
+    assert not any(one.explored for one in pinned)
     assert {one.picks[3].item for one in pinned} == {15}
 
 
@@ -171,7 +171,7 @@ def test_what_turned_out_badly_is_tried_less() -> None:
     )
     shop.models = replace(shop.models, trials=trials)
 
-    items, promise = shop.eligible(NOW, "product", "mix").newcomers("tents")
+    items, promise = shop.eligible(NOW, "product", "mix").cold_start_items("tents")
 
     by_item = dict(zip(items.tolist(), (promise / promise.sum()).tolist(), strict=True))
     assert by_item[8] < by_item[10] < by_item[9]
@@ -179,7 +179,7 @@ def test_what_turned_out_badly_is_tried_less() -> None:
 
 
 def test_that_it_is_a_try_is_told() -> None:
-    who = next(who for who in range(100) if asked(who).tried is not None)
+    who = next(who for who in range(100) if asked(who).explored is not None)
 
     told = explain_recommendations(SHOP, REQUEST, [shopper(f"u{who}")], NOW)
 

@@ -59,7 +59,7 @@ def models(
         model_id="m",
         copurchase=fit_copurchase(
             np.array(orders, np.int64), np.array(bought, np.int32), None, len(NAMES)
-        ).together,
+        ).plain,
         sessions=fit_sessions(
             np.array(sessions, np.int64),
             np.array(seen, np.int32),
@@ -202,7 +202,7 @@ def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: StoreState) -> None
         products=VariantGroups(families, np.zeros(len(NAMES), np.int32)),
     )
     unseen = models(baskets=[], visits=[], trending=[])
-    shop.models = replace(unseen, copurchase=learned.together, lent=learned.lent)
+    shop.models = replace(unseen, copurchase=learned.plain, pooled=learned.pooled)
 
     assert names(ask(shop, Source.BUY, 4, item_id="bolt")) == ["lantern"]
     assert names(ask(shop, Source.BUY, 4, item_id="rope")) == []
@@ -254,7 +254,7 @@ def test_trending_hides_what_costs_too_little_or_has_no_price(shop: StoreState) 
 
 
 def test_a_deleted_item_is_not_shown_whatever_the_models_say(shop: StoreState) -> None:
-    shop.catalog._hide(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
+    shop.catalog._remove(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
     shop.catalog.version += 1
 
     assert "peg" not in names(ask(shop, Source.BUY, 20, item_id="tent"))

@@ -110,7 +110,7 @@ def here(request: RecommendationRequest, histories: Sequence[ShopperHistory]) ->
         return ListKind.CART
     if request.item_id:
         return ListKind.PRODUCT
-    return ListKind.SHOPPER if any(one.recent for one in histories) else ListKind.NOBODY
+    return ListKind.SHOPPER if any(one.recent for one in histories) else ListKind.NO_CONTEXT
 
 
 class Expected:
@@ -119,7 +119,7 @@ class Expected:
     def __init__(
         self, rules: Sequence[RuleContent], place: ListKind, source: ListKind | None
     ) -> None:
-        self.rules = [one for one in rules if one.places.hold(place, source)]
+        self.rules = [one for one in rules if one.places.matches(place, source)]
         self.excluded = {
             int(item)
             for one in self.rules

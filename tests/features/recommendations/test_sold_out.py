@@ -9,7 +9,7 @@ import pytest
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import RecommendationRequest, Source
-from productrecs.features.recommendations.sold_out import leads_with_replacement
+from productrecs.features.recommendations.sold_out import starts_with_replacement
 from productrecs.records.merchandising.rule import (
     ListFilter,
     RuleAction,
@@ -155,12 +155,12 @@ def test_product_of_no_kind_has_no_replacement() -> None:
     picks = recommend(shop, request, (), NOW)
 
     assert shop.catalog.ids[picks[0].item] == "mat"
-    assert not leads_with_replacement(shop.catalog, NUMBERS["loner"], picks)
+    assert not starts_with_replacement(shop.catalog, NUMBERS["loner"], picks)
 
 
 def test_only_a_list_that_begins_with_its_kind_leads_with_a_replacement() -> None:
     shop = camping()
     picks = recommend(shop, RecommendationRequest(Source.MIX, 4, "dome"), (), NOW)
 
-    assert leads_with_replacement(shop.catalog, NUMBERS["dome"], picks)
-    assert not leads_with_replacement(shop.catalog, NUMBERS["dome"], ())
+    assert starts_with_replacement(shop.catalog, NUMBERS["dome"], picks)
+    assert not starts_with_replacement(shop.catalog, NUMBERS["dome"], ())

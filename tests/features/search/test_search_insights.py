@@ -239,7 +239,7 @@ def test_old_days_are_forgotten(database: Database, store: Store) -> None:
     searched(database, store, "2026-02-28", tent=SearchCount("tent", 5, 0))
     searched(database, store, tent=SearchCount("tent", 1, 0))
     with database.transaction() as transaction:
-        SearchCountRepository(transaction, store.store_id).forget(DAY)
+        SearchCountRepository(transaction, store.store_id).delete_before(DAY)
 
     assert told(database, store).total.searches == 1
     assert search_insights(database, store, ("2026-01-01", DAY)).total.searches == 1

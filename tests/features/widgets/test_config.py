@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from productrecs.features.widgets.widget_config import (
-    MOST_SETTINGS,
-    MOST_SETTINGS_BYTES,
+    MAX_SETTINGS,
+    MAX_SETTINGS_BYTES,
     ConfigChange,
     WidgetConfig,
     WidgetConfigTooLargeError,
@@ -48,17 +48,17 @@ def test_styles_and_scope_return_to_their_defaults() -> None:
 
 
 def test_as_many_settings_as_may_be_are_kept_and_no_more() -> None:
-    most = {f"key-{number}": number for number in range(MOST_SETTINGS)}
+    most = {f"key-{number}": number for number in range(MAX_SETTINGS)}
     full = WidgetConfig().changed(ConfigChange(most))
 
     with pytest.raises(WidgetConfigTooLargeError):
         full.changed(ConfigChange({"one more": 1}))
     swapped = full.changed(ConfigChange({"one more": 1, "key-0": None}))
-    assert len(swapped.settings) == MOST_SETTINGS
+    assert len(swapped.settings) == MAX_SETTINGS
 
 
 def test_settings_together_have_a_size() -> None:
-    half = "é" * (MOST_SETTINGS_BYTES // 4)
+    half = "é" * (MAX_SETTINGS_BYTES // 4)
     config = WidgetConfig().changed(ConfigChange({"a": half}))
 
     with pytest.raises(WidgetConfigTooLargeError):

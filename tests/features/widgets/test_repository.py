@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from productrecs.features.widgets.repository import WidgetRepository, read_config
 from productrecs.features.widgets.widget_config import (
-    MOST_TYPES,
+    MAX_TYPES,
     ConfigChange,
     TooManyWidgetTypesError,
     WidgetConfig,
@@ -153,7 +153,7 @@ def test_a_change_that_is_too_large_leaves_all_as_it_was(
 def test_a_store_has_so_many_types_and_no_more(
     database: Database, store_id: StoreId, other_id: StoreId
 ) -> None:
-    for number in range(MOST_TYPES):
+    for number in range(MAX_TYPES):
         put(database, store_id, ConfigChange({"gap": 1}), f"type-{number}")
 
     with pytest.raises(TooManyWidgetTypesError):
@@ -163,7 +163,7 @@ def test_a_store_has_so_many_types_and_no_more(
     put(database, other_id, ConfigChange({"gap": 1}), "one-more")
     put(database, store_id, ConfigChange({"gap": None}), "type-1")
     put(database, store_id, ConfigChange({"gap": 1}), "one-more")
-    assert rows(database) == MOST_TYPES + 1
+    assert rows(database) == MAX_TYPES + 1
 
 
 def test_a_deleted_store_keeps_and_gets_nothing(

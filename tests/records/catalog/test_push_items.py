@@ -296,7 +296,7 @@ def test_an_id_that_only_events_named_counts_as_new(
 ) -> None:
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store_id)
-        log.take(1)
+        log.take_seqs(1)
         log.numbers(["seen", "a"], NOON)
 
     assert push_up_to(database, store_id, 1, "a").created == 1

@@ -114,7 +114,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
 ) -> None:
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store_id)
-        log.take(1)
+        log.take_seqs(1)
         log.numbers(["never pushed"], NOON)
     follower.read_on(reader)
 
@@ -160,7 +160,7 @@ def test_the_catalog_last_reached_the_engines_by_a_push_or_a_full_one(
     send(database, store_id, NOON)
     pushed = last_reached(database, store_id)
     with database.transaction() as transaction:
-        CatalogRepository(transaction, store_id).note_sync(LATER)
+        CatalogRepository(transaction, store_id).record_sync(LATER)
     synced = last_reached(database, store_id)
     send(database, store_id, LATER + 1)
 

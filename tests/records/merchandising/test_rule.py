@@ -53,7 +53,7 @@ def test_a_rule_holds_where_it_says(
 ) -> None:
     asked = None if source is None else ListKind(source)
 
-    assert places.hold(ListKind(page_type), asked) is holds
+    assert places.matches(ListKind(page_type), asked) is holds
 
 
 @pytest.mark.parametrize(

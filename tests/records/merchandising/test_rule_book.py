@@ -38,7 +38,7 @@ def book(*rules: tuple[Rule, list[int]]) -> RuleBook:
 
 
 def factors(*rules: tuple[Rule, list[int]]) -> list[float]:
-    found = book(*rules).of(ListKind.NOBODY, ListKind.MIX).factors
+    found = book(*rules).of(ListKind.NO_CONTEXT, ListKind.MIX).factors
     assert found is not None
     return [round(factor, 4) for factor in found[:3].tolist()]
 
@@ -171,7 +171,7 @@ def test_every_factor_is_what_the_rules_of_the_highest_priority_make_of_it(
             rule(number, action, items, priority=priority, strength=strength)
             for number, (action, items, priority, strength) in enumerate(said)
         )
-    ).of(ListKind.NOBODY)
+    ).of(ListKind.NO_CONTEXT)
 
     for item in range(SIZE):
         about = [one for one in said if item in one[1]]

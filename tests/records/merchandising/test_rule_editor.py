@@ -175,7 +175,7 @@ def test_only_the_last_change_of_a_rule_is_undone(rules: RuleEditor) -> None:
 def test_the_oldest_changes_are_forgotten(
     rules: RuleEditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository, "MAX_KEPT_CHANGES", 3)
+    monkeypatch.setattr(repository, "MAX_STORED_CHANGES", 3)
     rule = rules.add(BOOST)
     for number in range(5):
         rules.change(rule.rule_id, name=f"name {number}")

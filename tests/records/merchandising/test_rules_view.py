@@ -105,7 +105,7 @@ class Shop:
 
     def ruled(self, now_ms: int = NOON) -> ListRules:
         """Return what is ruled of lists for nobody."""
-        return self.book(now_ms).of(ListKind.NOBODY, ListKind.MIX)
+        return self.book(now_ms).of(ListKind.NO_CONTEXT, ListKind.MIX)
 
     def names(self, numbers: Sequence[int]) -> list[str]:
         """Return ids by number."""

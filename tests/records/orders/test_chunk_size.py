@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from productrecs.records.orders.history_import import (
-    FEWEST,
-    HOLD_SECONDS,
-    MOST,
+    MAX_LINES,
+    MIN_LINES,
+    TRANSACTION_SECONDS,
     ChunkSize,
 )
 
@@ -19,21 +19,21 @@ def held(size: ChunkSize, seconds_a_line: float, times: int = 30) -> int:
 def test_it_holds_as_many_lines_as_fit_the_time() -> None:
     size = ChunkSize()
 
-    assert held(size, HOLD_SECONDS / 700) == 700
-    assert held(size, HOLD_SECONDS / 80) == 80  # the disk became slow
-    assert held(size, HOLD_SECONDS / 900) == 900
+    assert held(size, TRANSACTION_SECONDS / 700) == 700
+    assert held(size, TRANSACTION_SECONDS / 80) == 80  # the disk became slow
+    assert held(size, TRANSACTION_SECONDS / 900) == 900
 
 
 def test_it_has_a_least_and_a_most() -> None:
-    assert held(ChunkSize(), 1.0) == FEWEST
-    assert held(ChunkSize(), 0.0) == MOST
+    assert held(ChunkSize(), 1.0) == MIN_LINES
+    assert held(ChunkSize(), 0.0) == MAX_LINES
 
 
 def test_one_that_was_held_up_changes_little() -> None:
     size = ChunkSize()
-    before = held(size, HOLD_SECONDS / 600)
+    before = held(size, TRANSACTION_SECONDS / 600)
 
-    size.record(before, 10 * HOLD_SECONDS)
+    size.record(before, 10 * TRANSACTION_SECONDS)
 
     assert size.lines == before // 2
-    assert held(size, HOLD_SECONDS / 600, times=3) > 0.9 * before
+    assert held(size, TRANSACTION_SECONDS / 600, times=3) > 0.9 * before

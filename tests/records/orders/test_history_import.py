@@ -62,7 +62,7 @@ def test_lines_are_stored_with_their_revenue(database: Database) -> None:
 def test_lines_of_one_order_share_a_basket_over_chunks(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MOST", 2)
+    monkeypatch.setattr(history_import, "MAX_LINES", 2)
     store = new_store(database)
     rows = "".join(f"B-{number % 3},item-{number}\n" for number in range(15))
 
@@ -196,7 +196,7 @@ def test_a_file_that_comes_again_overwrites_what_came_between(database: Database
 def test_of_an_endless_order_only_what_the_file_names_is_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MOST", 500)
+    monkeypatch.setattr(history_import, "MAX_LINES", 500)
     store = new_store(database)
     rows = "".join(f"B,item-{number},1\n" for number in range(3_000))
     import_text(database, store, "order_id,item_id,qty\n" + rows)

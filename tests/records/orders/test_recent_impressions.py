@@ -6,7 +6,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.records.orders.recent_impressions import (
-    DONE_LIMIT,
+    ACTION_LIMIT,
     SHOWN_LIMIT,
     RecentImpressions,
 )
@@ -56,9 +56,9 @@ def test_it_is_bounded() -> None:
     showings = shown(*range(SHOWN_LIMIT * 3))
     assert list(showings.items) == list(range(SHOWN_LIMIT * 2, SHOWN_LIMIT * 3))
 
-    for _ in range(DONE_LIMIT):
+    for _ in range(ACTION_LIMIT):
         showings.add_action(-5, is_purchase=False)
 
     assert not showings.items
     assert not showings.times
-    assert not showings.done_by
+    assert not showings.actions_at

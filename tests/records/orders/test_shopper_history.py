@@ -81,7 +81,10 @@ def told(history: ShopperHistory) -> tuple[object, ...]:
         list(history.recent_kinds),
         sorted(history.bought),
         history.visitor if history.recent else 0,
-        [(sign.kind, sign.term, history.done - sign.done) for sign in history.signs],
+        [
+            (sign.kind, sign.term, history.action_count - sign.action_count)
+            for sign in history.signs
+        ],
         showings(history),
     )
 
@@ -89,8 +92,8 @@ def told(history: ShopperHistory) -> tuple[object, ...]:
 def showings(history: ShopperHistory) -> list[tuple[int, ...]]:
     """Return what is remembered of impressions, by how much was done since."""
     shown = history.shown
-    columns = zip(shown.items, shown.times, shown.done_by, strict=True)
-    return [(item, ts, shown.done - done) for item, ts, done in columns]
+    columns = zip(shown.items, shown.times, shown.actions_at, strict=True)
+    return [(item, ts, shown.action_count - done) for item, ts, done in columns]
 
 
 def happening(rng: random.Random, at: int) -> NewEvent | NewOrder:
@@ -166,7 +169,7 @@ def test_after_more_news_than_one_reads_on_everything_is_read_anew(
     reader: RawReader,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(history_module, "_NEWS_LIMIT", 3)
+    monkeypatch.setattr(history_module, "_CHANGES_LIMIT", 3)
     histories = ShopperHistories(store_id)
     send(database, store_id, view("tent", user="anna"))
     histories.of("anna", reader)

@@ -116,7 +116,7 @@ def test_redirects_are_followed_three_times_at_most(host: Host) -> None:
     assert fetch_picture(host.url("to/~good"), None, {HOST}).content == b"hello"
     with pytest.raises(PictureUnavailableError, match="3 redirects") as caught:
         get(host, "loop", 2.0)
-    assert not caught.value.may_pass
+    assert not caught.value.is_transient
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_where_a_redirect_leads_is_checked_as_well(host: Host, target: str) -> N
     with pytest.raises(PictureUnavailableError, match="is rejected") as caught:
         get(host, f"to/{target}")
 
-    assert not caught.value.may_pass
+    assert not caught.value.is_transient
 
 
 @pytest.mark.parametrize("path", ["drip", "tarpit"])
@@ -137,7 +137,7 @@ def test_a_slow_host_is_left_after_the_time_for_one_picture(host: Host, path: st
         get(host, path)
 
     assert time.monotonic() - began < 8
-    assert caught.value.may_pass
+    assert caught.value.is_transient
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_what_cannot_be_had_is_said_in_words(
     with pytest.raises(PictureUnavailableError, match=words) as caught:
         get(host, path, 5.0)
 
-    assert caught.value.may_pass is may_pass
+    assert caught.value.is_transient is may_pass
     assert caught.value.wait_seconds == (7 if path.isdecimal() else 0)
-    assert caught.value.rest is (path == "503")
+    assert caught.value.should_back_off is (path == "503")
 
 
 def test_a_host_is_asked_twice_a_second_by_two_at_most_and_rests_when_it_asks_to() -> None:
@@ -171,20 +171,20 @@ def test_a_host_is_asked_twice_a_second_by_two_at_most_and_rests_when_it_asks_to
     asked = []
     for step in range(200):
         now[0] = step * 0.05
-        if pace.take("a"):
+        if pace.try_take("a"):
             asked.append(now[0])
             pace.end("a")
 
     assert len(asked) <= 2.2 * 10 + 1
-    assert pace.take("b")
+    assert pace.try_take("b")
     now[0] += 0.5
-    assert pace.take("b")
+    assert pace.try_take("b")
     now[0] += 0.5
-    assert not pace.take("b")  # two are under way
-    pace.end("b", rest=True, seconds=30)
+    assert not pace.try_take("b")  # two are under way
+    pace.end("b", wait_seconds=True, seconds=30)
     now[0] += 29
-    assert not pace.take("b")
+    assert not pace.try_take("b")
     assert pace.seconds_until_free({"b"}) == pytest.approx(1.0)
     now[0] += 1.1
-    assert pace.take("b")
-    assert all(pace.take("ours", is_ours=True) for _ in range(5))
+    assert pace.try_take("b")
+    assert all(pace.try_take("ours", is_own_host=True) for _ in range(5))

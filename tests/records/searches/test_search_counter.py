@@ -25,13 +25,13 @@ class Hall:
         """Let somebody ask for texts, one after another."""
         for text in texts:
             self.now += each
-            self.tally.note(ObservedSearch(STORE, text, is_empty=len(text) > 9), who)
+            self.tally.count(ObservedSearch(STORE, text, is_empty=len(text) > 9), who)
 
     def counted(self, after: float = 5.0) -> Counter[str]:
         """Return what is counted some seconds later."""
         self.now += after
-        self.tally.settle()
-        return Counter({one.text: n for one, n in self.tally.take().items()})
+        self.tally.finish_typing()
+        return Counter({one.text: n for one, n in self.tally.take_counts().items()})
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_everybody_types_for_themselves(hall: Hall) -> None:
 
 def test_a_stop_counts_what_is_being_typed(hall: Hall) -> None:
     hall.type("tent")
-    hall.tally.settle(at_once=True)
+    hall.tally.finish_typing(at_once=True)
 
     assert hall.counted() == {"tent": 1}
 
@@ -114,7 +114,7 @@ def test_memory_is_bounded_and_what_is_lost_is_told(
 def test_what_could_not_be_kept_waits_again(hall: Hall) -> None:
     hall.type("tent")
     hall.now += 5
-    hall.tally.settle()
-    hall.tally.put_back(hall.tally.take())
+    hall.tally.finish_typing()
+    hall.tally.put_back(hall.tally.take_counts())
 
     assert hall.counted() == {"tent": 1}

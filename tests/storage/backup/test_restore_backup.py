@@ -355,10 +355,13 @@ def test_data_that_are_there_stay_unless_they_may_be_replaced(
         restore_backup(backup, RestoreTarget(other, None), silently)
     done = restore_backup(backup, RestoreTarget(other, None, replace=True), silently)
 
-    assert done.aside is not None
-    assert {path.name for path in other.iterdir()} == {"productrecs.db", done.aside.name}
-    assert (done.aside / "uploads/up_old").read_bytes() == b"waits"
-    for folder in (other, done.aside):
+    assert done.replaced_folder is not None
+    assert {path.name for path in other.iterdir()} == {
+        "productrecs.db",
+        done.replaced_folder.name,
+    }
+    assert (done.replaced_folder / "uploads/up_old").read_bytes() == b"waits"
+    for folder in (other, done.replaced_folder):
         database = Database.open(None, folder)
         assert everything(database) == first
         database.close()
@@ -375,7 +378,7 @@ def test_a_database_without_a_store_is_no_reason_to_refuse(
 
     done = restore_backup(backup, RestoreTarget(other, None), silently)
 
-    assert done.aside is None
+    assert done.replaced_folder is None
 
 
 def test_a_file_that_is_no_database_is_kept_aside(backup: Path, tmp_path: Path) -> None:
@@ -387,8 +390,10 @@ def test_a_file_that_is_no_database_is_kept_aside(backup: Path, tmp_path: Path) 
         restore_backup(backup, RestoreTarget(other, None), silently)
     done = restore_backup(backup, RestoreTarget(other, None, replace=True), silently)
 
-    assert done.aside is not None
-    assert (done.aside / "productrecs.db").read_bytes().startswith(b"was one once")
+    assert done.replaced_folder is not None
+    assert (
+        (done.replaced_folder / "productrecs.db").read_bytes().startswith(b"was one once")
+    )
 
 
 def test_a_place_in_use_is_refused_whatever_is_said(backup: Path, tmp_path: Path) -> None:
@@ -407,7 +412,9 @@ def test_a_place_in_use_is_refused_whatever_is_said(backup: Path, tmp_path: Path
     assert everything(using) == before
     reader.close()
     using.close()
-    assert restore_backup(backup, RestoreTarget(other, None, replace=True), silently).aside
+    assert restore_backup(
+        backup, RestoreTarget(other, None, replace=True), silently
+    ).replaced_folder
 
 
 @pytest.mark.postgres

@@ -145,4 +145,4 @@ def test_a_deleted_store_is_not_changed(
 
 def test_nobody_holds_a_store_that_never_was(database: Database) -> None:
     with database.transaction() as transaction, pytest.raises(StoreDeletedError):
-        AccountRepository(transaction).hold(StoreId("st_nobody"))
+        AccountRepository(transaction).lock(StoreId("st_nobody"))

@@ -49,7 +49,7 @@ class Usage:
     def learn(self, meter: Meter) -> None:
         """Let the meter know what others counted."""
         present = meter.months()[-1]
-        present.learn(self.calls.get(present.month, 0), meter.limit)
+        present.set_total(self.calls.get(present.month, 0), meter.limit)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def serve(
     """Ask and count as the gate does; return what was told each time."""
     told = []
     for _ in range(times):
-        notice = meter.ask(said, now_ms)
+        notice = meter.check(said, now_ms)
         if notice is None or not notice.is_cut_off:
             meter.count()
         told.append("" if notice is None else f"{notice.status} {notice.used}")
@@ -106,7 +106,7 @@ def test_two_processes_add_up(usage: Usage) -> None:
 
     assert usage.calls == {"2026-03": 10}
     for meter in (one, other):
-        assert meter.ask(TEN, NOON) == QuotaNotice(OVER, 10, 10)
+        assert meter.check(TEN, NOON) == QuotaNotice(OVER, 10, 10)
 
 
 def test_what_is_counted_during_a_flush_is_not_lost(usage: Usage) -> None:
@@ -142,9 +142,9 @@ def test_the_month_turns_at_its_millisecond_and_the_old_one_is_kept_whole(
 
 def test_a_store_that_is_over_goes_on_with_the_next_month(usage: Usage) -> None:
     meter = meter_of(usage, stored=10)
-    assert meter.ask(TEN, APRIL - 1) == QuotaNotice(OVER, 10, 10)
+    assert meter.check(TEN, APRIL - 1) == QuotaNotice(OVER, 10, 10)
 
-    assert meter.ask(TEN, APRIL) is None
+    assert meter.check(TEN, APRIL) is None
 
 
 @pytest.mark.parametrize(("after", "told"), [(-1, None), (0, SUSPENDED), (1, SUSPENDED)])
@@ -153,9 +153,9 @@ def test_a_plan_ends_at_its_millisecond(
 ) -> None:
     said = Subscription("unlimited", ends_at=NOON + 500)
     meter = meter_of(usage, said)
-    assert meter.ask(said, NOON) is None
+    assert meter.check(said, NOON) is None
 
-    notice = meter.ask(said, NOON + 500 + after)
+    notice = meter.check(said, NOON + 500 + after)
 
     assert (notice and notice.status) == told
 
@@ -164,9 +164,9 @@ def test_a_clock_that_is_set_ahead_and_back_suspends_nobody(usage: Usage) -> Non
     trial = Subscription("ten", ends_at=APRIL - 1)
     meter = meter_of(usage, trial)
 
-    assert meter.ask(trial, NOON) is None
-    assert meter.ask(trial, APRIL - 1) == QuotaNotice(SUSPENDED)
-    assert meter.ask(trial, NOON) is None
+    assert meter.check(trial, NOON) is None
+    assert meter.check(trial, APRIL - 1) == QuotaNotice(SUSPENDED)
+    assert meter.check(trial, NOON) is None
 
 
 @pytest.mark.parametrize("is_flushed_between", [False, True])
@@ -191,10 +191,10 @@ def test_another_plan_and_a_suspension_hold_at_once(usage: Usage) -> None:
     growth = TEN.changed(DEFAULT_PLANS["growth"], NOON)
     stopped = growth.suspended(NOON)
 
-    assert meter.ask(TEN, NOON) == QuotaNotice(OVER, 10, 10)
-    assert meter.ask(growth, NOON) is None
-    assert meter.ask(stopped, NOON) == QuotaNotice(SUSPENDED)
-    assert meter.ask(stopped.resumed(), NOON) is None
+    assert meter.check(TEN, NOON) == QuotaNotice(OVER, 10, 10)
+    assert meter.check(growth, NOON) is None
+    assert meter.check(stopped, NOON) == QuotaNotice(SUSPENDED)
+    assert meter.check(stopped.resumed(), NOON) is None
 
 
 def test_a_plan_that_the_configuration_lacks_limits_nothing(usage: Usage) -> None:
@@ -209,7 +209,7 @@ def test_near_the_limit_few_calls_wait_for_their_flush(usage: Usage) -> None:
     usage.learn(meter)
     waiting = dict.fromkeys(range(1, 10_001), 0)
     for count in waiting:
-        meter.ask(said, NOON)
+        meter.check(said, NOON)
         meter.count()
         waiting[count] = meter.months()[-1].unsaved
         if usage.requested:

@@ -59,7 +59,7 @@ class Log:
 
 
 def one_list(log: Log) -> ShownList:
-    found = log.read().taken_up
+    found = log.read().with_outcome
     assert len(found) == 1
     return found[0]
 
@@ -70,7 +70,7 @@ def test_a_list_knows_its_page_its_places_and_what_was_taken_up() -> None:
     found = one_list(log)
 
     assert (found.page, found.items, found.places) == (7, [1, 2, 3], [1, 2, 3])
-    assert found.taken == [0, 1, 0]
+    assert found.outcomes == [0, 1, 0]
     assert found.recent == (7,)
 
 
@@ -78,7 +78,7 @@ def test_a_list_knows_its_page_its_places_and_what_was_taken_up() -> None:
 def test_the_most_that_was_done_counts(kind: EventKind, what: int) -> None:
     log = Log().show(1, 2, 3).after(5).do(CLICK, 3).do(kind, 3)
 
-    assert one_list(log).taken == [0, 0, what]
+    assert one_list(log).outcomes == [0, 0, what]
 
 
 def test_the_last_list_with_a_product_is_the_one_it_was_taken_up_of() -> None:
@@ -93,7 +93,7 @@ def test_lists_of_two_people_are_two_and_clicks_are_their_own() -> None:
     reading = log.read()
 
     assert reading.lists == 2
-    assert [one.person for one in reading.taken_up] == ["anna"]
+    assert [one.person for one in reading.with_outcome] == ["anna"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_lists_of_two_people_are_two_and_clicks_are_their_own() -> None:
     ids=["too late", "too short", "no places", "only seen"],
 )
 def test_what_teaches_nothing_is_left_out(log: Log) -> None:
-    assert log.read().taken_up == []
+    assert log.read().with_outcome == []
 
 
 def test_a_page_of_half_an_hour_ago_is_not_the_lists_page() -> None:
@@ -122,7 +122,7 @@ def test_a_page_of_half_an_hour_ago_is_not_the_lists_page() -> None:
 def test_what_was_known_of_a_product_is_as_of_then() -> None:
     log = Log().show(1, 2, 3).after(5).do(CLICK, 1).show(1, 2, 3).after(5).do(CLICK, 2)
 
-    first, second = log.read().taken_up
+    first, second = log.read().with_outcome
 
     assert first.rates[0] == first.rates[1] == 1.0
     assert second.rates[0] > 1.0 > second.rates[1]

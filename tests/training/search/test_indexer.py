@@ -71,7 +71,7 @@ class Bench:
     def settle(self) -> None:
         """Let the writer do all there is to do, and the reader read on."""
         for _ in range(100):
-            if not self.indexer.turn(self.reader):
+            if not self.indexer.run_once(self.reader):
                 break
         self.served.refresh()
 
@@ -155,12 +155,12 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
 ) -> None:
     other, _ = register_store(bench.database, Registration("b.example"), fixed_clock(0))
     bench.push(**{f"i{n}": f"Kite number {n}" for n in range(2_500)})
-    bench.indexer.turn(bench.reader)
+    bench.indexer.run_once(bench.reader)
     with bench.database.transaction() as transaction:
         patches = [ItemPatch("x", {"title": "Sledge"})]
         upsert_items(StoreLog(bench.database, transaction, other.store_id), patches, 1)
 
-    bench.indexer.turn(bench.reader)
+    bench.indexer.run_once(bench.reader)
 
     theirs = ServedIndex(index_folder(bench.root, other.store_id))
     theirs.refresh()
@@ -173,8 +173,8 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
 
 def test_what_changes_while_an_index_is_first_built_is_found_once(bench: Bench) -> None:
     bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
-    assert bench.indexer.turn(bench.reader)  # the first batch
-    assert bench.indexer.turn(bench.reader)
+    assert bench.indexer.run_once(bench.reader)  # the first batch
+    assert bench.indexer.run_once(bench.reader)
     bench.push(i0="kettle", i1500="teapot", i2499="saucer")
     with bench.database.transaction() as transaction:
         remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "i7", 1)
@@ -190,8 +190,8 @@ def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
     bench: Bench,
 ) -> None:
     bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
-    assert bench.indexer.turn(bench.reader)  # the first batch is published
-    assert bench.indexer.turn(bench.reader)  # the second is not yet
+    assert bench.indexer.run_once(bench.reader)  # the first batch is published
+    assert bench.indexer.run_once(bench.reader)  # the second is not yet
     bench.writer_starts_anew()
     bench.settle()
     assert bench.indexed == 2_500
@@ -211,8 +211,8 @@ def test_all_words_are_known_once_a_first_build_is_done(
     while not follower.step(bench.reader, 10**6, publish=True):
         steps += 1
         if rests:
-            follower.rest(at_once=True)  # as where many stores are written at once
-    follower.rest(at_once=True)
+            follower.commit_if_due(now=True)  # as where many stores are written at once
+    follower.commit_if_due(now=True)
     bench.served.refresh()
 
     assert steps == 2
@@ -270,7 +270,7 @@ def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
     broken = damage(bench)
 
     bench.writer_starts_anew()
-    assert bench.indexer.turn(bench.reader)
+    assert bench.indexer.run_once(bench.reader)
     bench.served.refresh()
     assert bench.found("kite") == [0]
     bench.settle()
@@ -305,7 +305,7 @@ def test_files_that_are_damaged_in_place_harm_no_search(bench: Bench, how: str) 
     bench.settle()
     broken = bench.folder.current()
     assert broken is not None
-    assert bench.indexer.turn(bench.reader) is False
+    assert bench.indexer.run_once(bench.reader) is False
 
     for file in bench.folder.path(broken.generation).glob("*/*.*"):
         if file.suffix in {".json", ".lock"}:

@@ -87,7 +87,7 @@ class Bench:
                 self.served.analyse(word),
                 len(VISIBLE),
                 VISIBLE,
-                by_likeness=False,
+                with_feedback=False,
             )
         ).items
         assert len(found) == len(set(found)), "a product is there twice"

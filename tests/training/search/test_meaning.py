@@ -88,11 +88,11 @@ class Bench:
 
     def settle(self) -> int:
         """Let all be indexed and embedded; return how many product texts were embedded."""
-        while self.indexer.turn(self.reader):
+        while self.indexer.run_once(self.reader):
             pass
         before = len(self.embedder.texts)
         self.now[0] += 100.0
-        while self.builder.turn(self.reader):
+        while self.builder.run_once(self.reader):
             self.now[0] += 100.0
         self.served.refresh()
         return sum(" " in text for text in self.embedder.texts[before:])
@@ -195,14 +195,14 @@ def test_a_change_waits_until_the_last_publication_is_paid_for(bench: Bench) -> 
     bench.settle()
     bench.now[0] += 0.01
     bench.push(new="grand kilim")
-    while bench.indexer.turn(bench.reader):
+    while bench.indexer.run_once(bench.reader):
         pass
-    bench.builder.turn(bench.reader)
+    bench.builder.run_once(bench.reader)
     bench.push(newer="small kilim")
 
-    assert not bench.builder.turn(bench.reader)
+    assert not bench.builder.run_once(bench.reader)
     bench.now[0] += 1.0
-    assert bench.builder.turn(bench.reader)
+    assert bench.builder.run_once(bench.reader)
 
 
 def test_damaged_files_and_other_models_cost_only_the_meaning(bench: Bench) -> None:
@@ -238,7 +238,7 @@ def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(bench: Bench) ->
     bench.push(new="grand kilim")
     bench.settle()
     assert bench.builder.is_off
-    assert not bench.builder.turn(bench.reader)
+    assert not bench.builder.run_once(bench.reader)
 
 
 def test_files_that_are_not_the_ones_described_are_refused(tmp_path: Path) -> None:
@@ -275,4 +275,7 @@ def test_vectors_are_of_length_one_whatever_stands_beside(
     assert np.allclose(np.linalg.norm(beside, axis=1), 1.0)
     assert np.allclose(alone[0], beside[0])  # what fills a batch up counts nothing
     assert np.allclose(beside[0], beside[1]) == (pooling == "first")
-    assert (embedder.knows("sofa rug"), embedder.knows("sofa zxqvbn")) == (True, False)
+    assert (embedder.knows_word("sofa rug"), embedder.knows_word("sofa zxqvbn")) == (
+        True,
+        False,
+    )

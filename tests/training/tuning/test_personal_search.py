@@ -54,7 +54,7 @@ def history(
         (n, int(times[n]), EventKind.SEARCH_CLICK, int(clicked[n]), "lamp", None, f"s{n}")
         for n in range(count)
     ]
-    searches._take_events(page)  # noqa: SLF001 - rows as the repository yields them
+    searches._add_events(page)  # noqa: SLF001 - rows as the repository yields them
     codes = searches.searches.sessions
     views = Behaviour(
         times=np.repeat(times + views_come * 60_000, 2),

@@ -54,7 +54,7 @@ def bought(contents: list[list[int]], hours_apart: int = 4) -> Purchases:
         quantities=np.ones(len(items), np.int64),
         totals=np.ones(len(items)),
         times=codes * hours_apart * 3_600_000,
-        standing=np.ones(len(items), np.bool_),
+        is_active=np.ones(len(items), np.bool_),
         buyers=np.zeros(len(items), np.int64),
         visitors=np.zeros(len(items), np.int64),
     )
@@ -251,7 +251,7 @@ def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> Non
     )
 
     with database.transaction() as transaction:
-        HyperparameterRepository(transaction, store).keep(
+        HyperparameterRepository(transaction, store).store(
             TunedParameters(constants, ("visits",), 7, 9, tested)
         )
     with database.reading() as connection:
@@ -291,7 +291,7 @@ def test_whose_turn_it_is(sqlite_database: Database) -> None:
 def note(database: Database, store: StoreId, seq: int) -> None:
     chosen = TunedParameters(Hyperparameters(), (), NOON, seq)
     with database.transaction() as transaction:
-        HyperparameterRepository(transaction, store).keep(chosen)
+        HyperparameterRepository(transaction, store).store(chosen)
 
 
 def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path
     alone = Hyperparameters(companions=CopurchaseOptions(neighbours=1))
     with database.transaction() as transaction:
         repository = HyperparameterRepository(transaction, store_id)
-        repository.keep(TunedParameters(alone, ("companions",), NOON, 1))
+        repository.store(TunedParameters(alone, ("companions",), NOON, 1))
 
     assert max(usual) > 2
     assert max(companions()) == 2  # one for lists of an item, one for carts

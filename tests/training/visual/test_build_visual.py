@@ -15,7 +15,7 @@ from productrecs.records.pictures.picture import FetchOutcome, PictureState
 from productrecs.records.pictures.repository import (
     PictureRepository,
     follow_catalog,
-    stores_with_work,
+    stores_with_due_pictures,
 )
 from productrecs.storage.model_files import open_arrays
 from productrecs.storage.store_log import StoreLog
@@ -187,7 +187,7 @@ def test_what_is_to_be_fetched_follows_the_catalog(
     database: Database, store_id: StoreId
 ) -> None:
     with database.reading() as connection:
-        assert stores_with_work(connection, 5) == [store_id]
+        assert stores_with_due_pictures(connection, 5) == [store_id]
     assert follow_catalog(database, store_id, 5)
 
     with database.transaction() as transaction:
@@ -204,7 +204,7 @@ def test_what_is_to_be_fetched_follows_the_catalog(
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
         assert len(repository.due(6, 100)) == len(KINDS) - 1
-        assert repository.standing().pictured_seq == repository.standing().catalog_seq
+        assert repository.progress().pictured_seq == repository.progress().catalog_seq
 
 
 class OtherEmbedding(BuiltInEmbedding):
@@ -224,7 +224,7 @@ def test_while_pictures_are_embedded_anew_the_old_model_serves(
 
     assert half is None
     with database.reading() as connection:
-        assert PictureRepository(connection, store_id).standing().visual_id == first
+        assert PictureRepository(connection, store_id).progress().visual_id == first
     whole = see(database, tmp_path, store_id, shown, OtherEmbedding())
     assert whole not in {None, first}
     assert len(served(tmp_path, store_id, whole).model) == 8

@@ -9,7 +9,10 @@ import numpy as np
 
 from productrecs.core.clock import MINUTE_MS, system_ms
 from productrecs.records.events.event import EventKind
-from productrecs.records.pictures.repository import PictureRepository, stores_with_work
+from productrecs.records.pictures.repository import (
+    PictureRepository,
+    stores_with_due_pictures,
+)
 from productrecs.storage.model_files import open_arrays
 from productrecs.storage.tables import events, store_heads
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -99,10 +102,10 @@ def test_visits_teach_a_store_once_there_are_enough(
     }
     first = see(database, tmp_path, store.store_id, shown)
     with database.reading() as connection:
-        assert stores_with_work(connection, 0) == []
+        assert stores_with_due_pictures(connection, 0) == []
     visit(database, store.store_id, {name: place for place, name in enumerate(kinds)})
     with database.reading() as connection:
-        assert stores_with_work(connection, 0) == [store.store_id]
+        assert stores_with_due_pictures(connection, 0) == [store.store_id]
 
     taught = build_visual(database, tmp_path, store.store_id, BuiltInEmbedding())
 
@@ -110,7 +113,7 @@ def test_visits_teach_a_store_once_there_are_enough(
     _, facts = open_arrays(pictures_folder(tmp_path, store.store_id) / str(taught))
     assert facts["taught_by"] in {"visits", "both"}
     with database.reading() as connection:
-        standing = PictureRepository(connection, store.store_id).standing()
-        assert stores_with_work(connection, 0) == []
+        standing = PictureRepository(connection, store.store_id).progress()
+        assert stores_with_due_pictures(connection, 0) == []
     assert (standing.taught_seq, standing.visual_id) == (25_000, taught)
     assert build_visual(database, tmp_path, store.store_id, BuiltInEmbedding()) is None

@@ -173,8 +173,8 @@ def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
         policies.append([os.sched_getscheduler(pid) for pid in both])
         return ask(process, *question)
 
-    ask = WorkerProcess.ask
-    monkeypatch.setattr(WorkerProcess, "ask", sees)
+    ask = WorkerProcess.request
+    monkeypatch.setattr(WorkerProcess, "request", sees)
     told = starved.over(pictures).alike(PHOTO, 1, VISIBLE)
 
     assert len(told.items) == 1

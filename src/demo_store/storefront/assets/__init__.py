@@ -18,7 +18,7 @@ _KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "icon.svg": "image/svg+xml",
     }
 )
-_FOR_EVER: Final = ("cache-control", "public, max-age=31536000, immutable")
+_CACHE_FOREVER: Final = ("cache-control", "public, max-age=31536000, immutable")
 
 
 def address_of(name: str) -> str:
@@ -33,7 +33,7 @@ def asset(name: str) -> ShopReply | None:
         return None
     kind = ("content-type", _KINDS[name])
     safe = ("x-content-type-options", "nosniff")
-    return ShopReply(200, _read(name), [kind, _FOR_EVER, safe])
+    return ShopReply(200, _read(name), [kind, _CACHE_FOREVER, safe])
 
 
 @cache

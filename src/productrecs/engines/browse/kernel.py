@@ -44,9 +44,13 @@ class SessionScratch(NamedTuple):
 
 def scratch(n_items: int, recent_sessions: int) -> SessionScratch:
     """Return this thread's scratch memory, grown if needed: 20 bytes an item."""
-    work: SessionScratch | None = getattr(_memory, "work", None)
-    if work is None or len(work.votes) < n_items or len(work.slots) < recent_sessions:
-        work = SessionScratch(
+    scratch_arrays: SessionScratch | None = getattr(_memory, "work", None)
+    if (
+        scratch_arrays is None
+        or len(scratch_arrays.votes) < n_items
+        or len(scratch_arrays.slots) < recent_sessions
+    ):
+        scratch_arrays = SessionScratch(
             slots=np.zeros(recent_sessions, dtype=np.int64),
             similar=np.zeros(recent_sessions),
             matched=np.zeros(recent_sessions, dtype=np.int64),
@@ -56,8 +60,8 @@ def scratch(n_items: int, recent_sessions: int) -> SessionScratch:
             touched=np.zeros(n_items + 1, dtype=np.int32),
             scored=np.zeros(n_items),
         )
-        _memory.work = work
-    return work
+        _memory.work = scratch_arrays
+    return scratch_arrays
 
 
 def _named(form: type, *kinds: Any) -> Any:
@@ -73,43 +77,43 @@ _LAYOUT = _named(
     SessionArrays, *(readonly_array(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4))
 )
 _WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS, _FLOATS)
-_QUESTION = _named(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
-_WORK = _named(
+_QUERY_TYPE = _named(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
+_SCRATCH_TYPE = _named(
     SessionScratch, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS
 )
 
 
 @jit_compiled(_I8(_INTS, _I8, _I8))
-def newest_until(rising: Ints, place: int, slot: int) -> int:
+def newest_until(ascending: Ints, place: int, slot: int) -> int:
     """Return the last index, from `place` down, that holds `slot` or less; else -1."""
-    while place >= 0 and rising[place] > slot:
+    while place >= 0 and ascending[place] > slot:
         place -= 1
     return place
 
 
-@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK))
+@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE))
 def recent_sessions(
     layout: SessionArrays,
     weights: WeightTables,
-    question: SessionQuery,
-    work: SessionScratch,
+    query: SessionQuery,
+    scratch_arrays: SessionScratch,
 ) -> int:
     """Merge the items' posting lists, newest session first; return the number of sessions.
 
     Freshness is read in a separate loop, so that memory reads overlap.
     """
-    n_items = len(question.items)
+    n_items = len(query.items)
     heads, ends = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     newest = np.empty(n_items, dtype=np.int64)  # heads of the posting lists; -1 at the end
     slot = -1
     for place in range(n_items):
-        head = layout.posting_offsets[question.items[place]]
-        ends[place] = layout.posting_offsets[question.items[place] + 1]
+        head = layout.posting_offsets[query.items[place]]
+        ends[place] = layout.posting_offsets[query.items[place] + 1]
         newest[place] = layout.postings[head] if head < ends[place] else -1
         heads[place] = head
         slot = max(slot, newest[place])
-    found, own = 0, len(question.own) - 1
-    while slot >= 0 and found < question.recent_sessions:
+    found, next_own = 0, len(query.own_slots) - 1
+    while slot >= 0 and found < query.recent_sessions:
         similar = 0.0
         matched = -1
         following = -1
@@ -121,168 +125,175 @@ def recent_sessions(
                 newest[place] = layout.postings[head] if head < ends[place] else -1
                 heads[place] = head
             following = max(following, newest[place])
-        own = newest_until(question.own, own, slot)
-        if own < 0 or question.own[own] != slot:
-            work.slots[found] = slot
-            work.similar[found] = similar
-            work.matched[found] = matched
+        next_own = newest_until(query.own_slots, next_own, slot)
+        if next_own < 0 or query.own_slots[next_own] != slot:
+            scratch_arrays.slots[found] = slot
+            scratch_arrays.similar[found] = similar
+            scratch_arrays.matched[found] = matched
             found += 1
         slot = following
     for place in range(found):
-        work.similar[place] *= layout.freshness[work.slots[place]]
+        scratch_arrays.similar[place] *= layout.freshness[scratch_arrays.slots[place]]
     return found
 
 
 @jit_compiled(_F8(_FLOATS, _I8, _I8))
-def highest(sample: Floats, count: int, wanted: int) -> float:
-    """Return the `wanted`-th highest of the first `count` values; reorders them."""
-    low, high, place = 0, count - 1, wanted - 1
+def highest(sample: Floats, count: int, count_wanted: int) -> float:
+    """Return the `count_wanted`-th highest of the first `count` values; reorders them."""
+    low, high, place = 0, count - 1, count_wanted - 1
     while low < high:
         pivot = sample[(low + high) // 2]
-        left, right = low, high
-        while left <= right:
-            while sample[left] > pivot:
-                left += 1
+        low_index, right = low, high
+        while low_index <= right:
+            while sample[low_index] > pivot:
+                low_index += 1
             while sample[right] < pivot:
                 right -= 1
-            if left <= right:
-                sample[left], sample[right] = sample[right], sample[left]
-                left += 1
+            if low_index <= right:
+                sample[low_index], sample[right] = sample[right], sample[low_index]
+                low_index += 1
                 right -= 1
         if place <= right:
             high = right
-        elif place >= left:
-            low = left
+        elif place >= low_index:
+            low = low_index
         else:
             break
     return float(sample[place])
 
 
 @jit_compiled(_F8(_FLOATS, _FLOATS, _I8, _I8))
-def bar_of(values: Floats, sample: Floats, count: int, wanted: int) -> float:
-    """Return the `wanted`-th highest of the first `count` values, none below 0.
+def bar_of(values: Floats, sample: Floats, count: int, count_wanted: int) -> float:
+    """Return the `count_wanted`-th highest of the first `count` values, none below 0.
 
     A histogram limits the selection to one bin, whose values are copied to `sample`.
     """
-    most = 0.0
+    highest_score = 0.0
     for place in range(count):
-        most = max(most, values[place])
-    if most == 0.0:
+        highest_score = max(highest_score, values[place])
+    if highest_score == 0.0:
         return 0.0
     steps = np.zeros(_STEPS, dtype=np.int64)
-    each = (_STEPS - 1) / most
+    step_width = (_STEPS - 1) / highest_score
     for place in range(count):
-        steps[np.int64(values[place] * each)] += 1
-    step, left = _STEPS - 1, wanted
-    while steps[step] < left:
-        left -= steps[step]
+        steps[np.int64(values[place] * step_width)] += 1
+    step, low_index = _STEPS - 1, count_wanted
+    while steps[step] < low_index:
+        low_index -= steps[step]
         step -= 1
     size = 0
     for place in range(count):
         sample[size] = values[place]  # branch-free: a branch would be mispredicted
-        size += np.int64(values[place] * each) == step
-    return highest(sample, size, left)
+        size += np.int64(values[place] * step_width) == step
+    return highest(sample, size, low_index)
 
 
-@jit_compiled(_I8(_WORK, _I8, _I8))
-def nearest(work: SessionScratch, count: int, wanted: int) -> int:
-    """Keep the `wanted` most similar sessions, the newer of ties; return their number."""
-    if count <= wanted:
+@jit_compiled(_I8(_SCRATCH_TYPE, _I8, _I8))
+def nearest(scratch_arrays: SessionScratch, count: int, count_wanted: int) -> int:
+    """Keep the `count_wanted` most similar sessions, the newer of ties.
+
+    Return their number.
+    """
+    if count <= count_wanted:
         return count
-    bar = bar_of(work.similar, work.sample, count, wanted)
+    bar = bar_of(scratch_arrays.similar, scratch_arrays.sample, count, count_wanted)
     above = 0
     for place in range(count):
-        above += work.similar[place] > bar
-    equals = wanted - above
+        above += scratch_arrays.similar[place] > bar
+    equals = count_wanted - above
     selected = 0
     for place in range(count):
-        similar = work.similar[place]
-        stays = similar == bar and equals > 0
-        equals -= stays
-        work.slots[selected] = work.slots[place]
-        work.similar[selected] = similar
-        work.matched[selected] = work.matched[place]
-        selected += stays or similar > bar
+        similar = scratch_arrays.similar[place]
+        is_kept = similar == bar and equals > 0
+        equals -= is_kept
+        scratch_arrays.slots[selected] = scratch_arrays.slots[place]
+        scratch_arrays.similar[selected] = similar
+        scratch_arrays.matched[selected] = scratch_arrays.matched[place]
+        selected += is_kept or similar > bar
     return selected
 
 
-@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _I8))
+@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _I8))
 def vote(
     layout: SessionArrays,
     weights: WeightTables,
-    question: SessionQuery,
-    work: SessionScratch,
+    query: SessionQuery,
+    scratch_arrays: SessionScratch,
     count: int,
 ) -> int:
     """Let the neighbours vote for their items; return the number of items with votes.
 
     Session offsets are read in a separate loop first, so that memory reads overlap.
     """
-    ahead = 0
+    offset = 0
     for place in range(count):
-        begin = layout.offsets[work.slots[place]]
-        work.begins[place] = begin
-        ahead += layout.items[begin]
-    work.begins[count] = ahead  # so that the compiler does not remove the reads
+        begin = layout.offsets[scratch_arrays.slots[place]]
+        scratch_arrays.begins[place] = begin
+        offset += layout.items[begin]
+    scratch_arrays.begins[count] = offset  # so that the compiler does not remove the reads
     found = 0
     longest = len(weights.distance) // 2
     for place in range(count):
-        slot = work.slots[place]
-        matched = work.matched[place]
-        star = question.items[matched]
-        begin, end = work.begins[place], layout.offsets[slot + 1]
+        slot = scratch_arrays.slots[place]
+        matched = scratch_arrays.matched[place]
+        matched_item = query.items[matched]
+        begin, end = scratch_arrays.begins[place], layout.offsets[slot + 1]
         where = begin
-        while layout.items[where] != star:
+        while layout.items[where] != matched_item:
             where += 1
-        weight = work.similar[place] * weights.vote[matched]
+        weight = scratch_arrays.similar[place] * weights.vote[matched]
         for at in range(begin, end):
             item = layout.items[at]
-            votes = work.votes[item]
-            work.touched[found] = item  # branch-free: a branch would wait for memory
+            votes = scratch_arrays.votes[item]
+            scratch_arrays.touched[found] = (
+                item  # branch-free: a branch would wait for memory
+            )
             found += votes == 0.0
-            work.votes[item] = votes + weight * weights.distance[longest + at - where]
+            scratch_arrays.votes[item] = (
+                votes + weight * weights.distance[longest + at - where]
+            )
     return found
 
 
-@jit_compiled(_I8(_WEIGHTS, _QUESTION, _WORK, _I8))
+@jit_compiled(_I8(_WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _I8))
 def vote_for_returns(
-    weights: WeightTables, question: SessionQuery, work: SessionScratch, found: int
+    weights: WeightTables, query: SessionQuery, scratch_arrays: SessionScratch, found: int
 ) -> int:
     """Add a share of all votes to the visit's earlier items; return the number of items."""
     total = 0.0
     for place in range(found):
-        total += work.votes[work.touched[place]]
+        total += scratch_arrays.votes[scratch_arrays.touched[place]]
     if found == 0:
         total = 1.0
-    for place in range(1, len(question.items)):
+    for place in range(1, len(query.items)):
         share = weights.returns[place] * total
-        item = question.items[place]
-        votes = work.votes[item]
+        item = query.items[place]
+        votes = scratch_arrays.votes[item]
         if share > 0.0:
-            work.touched[found] = item
+            scratch_arrays.touched[found] = item
             found += votes == 0.0
-            work.votes[item] = votes + share
+            scratch_arrays.votes[item] = votes + share
     return found
 
 
-@jit_compiled(_I8(_LAYOUT, _QUESTION, _WORK, _I8, _NUMBERS, _FLOATS))
+@jit_compiled(_I8(_LAYOUT, _QUERY_TYPE, _SCRATCH_TYPE, _I8, _NUMBERS, _FLOATS))
 def take_best(
     layout: SessionArrays,
-    question: SessionQuery,
-    work: SessionScratch,
+    query: SessionQuery,
+    scratch_arrays: SessionScratch,
     found: int,
     items: Items,
     scores: Floats,
 ) -> int:
     """Write the best items to `items` and `scores`, clear the votes; return the count."""
     for place in range(found):
-        item = work.touched[place]
-        work.scored[place] = work.votes[item] * layout.rarity[item]
-        work.votes[item] = 0.0
+        item = scratch_arrays.touched[place]
+        scratch_arrays.scored[place] = scratch_arrays.votes[item] * layout.rarity[item]
+        scratch_arrays.votes[item] = 0.0
     taken = 0
     for place in range(found):
-        item, score = work.touched[place], work.scored[place]
-        if item == question.current:
+        item, score = scratch_arrays.touched[place], scratch_arrays.scored[place]
+        if item == query.current:
             continue
         last = taken - 1
         if taken == len(items):
@@ -303,31 +314,31 @@ def take_best(
     return taken
 
 
-@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUESTION, _WORK, _NUMBERS, _FLOATS))
+@jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _NUMBERS, _FLOATS))
 def fill(
     layout: SessionArrays,
     weights: WeightTables,
-    question: SessionQuery,
-    work: SessionScratch,
+    query: SessionQuery,
+    scratch_arrays: SessionScratch,
     items: Items,
     scores: Floats,
 ) -> int:
     """Fill `items` and `scores` with the next items, best first; return their number."""
-    kept = recent_sessions(layout, weights, question, work)
-    kept = nearest(work, kept, question.neighbours)
-    found = vote(layout, weights, question, work, kept)
-    found = vote_for_returns(weights, question, work, found)
-    return take_best(layout, question, work, found, items, scores)
+    neighbours_found = recent_sessions(layout, weights, query, scratch_arrays)
+    neighbours_found = nearest(scratch_arrays, neighbours_found, query.neighbours)
+    found = vote(layout, weights, query, scratch_arrays, neighbours_found)
+    found = vote_for_returns(weights, query, scratch_arrays, found)
+    return take_best(layout, query, scratch_arrays, found, items, scores)
 
 
 _fill = without_type_dispatch(fill)
 
 
 def answer(
-    layout: SessionArrays, weights: WeightTables, question: SessionQuery, limit: int
+    layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
-    work = scratch(len(layout.rarity), question.recent_sessions)
+    scratch_arrays = scratch(len(layout.rarity), query.recent_sessions)
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit)
-    count = _fill(layout, weights, question, work, items, scores)
+    count = _fill(layout, weights, query, scratch_arrays, items, scores)
     return items[:count], scores[:count]

@@ -48,7 +48,7 @@ class SessionQuery(NamedTuple):
 
     items: Items
     current: int  # never returned
-    own: Ints  # slots to leave out, ascending
+    own_slots: Ints  # slots to leave out, ascending
     recent_sessions: int
     neighbours: int
 
@@ -56,19 +56,19 @@ class SessionQuery(NamedTuple):
 def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
     """Return the tables of `options`; `returns` is cut or padded to `prefix`."""
     places = np.arange(options.prefix)
-    beside = np.arange(-options.longest, options.longest + 1)
-    near = 1.0 / (1.0 + np.abs(beside) / options.distance_scale)
-    known = np.zeros(options.prefix)
-    known[: len(returns)] = options.returns * returns[: options.prefix]
+    offsets = np.arange(-options.longest, options.longest + 1)
+    by_distance = 1.0 / (1.0 + np.abs(offsets) / options.distance_scale)
+    by_position = np.zeros(options.prefix)
+    by_position[: len(returns)] = options.returns * returns[: options.prefix]
     return WeightTables(
         match=np.exp(-places / options.match_scale),
         vote=np.exp(-places / options.vote_scale),
-        distance=np.where(beside < 0, options.backward, 1.0) * near,
-        returns=known,
+        distance=np.where(offsets < 0, options.backward, 1.0) * by_distance,
+        returns=by_position,
     )
 
 
-def sealed(arrays: Arrays) -> SessionArrays:
+def read_only(arrays: Arrays) -> SessionArrays:
     """Return the arrays in one contiguous read-only layout, as the kernel reads it.
 
     Raises:

@@ -66,10 +66,10 @@ class SessionOptions:
         Raises:
             ValueError: when there are too many.
         """
-        given = list(constants)
-        fields = list(cls.__dataclass_fields__.values())[: len(given)]
+        numbers = list(constants)
+        fields = list(cls.__dataclass_fields__.values())[: len(numbers)]
         values: dict[str, Any] = {
             field.name: int(value) if field.type == "int" else float(value)
-            for field, value in zip(fields, given, strict=True)
+            for field, value in zip(fields, numbers, strict=True)
         }
         return cls(**values)

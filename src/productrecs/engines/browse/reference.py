@@ -22,60 +22,62 @@ if TYPE_CHECKING:
 
 
 def answer(
-    layout: SessionArrays, weights: WeightTables, question: SessionQuery, limit: int
+    layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
-    items, votes = _votes(layout, weights, question, neighbours(layout, weights, question))
-    shares = weights.returns[1 : len(question.items)]
-    known = np.flatnonzero(shares > 0)
-    returns = shares[known] * (_total(items, votes) if len(items) else 1.0)
-    items = np.concatenate((items, question.items[1:][known].astype(np.int64)))
+    items, votes = _votes(layout, weights, query, neighbours(layout, weights, query))
+    shares = weights.returns[1 : len(query.items)]
+    scored = np.flatnonzero(shares > 0)
+    returns = shares[scored] * (_total(items, votes) if len(items) else 1.0)
+    items = np.concatenate((items, query.items[1:][scored].astype(np.int64)))
     votes = np.concatenate((votes, returns))
-    found, where = np.unique(items, return_inverse=True)
-    scores = np.bincount(where, weights=votes) * layout.rarity[found]
-    others = found != question.current
-    found, scores = found[others], scores[others]
-    places = top_places(found, scores, limit)
-    return found[places].astype(np.int32), scores[places]
+    items_found, item_index = np.unique(items, return_inverse=True)
+    scores = np.bincount(item_index, weights=votes) * layout.rarity[items_found]
+    is_other = items_found != query.current
+    items_found, scores = items_found[is_other], scores[is_other]
+    places = top_places(items_found, scores, limit)
+    return items_found[places].astype(np.int32), scores[places]
 
 
 def neighbours(
-    layout: SessionArrays, weights: WeightTables, question: SessionQuery
+    layout: SessionArrays, weights: WeightTables, query: SessionQuery
 ) -> tuple[Ints, Floats, Ints]:
     """Return the neighbours, newest first: slots, similarity, newest match."""
-    slots, similar, matched = _recent_sessions(layout, weights, question)
-    order = np.lexsort((-slots, -similar))[: question.neighbours]
+    slots, similar, matched = _recent_sessions(layout, weights, query)
+    order = np.lexsort((-slots, -similar))[: query.neighbours]
     by_slot = np.sort(order)  # back to newest first
     return slots[by_slot], similar[by_slot], matched[by_slot]
 
 
 def _total(items: Ints, votes: Floats) -> float:
     """Return the sum of all votes, in the kernel's order: item by item."""
-    found, firsts, where = np.unique(items, return_index=True, return_inverse=True)
-    sums = np.bincount(where, weights=votes, minlength=len(found))
+    items_found, first_index, item_index = np.unique(
+        items, return_index=True, return_inverse=True
+    )
+    sums = np.bincount(item_index, weights=votes, minlength=len(items_found))
     total = 0.0
-    for one in sums[np.argsort(firsts)].tolist():
+    for one in sums[np.argsort(first_index)].tolist():
         total += one
     return total
 
 
 def _recent_sessions(
-    layout: SessionArrays, weights: WeightTables, question: SessionQuery
+    layout: SessionArrays, weights: WeightTables, query: SessionQuery
 ) -> tuple[Ints, Floats, Ints]:
     """Return slots (newest first), similarity, and the newest matching visit position."""
     lists = [
         layout.postings[layout.posting_offsets[item] : layout.posting_offsets[item + 1]]
-        for item in question.items
+        for item in query.items
     ]
-    everything = np.concatenate([np.zeros(0, np.int32), *lists])
+    all_slots = np.concatenate([np.zeros(0, np.int32), *lists])
     places = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    slots, newest, where = np.unique(everything, return_index=True, return_inverse=True)
-    sums = np.bincount(where, weights=weights.match[places], minlength=len(slots))
+    slots, newest, item_index = np.unique(all_slots, return_index=True, return_inverse=True)
+    sums = np.bincount(item_index, weights=weights.match[places], minlength=len(slots))
     matched = places[newest]
-    if len(question.own):
-        others = ~np.isin(slots, question.own)
-        slots, sums, matched = slots[others], sums[others], matched[others]
-    backwards = slice(None, -question.recent_sessions - 1, -1)
+    if len(query.own_slots):
+        is_other = ~np.isin(slots, query.own_slots)
+        slots, sums, matched = slots[is_other], sums[is_other], matched[is_other]
+    backwards = slice(None, -query.recent_sessions - 1, -1)
     slots, sums, matched = slots[backwards], sums[backwards], matched[backwards]
     return slots.astype(np.int64), sums * layout.freshness[slots], matched
 
@@ -83,18 +85,22 @@ def _recent_sessions(
 def _votes(
     layout: SessionArrays,
     weights: WeightTables,
-    question: SessionQuery,
+    query: SessionQuery,
     voters: tuple[Ints, Floats, Ints],
 ) -> tuple[Ints, Floats]:
     """Return every item of every neighbour and its vote."""
     slots, similar, matched = voters
-    begins = layout.offsets[slots]
-    lengths = layout.offsets[slots + 1] - begins
-    whose = np.repeat(np.arange(len(slots)), lengths)
-    firsts = np.cumsum(lengths) - lengths
-    inside = np.arange(len(whose)) - firsts[whose]
-    items = layout.items[begins[whose] + inside]
-    star = np.flatnonzero(items == question.items[matched][whose]) - firsts
-    beside = len(weights.distance) // 2 + inside - star[whose]
-    votes = (similar * weights.vote[matched])[whose] * weights.distance[beside]
+    starts = layout.offsets[slots]
+    lengths = layout.offsets[slots + 1] - starts
+    session_index = np.repeat(np.arange(len(slots)), lengths)
+    first_index = np.cumsum(lengths) - lengths
+    inside = np.arange(len(session_index)) - first_index[session_index]
+    items = layout.items[starts[session_index] + inside]
+    match_position = (
+        np.flatnonzero(items == query.items[matched][session_index]) - first_index
+    )
+    distance_index = len(weights.distance) // 2 + inside - match_position[session_index]
+    votes = (similar * weights.vote[matched])[session_index] * weights.distance[
+        distance_index
+    ]
     return items.astype(np.int64), votes

@@ -22,7 +22,7 @@ from productrecs.engines.browse.kernel_inputs import (
     SessionArrays,
     SessionQuery,
     WeightTables,
-    sealed,
+    read_only,
     weight_tables,
 )
 from productrecs.engines.browse.options import SessionOptions
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _NONE: Final[Mapping[int, int]] = MappingProxyType({})
-_ALL_ALIKE: Final = (1.0, 1.0, 1.0, 1.0)
+_EQUAL_WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0)
 _DAY_MS: Final = 86_400_000.0
-_ONWARD: Final = 5  # best items whose next items are added
+_EXTENDED_ITEMS: Final = 5  # best items whose next items are added
 _BELOW: Final = 0.5  # score of the first added item, relative to the last score before it
-_NOBODYS: Final = np.zeros(0, dtype=np.int64)
+_NO_SESSIONS: Final = np.zeros(0, dtype=np.int64)
 _NO_RETURNS: Final = np.zeros(0)
 _evaluators = [reference.answer]  # the last one is used: after warm-up, the kernel
 
@@ -98,10 +98,18 @@ class SessionIndex:
     def empty(cls) -> Self:
         """Return the index of a store without sessions: every answer is empty."""
         none = np.zeros(0, np.int32)
-        nowhere = np.zeros(1, np.int64)
-        nothing = np.zeros(0, np.float32)
-        columns = (nowhere, none, nothing, np.zeros(0, np.int64), nowhere, none, nothing)
-        return cls(sealed(SessionArrays(*columns)._asdict()), 0, SessionOptions())
+        zero_offset = np.zeros(1, np.int64)
+        no_scores = np.zeros(0, np.float32)
+        columns = (
+            zero_offset,
+            none,
+            no_scores,
+            np.zeros(0, np.int64),
+            zero_offset,
+            none,
+            no_scores,
+        )
+        return cls(read_only(SessionArrays(*columns)._asdict()), 0, SessionOptions())
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -112,7 +120,7 @@ class SessionIndex:
             ValueError: when the number of constants or owners is wrong.
         """
         options = SessionOptions.from_array(arrays["constants"].tolist())
-        layout, by_owner = sealed(arrays), arrays.get("by_owner")
+        layout, by_owner = read_only(arrays), arrays.get("by_owner")
         if by_owner is not None:  # missing in older releases
             if by_owner.shape != layout.owners.shape:
                 message = f"{len(layout.owners)} owners in an order of {by_owner.shape}"
@@ -149,7 +157,7 @@ class SessionIndex:
         exclude_session: int | None = None,
         interactions: Mapping[int, int] = _NONE,
         *,
-        goes_on: bool = False,
+        extend: bool = False,
     ) -> Ranked:
         """Return up to `limit` items that similar sessions looked at, best first.
 
@@ -157,51 +165,56 @@ class SessionIndex:
         earlier ones may be. Unknown items are ignored; without a common session the list is
         empty. Sessions of `exclude_session` (see `fit_sessions`) are left out, because a
         live visit would match itself. `interactions` has each item's strongest
-        `InteractionType` above a view. If `goes_on` and fewer than `SessionOptions.enough`
+        `InteractionType` above a view. If `extend` and fewer than `SessionOptions.enough`
         items are found, the next items of the best ones are added below them. Scores are
         above 0 and decay with the index's age at `now_ms` (UTC milliseconds).
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
         """
-        question = self._question(recent, exclude_session)
-        if limit <= 0 or len(question.items) == 0:
+        query = self._query(recent, exclude_session)
+        if limit <= 0 or len(query.items) == 0:
             return NO_RANKED
-        answer = _evaluators[-1]
-        items, scores = answer(
-            self._layout, self._weighed(question, interactions), question, limit
+        evaluate = _evaluators[-1]
+        items, scores = evaluate(
+            self._layout, self._weighed(query, interactions), query, limit
         )
-        if goes_on and 0 < len(items) < min(limit, self._options.enough):
-            items, scores = self._onward(question, items, scores, limit)
+        if extend and 0 < len(items) < min(limit, self._options.enough):
+            items, scores = self._extended(query, items, scores, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
-        fading = math.exp(-min(age_days / self._options.days_scale, 60.0))
-        return Ranked(items, (scores * fading).astype(np.float32))
+        decay = math.exp(-min(age_days / self._options.days_scale, 60.0))
+        return Ranked(items, (scores * decay).astype(np.float32))
 
-    def _onward(
-        self, question: SessionQuery, items: Items, scores: Floats, limit: int
+    def _extended(
+        self, query: SessionQuery, items: Items, scores: Floats, limit: int
     ) -> tuple[Items, Floats]:
         """Return the items, followed by next items of the best of them."""
-        new = np.isin(items, question.items, invert=True)
-        best = items[new][: min(_ONWARD, self._options.prefix)]
+        new = np.isin(items, query.items, invert=True)
+        best = items[new][: min(_EXTENDED_ITEMS, self._options.prefix)]
         if not len(best):
             return items, scores
-        answer = _evaluators[-1]
-        refined = question._replace(items=best)
-        onward = self._weights._replace(returns=np.zeros(self._options.prefix))
-        more, votes = answer(self._layout, onward, refined, limit + len(items))
-        new = np.isin(more, items, invert=True)
-        more, votes = more[new][: limit - len(items)], votes[new][: limit - len(items)]
-        if not len(more):
+        evaluate = _evaluators[-1]
+        extended_query = query._replace(items=best)
+        extended_weights = self._weights._replace(returns=np.zeros(self._options.prefix))
+        next_of_best, votes = evaluate(
+            self._layout, extended_weights, extended_query, limit + len(items)
+        )
+        new = np.isin(next_of_best, items, invert=True)
+        next_of_best, votes = (
+            next_of_best[new][: limit - len(items)],
+            votes[new][: limit - len(items)],
+        )
+        if not len(next_of_best):
             return items, scores
         below = votes * (_BELOW * scores[-1] / votes[0])
-        return np.concatenate((items, more)), np.concatenate((scores, below))
+        return np.concatenate((items, next_of_best)), np.concatenate((scores, below))
 
     @property
     def weights_interactions(self) -> bool:
         """Whether interaction types change item weights."""
-        return self._options.weight_by_interaction != _ALL_ALIKE
+        return self._options.weight_by_interaction != _EQUAL_WEIGHTS
 
     def _weighed(
-        self, question: SessionQuery, interactions: Mapping[int, int]
+        self, query: SessionQuery, interactions: Mapping[int, int]
     ) -> WeightTables:
         """Return the weights for a query with interactions above a view."""
         if not interactions or not self.weights_interactions:
@@ -211,12 +224,12 @@ class SessionIndex:
             *self._weights[:2],
         )
         frequencies = [
-            by_interaction[interactions.get(item, 0)] for item in question.items.tolist()
+            by_interaction[interactions.get(item, 0)] for item in query.items.tolist()
         ]
         counts = np.array(frequencies, dtype=np.float64)
-        known = len(frequencies)
+        size = len(frequencies)
         return self._weights._replace(
-            match=match[:known] * counts, vote=vote[:known] * counts
+            match=match[:size] * counts, vote=vote[:size] * counts
         )
 
     def return_share(self, recent: Sequence[int] | Items, item: int) -> float:
@@ -224,7 +237,7 @@ class SessionIndex:
 
         The value is a share of all steps. It adds to the item's votes in `next_items`.
         """
-        places = self._question(recent, None).items.tolist()
+        places = self._query(recent, None).items.tolist()
         place = places.index(item) if item in places else 0
         if not 0 < place < len(self._returns) or not self._options.returns:
             return 0.0
@@ -240,33 +253,34 @@ class SessionIndex:
 
         The arguments are those of `next_items`, and so are the sessions; by item number.
         """
-        question = self._question(recent, exclude_session)
-        if len(question.items) == 0:
+        query = self._query(recent, exclude_session)
+        if len(query.items) == 0:
             return 0, {}
         layout = self._layout
-        weights = self._weighed(question, interactions)
-        slots, _, _ = reference.neighbours(layout, weights, question)
-        seen = [layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots]
+        weights = self._weighed(query, interactions)
+        slots, _, _ = reference.neighbours(layout, weights, query)
+        session_items = [
+            layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots
+        ]
         items, counts = np.unique(
-            np.concatenate([NO_RANKED.items, *map(np.unique, seen)]), return_counts=True
+            np.concatenate([NO_RANKED.items, *map(np.unique, session_items)]),
+            return_counts=True,
         )
         return len(slots), dict(zip(items.tolist(), counts.tolist(), strict=True))
 
-    def _question(
-        self, recent: Sequence[int] | Items, excluded: int | None
-    ) -> SessionQuery:
-        visit = recent.tolist() if isinstance(recent, np.ndarray) else recent
+    def _query(self, recent: Sequence[int] | Items, excluded: int | None) -> SessionQuery:
+        recent_items = recent.tolist() if isinstance(recent, np.ndarray) else recent
         options, n_items = self._options, self.n_items
-        known: list[int] = []
-        for item in visit[: -options.longest - 1 : -1]:
-            if 0 <= item < n_items and item not in known:
-                known.append(item)
-                if len(known) == options.prefix:
+        size: list[int] = []
+        for item in recent_items[: -options.longest - 1 : -1]:
+            if 0 <= item < n_items and item not in size:
+                size.append(item)
+                if len(size) == options.prefix:
                     break
         return SessionQuery(
-            items=np.array(known, dtype=np.int32),
-            current=visit[-1] if len(visit) else -1,
-            own=_NOBODYS if excluded is None else self._slots_of(excluded),
+            items=np.array(size, dtype=np.int32),
+            current=recent_items[-1] if len(recent_items) else -1,
+            own_slots=_NO_SESSIONS if excluded is None else self._slots_of(excluded),
             recent_sessions=options.recent_sessions,
             neighbours=options.neighbours,
         )
@@ -275,8 +289,10 @@ class SessionIndex:
         """Return the slots of an owner's sessions, ascending."""
         owners = self._owners
         begin = int(owners.searchsorted(owner))
-        theirs = owners[begin : begin + 2].tolist().count(owner)  # most owners have one
-        end = begin + theirs
-        if theirs > 1:
+        session_count = (
+            owners[begin : begin + 2].tolist().count(owner)
+        )  # most owners have one
+        end = begin + session_count
+        if session_count > 1:
             end = int(owners.searchsorted(owner, side="right"))
         return self._by_owner[begin:end]

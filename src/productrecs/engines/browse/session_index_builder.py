@@ -12,7 +12,7 @@ from productrecs.engines.arrays import (
     grouped_argsort,
     stable_argsort,
 )
-from productrecs.engines.browse.kernel_inputs import SessionArrays, sealed
+from productrecs.engines.browse.kernel_inputs import SessionArrays, read_only
 from productrecs.engines.browse.options import SessionOptions
 from productrecs.engines.browse.session_index import SessionIndex
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _DAY_MS: Final = 86_400_000.0
 _RETURNS: Final = 16  # maximum distance of a return, in visit positions
-_FEW_STEPS: Final = 500  # shrinkage: at this number, half of a share counts
-_LONG_AGO: Final = 60.0  # in days_scale: limit of the decay, to keep freshness above 0
+_SHRINKAGE_STEPS: Final = 500  # shrinkage: at this number, half of a share counts
+_MAX_AGE: Final = 60.0  # in days_scale: limit of the decay, to keep freshness above 0
 
 
 class Views(NamedTuple):
@@ -60,7 +60,7 @@ def fit_sessions(
     check_item_numbers(items, n_items)
     chosen = options or SessionOptions()
     views, returns = _views(sessions, items, times, sessions if owners is None else owners)
-    views = _worthwhile(views, chosen.longest)
+    views = _usable(views, chosen.longest)
     newest = int(views.times.max(initial=0))
     df = np.bincount(views.items, minlength=n_items)
     posting_offsets, postings = _postings(views, df, chosen.sessions_per_item)
@@ -73,7 +73,7 @@ def fit_sessions(
         postings=postings,
         rarity=_rarity(df, len(views.times), chosen.rarity),
     )
-    return SessionIndex(sealed(layout._asdict()), newest, chosen, returns=returns)
+    return SessionIndex(read_only(layout._asdict()), newest, chosen, returns=returns)
 
 
 def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> tuple[Views, Floats]:
@@ -87,27 +87,27 @@ def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> tuple[Vie
     oldest_first = stable_argsort(ends)
     slots = np.empty(count, dtype=np.int64)
     slots[oldest_first] = np.arange(count)
-    whose = np.zeros(count, dtype=np.int64)
-    whose[codes] = owners
+    visitors = np.zeros(count, dtype=np.int64)
+    visitors[codes] = owners
     slotted = slots[codes]
     order = grouped_argsort(slotted, times)
     ordered_slots, ordered_items = slotted[order], items[order]
     steps = np.ones(len(order), dtype=np.bool_)  # without steps that stay on an item
     steps[1:] = (np.diff(ordered_slots) != 0) | (np.diff(ordered_items) != 0)
     ordered_slots, ordered_items = ordered_slots[steps], ordered_items[steps]
-    seen = ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items
-    by_item = stable_argsort(seen)
-    again = np.zeros(len(seen), dtype=np.bool_)
-    again[1:] = np.diff(seen[by_item]) == 0
-    firsts = np.ones(len(seen), dtype=np.bool_)
-    firsts[by_item[again]] = False
+    view_codes = ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items
+    by_item = stable_argsort(view_codes)
+    is_repeated = np.zeros(len(view_codes), dtype=np.bool_)
+    is_repeated[1:] = np.diff(view_codes[by_item]) == 0
+    is_first = np.ones(len(view_codes), dtype=np.bool_)
+    is_first[by_item[is_repeated]] = False
     views = Views(
-        ordered_slots[firsts],
-        ordered_items[firsts].astype(np.int32),
+        ordered_slots[is_first],
+        ordered_items[is_first].astype(np.int32),
         ends[oldest_first],
-        whose[oldest_first],
+        visitors[oldest_first],
     )
-    back = np.diff(by_item, prepend=0)[again]
+    back = np.diff(by_item, prepend=0)[is_repeated]
     return views, _return_shares(back, np.bincount(ordered_slots, minlength=count))
 
 
@@ -119,55 +119,57 @@ def _return_shares(back: Ints, lengths: Ints) -> Floats:
     """
     found = np.bincount(back, minlength=_RETURNS + 1)[1 : _RETURNS + 1]
     steps = np.arange(1, _RETURNS + 1)
-    chances = np.array([np.maximum(lengths - many, 0).sum() for many in steps.tolist()])
-    shares: Floats = found / (chances + _FEW_STEPS)
+    possible_steps = np.array(
+        [np.maximum(lengths - step, 0).sum() for step in steps.tolist()]
+    )
+    shares: Floats = found / (possible_steps + _SHRINKAGE_STEPS)
     return shares
 
 
 def _numbered(sessions: Ints) -> tuple[Ints, int]:
     """Return each event's session index, in the order of `sessions`, and their number."""
     if len(sessions) and sessions.min() >= 0 and sessions.max() < len(sessions):
-        there = np.bincount(sessions) > 0
-        return (np.cumsum(there) - 1)[sessions], int(there.sum())
+        has_view = np.bincount(sessions) > 0
+        return (np.cumsum(has_view) - 1)[sessions], int(has_view.sum())
     names, codes = np.unique(sessions, return_inverse=True)
     return codes, len(names)
 
 
-def _worthwhile(views: Views, longest: int) -> Views:
+def _usable(views: Views, longest: int) -> Views:
     """Return the newest `longest` items of each session with two or more."""
     lengths = np.bincount(views.sessions, minlength=len(views.times))
     from_end = np.cumsum(lengths)[views.sessions] - np.arange(len(views.sessions))
-    enough = lengths >= 2  # noqa: PLR2004 - one item has no next item
-    keep = enough[views.sessions] & (from_end <= longest)
-    renumbered = np.cumsum(enough) - 1
+    is_long_enough = lengths >= 2  # noqa: PLR2004 - one item has no next item
+    is_kept = is_long_enough[views.sessions] & (from_end <= longest)
+    renumbered = np.cumsum(is_long_enough) - 1
     return Views(
-        renumbered[views.sessions[keep]],
-        views.items[keep],
-        views.times[enough],
-        views.owners[enough],
+        renumbered[views.sessions[is_kept]],
+        views.items[is_kept],
+        views.times[is_long_enough],
+        views.owners[is_long_enough],
     )
 
 
-def _postings(views: Views, df: Ints, most: int) -> tuple[Ints, Items]:
-    """Return each item's posting list: its newest `most` sessions, newest first."""
+def _postings(views: Views, df: Ints, max_postings: int) -> tuple[Ints, Items]:
+    """Return each item's posting list: its newest `max_postings` sessions, newest first."""
     newest_first = slice(None, None, -1)
     items, slots = views.items[newest_first], views.sessions[newest_first]
     order = stable_argsort(items)
     owners, slots = items[order], slots[order]
-    begins = np.cumsum(df) - df
-    keep = np.arange(len(owners)) - begins[owners] < most
-    return csr_offsets(owners[keep], len(df)), slots[keep].astype(np.int32)
+    starts = np.cumsum(df) - df
+    is_kept = np.arange(len(owners)) - starts[owners] < max_postings
+    return csr_offsets(owners[is_kept], len(df)), slots[is_kept].astype(np.int32)
 
 
 def _freshness(times: Ints, newest: int, days_scale: float) -> npt.NDArray[np.float32]:
     ages: Floats = (newest - times) / _DAY_MS
-    fading: Floats = np.exp(-np.minimum(ages / days_scale, _LONG_AGO))
-    return fading.astype(np.float32)
+    freshness: Floats = np.exp(-np.minimum(ages / days_scale, _MAX_AGE))
+    return freshness.astype(np.float32)
 
 
 def _rarity(
     df: npt.NDArray[Any], n_sessions: int, weight: float
 ) -> npt.NDArray[np.float32]:
     share = max(n_sessions, 1) / np.maximum(df, 1)
-    lifted: Floats = 1.0 + weight * np.log(share)
-    return lifted.astype(np.float32)
+    rarity: Floats = 1.0 + weight * np.log(share)
+    return rarity.astype(np.float32)

@@ -21,9 +21,9 @@ def sessionize(identities: Ints, times: Ints, gap_ms: int = HALF_AN_HOUR_MS) -> 
     have any order; `times` are milliseconds.
     """
     order = grouped_argsort(identities, times)
-    who, when = identities[order], times[order]
-    begins = np.zeros(len(order), dtype=np.bool_)
-    begins[1:] = (who[1:] != who[:-1]) | (np.diff(when) > gap_ms)
+    visitors, visit_times = identities[order], times[order]
+    is_start = np.zeros(len(order), dtype=np.bool_)
+    is_start[1:] = (visitors[1:] != visitors[:-1]) | (np.diff(visit_times) > gap_ms)
     codes = np.empty(len(order), dtype=np.int64)
-    codes[order] = np.cumsum(begins)
+    codes[order] = np.cumsum(is_start)
     return codes

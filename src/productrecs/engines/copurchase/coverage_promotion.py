@@ -28,7 +28,7 @@ def promote_for_coverage(
     owners: Ints,
     companions: Items,
     scores: Scores,
-    were_together: Bools,
+    is_in_head: Bools,
     options: CopurchaseOptions,
 ) -> Scores:
     """Return the scores, with some raised to just above the last place of a list's head.
@@ -37,7 +37,7 @@ def promote_for_coverage(
     than `heads` lists is promoted in the lists where it is closest to the head, if its
     score is at least `least_fit` of the last score there. Each list promotes one item;
     items in no head come first. Pairs that only variants were bought in (not
-    `were_together`) are skipped: another variant is already listed.
+    `is_in_head`) are skipped: another variant is already listed.
     """
     if options.places < 1:
         return scores
@@ -48,42 +48,53 @@ def promote_for_coverage(
     list_counts = np.bincount(
         companions[ranks < options.places], minlength=int(companions.max(initial=-1)) + 1
     )
-    gave = np.zeros(len(bars), dtype=np.bool_)  # lists with a promoted item
+    has_promotion = np.zeros(len(bars), dtype=np.bool_)  # lists with a promoted item
     below = (ranks >= options.places) & (scores >= options.least_fit * bars[owners])
-    below &= were_together
-    raised = scores.copy()
-    for wanted in range(1, options.heads + 1):
-        wish = (
-            below & (list_counts[companions] < wanted) & ~gave[owners] & (raised == scores)
+    below &= is_in_head
+    promoted_scores = scores.copy()
+    for position in range(1, options.heads + 1):
+        is_candidate = (
+            below
+            & (list_counts[companions] < position)
+            & ~has_promotion[owners]
+            & (promoted_scores == scores)
         )
-        for taken in _matched(np.flatnonzero(wish), owners, companions, scores, bars):
-            raised[taken] = np.nextafter(bars[owners[taken]], np.float32(np.inf))
-            gave[owners[taken]] = True
-            list_counts[companions[taken]] += 1
-    return raised
+        for promoted in _matched(
+            np.flatnonzero(is_candidate), owners, companions, scores, bars
+        ):
+            promoted_scores[promoted] = np.nextafter(
+                bars[owners[promoted]], np.float32(np.inf)
+            )
+            has_promotion[owners[promoted]] = True
+            list_counts[companions[promoted]] += 1
+    return promoted_scores
 
 
 def _matched(
-    wishes: Ints, owners: Ints, companions: Items, scores: Scores, bars: Scores
+    candidates: Ints, owners: Ints, companions: Items, scores: Scores, bars: Scores
 ) -> list[Ints]:
     """Return indexes of pairs, no owner and no companion twice, the closest ones first."""
-    closeness = scores[wishes] / bars[owners[wishes]]
-    order = np.lexsort((owners[wishes], companions[wishes], -closeness))
-    wishes = wishes[order]
+    closeness = scores[candidates] / bars[owners[candidates]]
+    order = np.lexsort((owners[candidates], companions[candidates], -closeness))
+    candidates = candidates[order]
     found: list[Ints] = []
     for _ in range(_ROUNDS):
-        wanted = wishes[_firsts(companions[wishes])]  # each item's closest list ...
-        taken = wanted[_firsts(owners[wanted])]  # ... and each list's closest item of these
-        if not len(taken):
+        position = candidates[
+            _first_of_each(companions[candidates])
+        ]  # each item's closest list ...
+        promoted = position[
+            _first_of_each(owners[position])
+        ]  # ... and each list's closest item of these
+        if not len(promoted):
             break
-        found.append(taken)
-        left = ~np.isin(companions[wishes], companions[taken])
-        left &= ~np.isin(owners[wishes], owners[taken])
-        wishes = wishes[left]
+        found.append(promoted)
+        is_available = ~np.isin(companions[candidates], companions[promoted])
+        is_available &= ~np.isin(owners[candidates], owners[promoted])
+        candidates = candidates[is_available]
     return found
 
 
-def _firsts(codes: Ints | Items) -> Bools:
+def _first_of_each(codes: Ints | Items) -> Bools:
     """Return which entries are the first of their code."""
     first = np.zeros(len(codes), dtype=np.bool_)
     first[np.unique(codes, return_index=True)[1]] = True

@@ -46,22 +46,20 @@ _TRACE: Final = 1e-9  # lower bound of a divisor
 class CopurchaseModels(NamedTuple):
     """Co-purchase models, without and with the pooled baskets of variants."""
 
-    together: CopurchaseModel  # from the items' own baskets
-    lent: CopurchaseModel | None  # pooled by variant group; None without variants
+    plain: CopurchaseModel  # from the items' own baskets
+    pooled: CopurchaseModel | None  # pooled by variant group; None without variants
 
     @property
     def widest(self) -> CopurchaseModel:
         """The model with the highest coverage: the pooled one, if there is one."""
-        return self.together if self.lent is None else self.lent
+        return self.plain if self.pooled is None else self.pooled
 
     def to_arrays(self) -> Arrays:
         """Return both models' arrays, named `copurchase.array` and `lent.array`."""
-        lent = {} if self.lent is None else self.lent.to_arrays()
+        pooled = {} if self.pooled is None else self.pooled.to_arrays()
         return {
-            **{
-                f"copurchase.{name}": one for name, one in self.together.to_arrays().items()
-            },
-            **{f"lent.{name}": one for name, one in lent.items()},
+            **{f"copurchase.{name}": one for name, one in self.plain.to_arrays().items()},
+            **{f"lent.{name}": one for name, one in pooled.items()},
         }
 
 
@@ -108,7 +106,7 @@ def fit_baskets(
         popularity = variants.popularity
     seasons = _season_factors(lines, weights, options)
     sales = Sales(popularity, seasons, float(weights.sum()))
-    together, lent = _TopCompanions(sales, options), _TopCompanions(sales, options)
+    plain, pooled = _TopCompanions(sales, options), _TopCompanions(sales, options)
     for owners, counted in count_pairs(lines, weights):
         allowed = pairs_beyond_gifts(counted, lines, options)
         if variants is None:
@@ -119,11 +117,11 @@ def fit_baskets(
         if variants is not None:
             if pairs.shared is not None:  # pooled pairs are significant
                 votes |= pairs.shared > 0
-            lent.add(pairs, votes)
-            own = np.flatnonzero(pairs.support > 0)
-            pairs, votes = pairs[own].without_shared(), votes[own]
-        together.add(pairs, votes)
-    return CopurchaseModels(together.model(), None if variants is None else lent.model())
+            pooled.add(pairs, votes)
+            observed = np.flatnonzero(pairs.support > 0)
+            pairs, votes = pairs[observed].without_shared(), votes[observed]
+        plain.add(pairs, votes)
+    return CopurchaseModels(plain.model(), None if variants is None else pooled.model())
 
 
 class _TopCompanions:
@@ -137,9 +135,9 @@ class _TopCompanions:
 
     def add(self, pairs: PairCounts, votes: Bools) -> None:
         """Add some owners' strongest pairs; `votes` marks those that count in carts."""
-        most = max(self._options.considered, self._options.neighbours)
+        considered = max(self._options.considered, self._options.neighbours)
         scores = pair_strengths(pairs, self._sales, self._options)
-        chosen = self._chosen(pairs, scores, votes, most)
+        chosen = self._chosen(pairs, scores, votes, considered)
         self._pairs.append(pairs[chosen])
         self._votes.append(votes[chosen])
 
@@ -168,9 +166,11 @@ class _TopCompanions:
             constants=np.array([options.doublings]),
         )
 
-    def _chosen(self, pairs: PairCounts, scores: Scores, votes: Bools, most: int) -> Ints:
+    def _chosen(
+        self, pairs: PairCounts, scores: Scores, votes: Bools, considered: int
+    ) -> Ints:
         """Return each owner's best indexes for its own list and for carts, ascending."""
-        for_lists = top_per_owner(pairs.owners, scores, most)
+        for_lists = top_per_owner(pairs.owners, scores, considered)
         counted = np.flatnonzero(votes)
         in_carts = cart_strengths(pairs[counted], self._sales.popularity, self._options)
         neighbours = self._options.neighbours
@@ -182,8 +182,8 @@ def _pair_cosines(pairs: PairCounts, popularity: Floats) -> Scores:
     """Return each pair's cosine, in (0, 1]."""
     sizes = np.sqrt(popularity)
     cosines = pairs.weights / (sizes[pairs.owners] * sizes[pairs.companions])
-    likeness: Floats = np.clip(cosines, np.finfo(np.float32).tiny, 1.0)
-    return likeness.astype(np.float32)
+    clipped: Floats = np.clip(cosines, np.finfo(np.float32).tiny, 1.0)
+    return clipped.astype(np.float32)
 
 
 def _season_factors(lines: Baskets, weights: Floats, options: CopurchaseOptions) -> Floats:
@@ -191,13 +191,13 @@ def _season_factors(lines: Baskets, weights: Floats, options: CopurchaseOptions)
 
     Factors of few sales are shrunk by `prior` baskets.
     """
-    lately = weights * (lines.ages_days < options.season_days)
+    recent_weights = weights * (lines.ages_days < options.season_days)
     sold = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
-    sold_lately = np.bincount(
-        lines.items, weights=lately[lines.baskets], minlength=lines.n_items
+    recent_sales = np.bincount(
+        lines.items, weights=recent_weights[lines.baskets], minlength=lines.n_items
     )
-    share = float(lately.sum()) / max(float(weights.sum()), _TRACE)
+    share = float(recent_weights.sum()) / max(float(weights.sum()), _TRACE)
     prior = max(options.prior, 1.0)
-    ratios: Floats = (sold_lately + prior) / (sold * share + prior)
+    ratios: Floats = (recent_sales + prior) / (sold * share + prior)
     seasons: Floats = ratios**options.season
     return seasons

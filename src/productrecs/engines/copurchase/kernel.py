@@ -36,86 +36,90 @@ class CompanionScratch(NamedTuple):
 
 def scratch(n_items: int) -> CompanionScratch:
     """Return this thread's scratch memory, grown if needed: 16 bytes an item."""
-    work: CompanionScratch | None = getattr(_memory, "work", None)
-    if work is None or len(work.votes) < n_items:
-        work = CompanionScratch(
+    scratch_arrays: CompanionScratch | None = getattr(_memory, "work", None)
+    if scratch_arrays is None or len(scratch_arrays.votes) < n_items:
+        scratch_arrays = CompanionScratch(
             places=np.zeros(n_items, dtype=np.int32),
             votes=np.zeros(n_items),
             touched=np.zeros(n_items, dtype=np.int32),
         )
-        _memory.work = work
-    return work
+        _memory.work = scratch_arrays
+    return scratch_arrays
 
 
 _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _LAYOUT: Any = types.NamedTuple(  # type: ignore[no-untyped-call]  # numba
     [readonly_array(kind) for kind in (_I8, _I4, _F4, _F4, _F4, _F8)], CompanionArrays
 )
-_WORK: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], CompanionScratch)  # type: ignore[no-untyped-call]  # numba
+_SCRATCH_TYPE: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], CompanionScratch)  # type: ignore[no-untyped-call]  # numba
 
 
-@jit_compiled(_I8(_LAYOUT, _WORK, _I8[::1], _F8[::1]))
+@jit_compiled(_I8(_LAYOUT, _SCRATCH_TYPE, _I8[::1], _F8[::1]))
 def vote(
-    layout: CompanionArrays, work: CompanionScratch, anchors: Ints, counts: Floats
+    layout: CompanionArrays, scratch_arrays: CompanionScratch, anchors: Ints, counts: Floats
 ) -> int:
     """Let several anchors vote for their companions; return the number of companions."""
     doublings = int(layout.constants[0])
     found = 0
     for anchor in anchors:
-        work.places[anchor] = -1
+        scratch_arrays.places[anchor] = -1
     for place in range(len(anchors)):
         anchor = anchors[place]
-        own = np.float64(layout.lean[anchor])
+        anchor_discount = np.float64(layout.lean[anchor])
         for at in range(layout.offsets[anchor], layout.offsets[anchor + 1]):
             item = layout.companions[at]
-            voice = np.float64(layout.likeness[at]) * (np.float64(layout.lean[item]) / own)
+            share = np.float64(layout.likeness[at]) * (
+                np.float64(layout.lean[item]) / anchor_discount
+            )
             for _ in range(doublings):
-                voice *= voice
-            if work.places[item] == 0:
-                work.places[item] = 1
-                work.touched[found] = item
+                share *= share
+            if scratch_arrays.places[item] == 0:
+                scratch_arrays.places[item] = 1
+                scratch_arrays.touched[found] = item
                 found += 1
-            work.votes[item] += voice * counts[place]
+            scratch_arrays.votes[item] += share * counts[place]
     for anchor in anchors:
-        work.places[anchor] = 0
-        work.votes[anchor] = 0.0
+        scratch_arrays.places[anchor] = 0
+        scratch_arrays.votes[anchor] = 0.0
     return found
 
 
-@jit_compiled(_I8(_WORK, _I8, _I4[::1], _F4[::1]))
-def take_best(work: CompanionScratch, found: int, items: Items, scores: Scores) -> int:
+@jit_compiled(_I8(_SCRATCH_TYPE, _I8, _I4[::1], _F4[::1]))
+def take_best(
+    scratch_arrays: CompanionScratch, found: int, items: Items, scores: Scores
+) -> int:
     """Write the best items to `items` and `scores`, clear the votes; return the count."""
-    taken = 0
+    count = 0
     for place in range(found):
-        item = work.touched[place]
-        score = np.float32(work.votes[item])
-        work.votes[item] = 0.0
-        work.places[item] = 0
-        at = taken
+        item = scratch_arrays.touched[place]
+        score = np.float32(scratch_arrays.votes[item])
+        scratch_arrays.votes[item] = 0.0
+        scratch_arrays.places[item] = 0
+        at = count
         while at > 0 and (
             scores[at - 1] < score or (scores[at - 1] == score and items[at - 1] > item)
         ):
             at -= 1
         if at == len(items) or score == 0.0:
             continue
-        taken = min(taken + 1, len(items))
-        for later in range(taken - 1, at, -1):
+        count = min(count + 1, len(items))
+        for later in range(count - 1, at, -1):
             scores[later] = scores[later - 1]
             items[later] = items[later - 1]
         scores[at] = score
         items[at] = item
-    return taken
+    return count
 
 
 _vote, _take_best = without_type_dispatch(vote), without_type_dispatch(take_best)
 
 
-def together(
+def complete(
     layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
-    work = scratch(len(layout.lean))
-    found = _vote(layout, work, anchors, counts)
-    count = _take_best(work, found, items, scores)
+    scratch_arrays = scratch(len(layout.lean))
+    found = _vote(layout, scratch_arrays, anchors, counts)
+    count = _take_best(scratch_arrays, found, items, scores)
     return items[:count], scores[:count]

@@ -57,20 +57,22 @@ class CopurchaseModel:
 
     def __post_init__(self) -> None:
         """Lay the arrays out as the evaluators read them: contiguous and read-only."""
-        plain = [
+        plain_arrays = [
             np.ascontiguousarray(getattr(self, name), kind).view()
             for name, kind in zip(CompanionArrays._fields, KINDS, strict=True)
         ]
-        for view in plain:
+        for view in plain_arrays:
             view.flags.writeable = False
-        object.__setattr__(self, "layout", CompanionArrays(*plain))
+        object.__setattr__(self, "layout", CompanionArrays(*plain_arrays))
 
     @classmethod
     def empty(cls) -> Self:
         """Return the model of a store without sales: every answer is empty."""
-        none, nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
-        nowhere = np.zeros(1, np.int64)
-        return cls(nowhere, none, nothing, none, nothing, nothing, np.zeros(1))
+        no_items, no_scores = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        zero_offset = np.zeros(1, np.int64)
+        return cls(
+            zero_offset, no_items, no_scores, no_items, no_scores, no_scores, np.zeros(1)
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -112,9 +114,9 @@ class CopurchaseModel:
         found = np.flatnonzero(self.companions[begin:end] == item)
         if not len(found):
             return 0
-        at = begin + int(found[0])
-        shared = self.shared[at] if len(self.shared) else 0
-        return int(max(self.support[at], shared))
+        index = begin + int(found[0])
+        shared = self.shared[index] if len(self.shared) else 0
+        return int(max(self.support[index], shared))
 
     def baskets_with(self, anchor: int) -> Iterator[tuple[int, int]]:
         """Yield an item's companions, best first, each with the number of common baskets.
@@ -137,17 +139,19 @@ class CopurchaseModel:
         returned; a basket of unknown items gives an empty list, never a fallback (interface
         4.1, rule 2).
         """
-        known = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
-        if limit <= 0 or not known:
+        basket_items = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
+        if limit <= 0 or not basket_items:
             return NO_RANKED
-        if len(known) == 1:
-            items, scores = self.neighbours(known[0])
+        if len(basket_items) == 1:
+            items, scores = self.neighbours(basket_items[0])
             return Ranked(items[:limit], scores[:limit])
-        anchors = np.array(known, dtype=np.int64)
-        worth = np.ones(len(known))
+        anchors = np.array(basket_items, dtype=np.int64)
+        anchor_weights = np.ones(len(basket_items))
         if counts is not None:
-            worth[:] = [counts.get(item, 1.0) for item in known]
-        return Ranked(*_evaluators[-1].together(self.layout, anchors, worth, limit))
+            anchor_weights[:] = [counts.get(item, 1.0) for item in basket_items]
+        return Ranked(
+            *_evaluators[-1].complete(self.layout, anchors, anchor_weights, limit)
+        )
 
     @classmethod
     def _stored_fields(cls) -> list[str]:

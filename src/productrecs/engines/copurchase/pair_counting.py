@@ -125,34 +125,36 @@ def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Bas
     names, places = np.unique(baskets[baskets >= 0], return_index=True)
     buyer = buyers[baskets >= 0][places]
     contents = np.zeros(len(names), dtype=np.uint64)
-    np.add.at(contents, lines.baskets, _mixed(lines.items.astype(np.uint64)))
+    np.add.at(contents, lines.baskets, _hashed(lines.items.astype(np.uint64)))
     order = np.lexsort((lines.ages_days, contents, buyer))
-    again = np.zeros(len(names), dtype=np.bool_)
-    again[order[1:]] = (np.diff(contents[order]) == 0) & (np.diff(buyer[order]) == 0)
-    is_unique = ~again | (buyer == 0)
+    is_repeated = np.zeros(len(names), dtype=np.bool_)
+    is_repeated[order[1:]] = (np.diff(contents[order]) == 0) & (np.diff(buyer[order]) == 0)
+    is_unique = ~is_repeated | (buyer == 0)
     renumbered = np.cumsum(is_unique) - 1
-    stays = is_unique[lines.baskets]
+    is_kept = is_unique[lines.baskets]
     return Baskets(
-        baskets=renumbered[lines.baskets[stays]],
-        items=lines.items[stays],
+        baskets=renumbered[lines.baskets[is_kept]],
+        items=lines.items[is_kept],
         ages_days=lines.ages_days[is_unique],
         n_items=lines.n_items,
     )
 
 
-def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _hashed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return 64 well-mixed bits for each number (splitmix64)."""
-    mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    hashed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashed = (hashed ^ (hashed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashed ^ (hashed >> np.uint64(31))
 
 
 def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
     """Return each basket's weight in 0..1: lower for wholesale and old orders."""
     large = np.minimum(1.0, options.large_basket / np.maximum(lines.sizes, 1))
-    faded: Floats = large * 0.5 ** (lines.ages_days / options.half_life_days)
-    return faded
+    basket_weights_by_age: Floats = large * 0.5 ** (
+        lines.ages_days / options.half_life_days
+    )
+    return basket_weights_by_age
 
 
 def count_pairs(
@@ -165,14 +167,14 @@ def count_pairs(
     """
     from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
 
-    shape, begins = (len(weights), lines.n_items), csr_offsets(lines.baskets, len(weights))
+    shape, offsets = (len(weights), lines.n_items), csr_offsets(lines.baskets, len(weights))
     # The real part sums weights, the imaginary part counts: one matrix product.
     contents = sparse.csr_array(
-        (weights[lines.baskets] + 1j, lines.items, begins), shape=shape
+        (weights[lines.baskets] + 1j, lines.items, offsets), shape=shape
     )
     ones = np.ones(len(lines.items))
-    held = sparse.csr_array((ones, lines.items, begins), shape=shape)
-    holders = sparse.csr_array(held.T)
+    basket_matrix = sparse.csr_array((ones, lines.items, offsets), shape=shape)
+    holders = sparse.csr_array(basket_matrix.T)
     blocks = np.cumsum(holders @ lines.sizes) // block_pairs
     borders = np.flatnonzero(np.diff(blocks)) + 1
     for some in np.split(np.arange(lines.n_items), borders):

@@ -65,10 +65,10 @@ def significant_pairs(
 def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) -> Scores:
     """Return each pair's strength by `options`, above 0."""
     popularity, prior = sales.popularity, options.prior
-    usual = popularity[pairs.companions] * (prior / max(sales.baskets, _TRACE))
-    chances = (pairs.weights + usual) / (popularity[pairs.owners] + prior)
+    prior_weights = popularity[pairs.companions] * (prior / max(sales.baskets, _TRACE))
+    probabilities = (pairs.weights + prior_weights) / (popularity[pairs.owners] + prior)
     for_companion = sales.seasons / popularity**options.exponent
-    scores = chances * for_companion[pairs.companions]
+    scores = probabilities * for_companion[pairs.companions]
     return np.maximum(scores, np.finfo(np.float32).tiny).astype(np.float32)
 
 

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from productrecs.engines.copurchase.model_arrays import CompanionArrays
 
 
-def together(
+def complete(
     layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
-    lean = layout.lean.astype(np.float64)
+    discounts = layout.lean.astype(np.float64)
     items, votes = [np.zeros(0, np.int32)], [np.zeros(0)]
     for anchor, count in zip(anchors.tolist(), counts.tolist(), strict=True):
         run = slice(*layout.offsets[anchor : anchor + 2].tolist())
         companions = layout.companions[run]
-        vote = layout.likeness[run] * (lean[companions] / lean[anchor])
+        vote = layout.likeness[run] * (discounts[companions] / discounts[anchor])
         for _ in range(int(layout.constants[0])):
             vote = vote * vote
         items.append(companions)
         votes.append(vote * count)
-    found, where = np.unique(np.concatenate(items), return_inverse=True)
-    sums = np.bincount(where, weights=np.concatenate(votes), minlength=len(found))
+    found, item_index = np.unique(np.concatenate(items), return_inverse=True)
+    sums = np.bincount(item_index, weights=np.concatenate(votes), minlength=len(found))
     scores = sums.astype(np.float32)
-    fresh = np.isin(found, anchors, invert=True) & (scores > 0)
-    found, scores = found[fresh], scores[fresh]
+    is_candidate = np.isin(found, anchors, invert=True) & (scores > 0)
+    found, scores = found[is_candidate], scores[is_candidate]
     places = top_places(found, scores, limit)
     return found[places], scores[places]

@@ -36,7 +36,7 @@ from productrecs.engines.copurchase.pair_scoring import (
 if TYPE_CHECKING:
     from productrecs.engines.copurchase.options import CopurchaseOptions
 
-_AT_ONCE: Final = 20_000  # items per block, which bounds the memory
+_BLOCK_ITEMS: Final = 20_000  # items per block, which bounds the memory
 _PRODUCTS: Final = 40  # companion products per product
 _MEMBERS: Final = 3  # variants per companion product: one may be sold out
 _LATER: Final = 0.3  # decay of borrowed weight from one variant of a companion to the next
@@ -51,7 +51,7 @@ class VariantGroups(NamedTuple):
     Equal sizes have equal numbers.
     """
 
-    families: Items
+    category_sets: Items
     sizes: Items
 
 
@@ -64,7 +64,7 @@ class VariantPooling:
     share of its variants' baskets that an item counts as its own, `sizes` as in
     `VariantGroups`, `sold` its own popularity, `popularity` that including borrowed
     baskets. `pairs` are sorted product pairs of which at least one has variants; `codes`
-    are these pairs as numbers. `by_size` has product * `most_sizes` + size, ascending, and
+    are these pairs as numbers. `by_size` has product * `size_limit` + size, ascending, and
     the index in `members` of the best such item.
     """
 
@@ -73,7 +73,7 @@ class VariantPooling:
     offsets: Ints
     shares: Floats
     sizes: Items
-    most_sizes: int
+    size_limit: int
     by_size: tuple[Ints, Ints]
     sold: Floats
     popularity: Floats
@@ -81,91 +81,113 @@ class VariantPooling:
     pairs: PairCounts
     codes: Ints
 
-    def joined(self, own: PairCounts, believed: Bools, owners: Ints) -> PairCounts:
+    def joined(self, own_pairs: PairCounts, is_trusted: Bools, owners: Ints) -> PairCounts:
         """Return the pairs of `owners`, a range of numbers, with borrowed baskets; sorted.
 
-        `own` are their counted pairs. Of these, the `believed` pairs and those of paired
-        products remain.
+        `own_pairs` are their counted pairs. Of these, the `is_trusted` pairs and those of
+        paired products remain.
         """
-        parts = []
-        for some in np.array_split(owners, -(-len(owners) // _AT_ONCE)):
-            begin, end = np.searchsorted(own.owners, (some[0], some[-1] + 1)).tolist()
+        blocks = []
+        for some in np.array_split(owners, -(-len(owners) // _BLOCK_ITEMS)):
+            begin, end = np.searchsorted(own_pairs.owners, (some[0], some[-1] + 1)).tolist()
             places = np.arange(begin, end)
-            parts.append(self._joined(own[places], believed[begin:end], some))
-        return PairCounts.joined(parts)
+            blocks.append(self._joined(own_pairs[places], is_trusted[begin:end], some))
+        return PairCounts.joined(blocks)
 
-    def _joined(self, own: PairCounts, believed: Bools, owners: Ints) -> PairCounts:
+    def _joined(self, own_pairs: PairCounts, is_trusted: Bools, owners: Ints) -> PairCounts:
         n_items = len(self.product)
-        own = own[
-            np.flatnonzero(believed | (self._paired(own.owners, own.companions) >= 0))
+        own_pairs = own_pairs[
+            np.flatnonzero(
+                is_trusted | (self._paired(own_pairs.owners, own_pairs.companions) >= 0)
+            )
         ]
-        codes = own.owners * n_items + own.companions
-        wanted = unique_sorted(np.concatenate((codes, self._proposed(owners))))
-        weights, support = np.zeros(len(wanted)), np.zeros(len(wanted), dtype=np.int32)
-        at = np.searchsorted(wanted, codes)
-        weights[at], support[at] = own.weights, own.support
-        whose, others = wanted // n_items, (wanted % n_items).astype(np.int32)
-        return self._borrowing(PairCounts(whose, others, weights, support))
+        codes = own_pairs.owners * n_items + own_pairs.companions
+        pair_codes = unique_sorted(np.concatenate((codes, self._candidate_codes(owners))))
+        weights, support = (
+            np.zeros(len(pair_codes)),
+            np.zeros(len(pair_codes), dtype=np.int32),
+        )
+        index = np.searchsorted(pair_codes, codes)
+        weights[index], support[index] = own_pairs.weights, own_pairs.support
+        owners_of_pairs, other_items = (
+            pair_codes // n_items,
+            (pair_codes % n_items).astype(np.int32),
+        )
+        return self._with_pooled_weights(
+            PairCounts(owners_of_pairs, other_items, weights, support)
+        )
 
-    def _borrowing(self, pairs: PairCounts) -> PairCounts:
+    def _with_pooled_weights(self, pairs: PairCounts) -> PairCounts:
         """Return the pairs with the weights and the support of their products."""
-        owners, companions, own = pairs.owners, pairs.companions, pairs.weights
-        doubt = self.prior
-        weights = own * (self.popularity[owners] + doubt) / (self.sold[owners] + doubt)
+        owners, companions, own_pairs = pairs.owners, pairs.companions, pairs.weights
+        prior_weight = self.prior
+        weights = (
+            own_pairs
+            * (self.popularity[owners] + prior_weight)
+            / (self.sold[owners] + prior_weight)
+        )
         places = self._paired(owners, companions)
-        which = np.flatnonzero(places >= 0)
-        places, owners, companions = places[which], owners[which], companions[which]
+        indices = np.flatnonzero(places >= 0)
+        places, owners, companions = places[indices], owners[indices], companions[indices]
         share = np.maximum(self.shares[owners], self.shares[companions])
-        borrowed = share * (self.pairs.weights[places] - own[which])
-        fit = own[which] + _CHOICE * self.sold[companions]
+        pooled_weights = share * (self.pairs.weights[places] - own_pairs[indices])
+        fit = own_pairs[indices] + _CHOICE * self.sold[companions]
         sizes = self.sizes[owners]
         fit[(sizes > 0) & (sizes == self.sizes[companions])] += _SAME_SIZE
         ranks = ranks_by_fit(owners, places, fit)  # rank among the variants of one product
-        weights[which] = own[which] + borrowed * _LATER**ranks
+        weights[indices] = own_pairs[indices] + pooled_weights * _LATER**ranks
         shared = np.zeros(len(weights), dtype=np.int32)
-        shared[which] = self.pairs.support[places]
+        shared[indices] = self.pairs.support[places]
         return PairCounts(pairs.owners, pairs.companions, weights, pairs.support, shared)
 
-    def _proposed(self, owners: Ints) -> Ints:
+    def _candidate_codes(self, owners: Ints) -> Ints:
         """Return candidate pairs: the owners with the best variants of companion products.
 
         Each is coded as owner * n_items + companion.
         """
         products = self.product[owners]
-        begins = np.searchsorted(self.pairs.owners, products)
+        starts = np.searchsorted(self.pairs.owners, products)
         ends = np.searchsorted(self.pairs.owners, products, side="right")
-        whose, at = _runs(owners, begins, ends)
-        others = self.pairs.companions[at]
-        most = np.minimum(self.offsets[others] + _MEMBERS, self.offsets[others + 1])
-        of_size = self._of_size(others, self.sizes[whose])
-        whose, at = (
-            np.concatenate(parts)
-            for parts in zip(
-                _runs(whose, self.offsets[others], most),
-                (whose[of_size >= 0], of_size[of_size >= 0]),
+        owners_of_pairs, index = _runs(owners, starts, ends)
+        other_items = self.pairs.companions[index]
+        limits = np.minimum(
+            self.offsets[other_items] + _MEMBERS, self.offsets[other_items + 1]
+        )
+        of_size = self._of_size(other_items, self.sizes[owners_of_pairs])
+        owners_of_pairs, index = (
+            np.concatenate(blocks)
+            for blocks in zip(
+                _runs(owners_of_pairs, self.offsets[other_items], limits),
+                (owners_of_pairs[of_size >= 0], of_size[of_size >= 0]),
                 strict=True,
             )
         )
-        companions = self.members[at]
+        companions = self.members[index]
         bought = self.sold[companions] > _CHOICE  # items without sales are no companions
-        codes: Ints = whose[bought] * len(self.product) + companions[bought]
+        codes: Ints = owners_of_pairs[bought] * len(self.product) + companions[bought]
         return codes
 
     def _of_size(self, products: Ints | Items, sizes: Items) -> Ints:
         """Return the index in `members` of each product's best of a size; -1 for none."""
-        codes, firsts = self.by_size
-        asked = products * self.most_sizes + sizes
-        at = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
-        places: Ints = np.where((codes[at] == asked) & (sizes > 0), firsts[at], -1)
+        codes, first_index = self.by_size
+        size_codes = products * self.size_limit + sizes
+        index = np.minimum(np.searchsorted(codes, size_codes), len(codes) - 1)
+        places: Ints = np.where(
+            (codes[index] == size_codes) & (sizes > 0), first_index[index], -1
+        )
         return places
 
     def _paired(self, owners: Ints, companions: Items) -> Ints:
         """Return the index in `pairs` of the items' products; -1 for none."""
         codes = self.product[owners] * (len(self.offsets) - 1) + self.product[companions]
-        at = np.searchsorted(self.codes, codes)
-        at[at == len(self.codes)] = 0
-        found = self.codes[at] == codes if len(self.codes) else np.zeros(len(at), np.bool_)
-        places: Ints = np.where(found, at, -1)
+        index = np.searchsorted(self.codes, codes)
+        index[index == len(self.codes)] = 0
+        found = (
+            self.codes[index] == codes
+            if len(self.codes)
+            else np.zeros(len(index), np.bool_)
+        )
+        places: Ints = np.where(found, index, -1)
         return places
 
 
@@ -177,10 +199,10 @@ def variant_pooling(
     If several variants are often bought together (the colours of a mug), each of them is a
     separate product.
     """
-    families = products.families
-    if not families.any() or not options.siblings:
+    category_sets = products.category_sets
+    if not category_sets.any() or not options.siblings:
         return None
-    product = _without_collected(lines, _products(families))
+    product = _without_collected(lines, _products(category_sets))
     sizes = np.bincount(product)
     if sizes.max(initial=0) < 2:  # noqa: PLR2004 - a single item has no variants
         return None
@@ -189,16 +211,16 @@ def variant_pooling(
     shares = options.siblings / (options.siblings + sold)
     pairs = _pairs(of_products, weights, sizes > 1, options)
     members = np.lexsort((-sold, product))
-    most_sizes = int(products.sizes.max(initial=0)) + 1
-    owned = product[members] * most_sizes + products.sizes[members]
+    size_limit = int(products.sizes.max(initial=0)) + 1
+    owned_sizes = product[members] * size_limit + products.sizes[members]
     return VariantPooling(
         product=product,
         members=members,
         offsets=csr_offsets(product, len(sizes)),
         shares=shares,
         sizes=products.sizes,
-        most_sizes=most_sizes,
-        by_size=np.unique(owned, return_index=True),
+        size_limit=size_limit,
+        by_size=np.unique(owned_sizes, return_index=True),
         sold=sold,
         popularity=sold + shares * (sold_products[product] - sold),
         prior=options.prior,
@@ -213,11 +235,11 @@ def ranks_by_fit(owners: Ints, places: Ints, fit: Floats) -> Ints:
     `owners` must be sorted; ties, to about nine digits, keep their order. `places` of one
     owner are close together: they are one run of its product's pairs.
     """
-    whose = run_numbers(owners)
-    begins = np.full(int(whose.max(initial=-1)) + 1, len(places))
-    np.minimum.at(begins, whose, places)
-    which = places - begins[whose]
-    groups = whose * (int(which.max(initial=0)) + 1) + which
+    owners_of_pairs = run_numbers(owners)
+    starts = np.full(int(owners_of_pairs.max(initial=-1)) + 1, len(places))
+    np.minimum.at(starts, owners_of_pairs, places)
+    indices = places - starts[owners_of_pairs]
+    groups = owners_of_pairs * (int(indices.max(initial=0)) + 1) + indices
     # Bits of a positive float sort like its value: group and inverted fit form the key.
     bits = np.uint64(max(int(groups.max(initial=0)).bit_length(), 1))
     inverted = ~(fit.view(np.uint64) << np.uint64(1)) >> bits
@@ -232,44 +254,48 @@ def _pairs(
     lines: Baskets, weights: Floats, has_variants: Bools, options: CopurchaseOptions
 ) -> PairCounts:
     """Return each product's strongest companions, of pairs with variants."""
-    popularity, kept = item_popularity(lines, weights), []
+    popularity, blocks_kept = item_popularity(lines, weights), []
     sales = Sales(popularity, np.ones(lines.n_items), float(weights.sum()))
     for _, counted in count_pairs(lines, weights):
-        asked = has_variants[counted.owners] | has_variants[counted.companions]
-        asked &= significant_pairs(counted, lines, options)
-        asked &= pairs_beyond_gifts(counted, lines, options)
-        pairs = counted[np.flatnonzero(asked)]
+        size_codes = has_variants[counted.owners] | has_variants[counted.companions]
+        size_codes &= significant_pairs(counted, lines, options)
+        size_codes &= pairs_beyond_gifts(counted, lines, options)
+        pairs = counted[np.flatnonzero(size_codes)]
         scores = pair_strengths(pairs, sales, options)
-        kept.append(pairs[np.sort(top_per_owner(pairs.owners, scores, _PRODUCTS))])
-    return PairCounts.joined(kept)
+        blocks_kept.append(pairs[np.sort(top_per_owner(pairs.owners, scores, _PRODUCTS))])
+    return PairCounts.joined(blocks_kept)
 
 
-def _products(families: Items) -> Ints:
+def _products(category_sets: Items) -> Ints:
     """Return each item's product, numbered from 0."""
-    alone = families.max() + 1 + np.arange(len(families))
-    return np.unique(np.where(families > 0, families, alone), return_inverse=True)[1]
+    own_groups = category_sets.max() + 1 + np.arange(len(category_sets))
+    return np.unique(
+        np.where(category_sets > 0, category_sets, own_groups), return_inverse=True
+    )[1]
 
 
 def _without_collected(lines: Baskets, product: Ints) -> Ints:
     """Return the products; variants that are bought together are separate products."""
-    of_products, held = _lines_of(lines, product)
+    of_products, line_counts = _lines_of(lines, product)
     baskets = of_products.counts
-    several = np.bincount(of_products.items[held > 1], minlength=len(baskets))
-    collected = several >= _COLLECTED * baskets  # or never bought
+    with_several = np.bincount(of_products.items[line_counts > 1], minlength=len(baskets))
+    collected = with_several >= _COLLECTED * baskets  # or never bought
     return _products(np.where(collected[product], 0, product + 1).astype(np.int32))
 
 
 def _lines_of(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
     """Return the distinct products of each basket, and the number of items of each."""
     size = int(product.max(initial=0)) + 1
-    codes, held = np.unique(lines.baskets * size + product[lines.items], return_counts=True)
+    codes, line_counts = np.unique(
+        lines.baskets * size + product[lines.items], return_counts=True
+    )
     items = (codes % size).astype(np.int32)
-    return Baskets(codes // size, items, lines.ages_days, size), held
+    return Baskets(codes // size, items, lines.ages_days, size), line_counts
 
 
-def _runs(owners: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
+def _runs(owners: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     """Return each owner repeated for each index of its run, and these indexes."""
-    lengths = ends - begins
+    lengths = ends - starts
     before = np.cumsum(lengths) - lengths
-    places = np.arange(int(lengths.sum())) + np.repeat(begins - before, lengths)
+    places = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
     return np.repeat(owners, lengths), places

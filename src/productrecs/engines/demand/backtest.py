@@ -23,10 +23,10 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     PastForecasts,
     fit_calibration,
     fit_ensemble_weights,
-    ladder_only,
     no_calibration,
     pinball_loss,
     sale_classes,
+    statistical_only,
 )
 from productrecs.engines.demand.forecast_features import (
     item_levels,
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from productrecs.engines.demand.demand_series import Amounts, Demand
 
 _FIRST_ORIGIN: Final = 56
-_MOST_JUDGED: Final = 4_000
+_MAX_ITEMS: Final = 4_000
 _SALE_DAYS: Final = 112
-_FEWEST_JUDGED_BY: Final = 28  # minimum days with a sale for an item's accuracy
-_LEARNED_FROM: Final = 5  # minimum sales of a model item in the last 112 days
-_LEAST_FACTOR, _MOST_FACTOR = 0.75, 4 / 3
-_TOTALS_PART: Final = 0.5
+_MIN_SALE_DAYS: Final = 28  # minimum days with a sale for an item's accuracy
+_MIN_SALES: Final = 5  # minimum sales of a model item in the last 112 days
+_MIN_FACTOR, _MAX_FACTOR = 0.75, 4 / 3
+_TOTALS_SHARE: Final = 0.5
 """Weight of the store's total relative to the sum of its items: on earlier origins the
 mixture was better than either."""
 
@@ -108,7 +108,7 @@ class ItemBacktest:
 class _Candidates:
     """The methods' forecasts at all origins, the actual sales, and the scales."""
 
-    ways: list[MethodForecasts]
+    methods: list[MethodForecasts]
     actual: list[Amounts]
     on_sale: list[Bools]
     levels: list[Floats]
@@ -122,9 +122,11 @@ def run_backtest(
 ) -> BacktestResult:
     """Return the backtest result; without enough history, the uncalibrated ladder."""
     origins = origins_of(demand.days, options)
-    judged = _judged_items(demand)
-    if not origins or not len(judged):
-        return BacktestResult(ladder_only(), no_calibration(), np.full(CLASSES, 1.5), None)
+    evaluated_items = _evaluated_items(demand)
+    if not origins or not len(evaluated_items):
+        return BacktestResult(
+            statistical_only(), no_calibration(), np.full(CLASSES, 1.5), None
+        )
     model = None
     if has_enough_history(demand.until(origins[-1]), options, demand.days):
         try:
@@ -135,9 +137,11 @@ def run_backtest(
             model = None
     found = _Candidates([], [], [], [], [], [], [])
     for place, origin in enumerate(origins):
-        _add(found, demand, origin, judged, model, options)
+        _add(found, demand, origin, evaluated_items, model, options)
         progress(0.6 + 0.35 * (place + 1) / len(origins))
-    return _verdict(found, has_model=model is not None, demand=demand, judged=judged)
+    return _choose(
+        found, has_model=model is not None, demand=demand, evaluated_items=evaluated_items
+    )
 
 
 def origins_of(days: int, options: DemandOptions) -> list[int]:
@@ -155,16 +159,18 @@ def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> boo
     """Return whether `days` days of history are enough for a trained model."""
     if days < options.model_days:
         return False
-    often = (demand.amounts > 0).sum(axis=1) >= options.model_sale_days
-    return int(often.sum()) >= options.model_items
+    has_regular_sales = (demand.amounts > 0).sum(axis=1) >= options.model_sale_days
+    return int(has_regular_sales.sum()) >= options.model_items
 
 
 def items_for_model(demand: Demand, origin: int, options: DemandOptions) -> Items:
     """Return the items with enough data for the model at `origin`."""
     start = max(0, origin - _SALE_DAYS)
-    sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _LEARNED_FROM
-    rungs = classify_demand(demand, origin, options)
-    return np.flatnonzero(sold & ~rungs.young & ~rungs.obsolete).astype(np.int32)
+    sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _MIN_SALES
+    demand_classes = classify_demand(demand, origin, options)
+    return np.flatnonzero(sold & ~demand_classes.young & ~demand_classes.obsolete).astype(
+        np.int32
+    )
 
 
 def reconcile_with_total(
@@ -176,9 +182,9 @@ def reconcile_with_total(
     it is weighted by `trust` from 0 to 1.
     """
     sums = paths.mean.sum(axis=0, dtype=np.float64).reshape(-1, WEEK).sum(axis=1)
-    wanted = total.reshape(-1, WEEK).sum(axis=1)
-    factors = np.where(sums > 0, wanted / np.maximum(sums, 1e-9), 1.0)
-    factors = np.clip(factors, _LEAST_FACTOR, _MOST_FACTOR) ** (_TOTALS_PART * trust)
+    weekly_totals = total.reshape(-1, WEEK).sum(axis=1)
+    factors = np.where(sums > 0, weekly_totals / np.maximum(sums, 1e-9), 1.0)
+    factors = np.clip(factors, _MIN_FACTOR, _MAX_FACTOR) ** (_TOTALS_SHARE * trust)
     return paths.times(np.repeat(factors, WEEK))
 
 
@@ -208,11 +214,13 @@ def moving_average(demand: Demand, origin: int) -> ForecastPaths:
     )
 
 
-def _judged_items(demand: Demand) -> Ints:
-    often = np.argsort(-(demand.amounts > 0).sum(axis=1), kind="stable")
-    often = often[: int((demand.amounts[often] > 0).any(axis=1).sum())]
-    step = max(1, -(-len(often) // _MOST_JUDGED))
-    return often[::step]
+def _evaluated_items(demand: Demand) -> Ints:
+    has_regular_sales = np.argsort(-(demand.amounts > 0).sum(axis=1), kind="stable")
+    has_regular_sales = has_regular_sales[
+        : int((demand.amounts[has_regular_sales] > 0).any(axis=1).sum())
+    ]
+    step = max(1, -(-len(has_regular_sales) // _MAX_ITEMS))
+    return has_regular_sales[::step]
 
 
 def method_forecasts(
@@ -221,48 +229,54 @@ def method_forecasts(
     """Return each method's forecast of the days after `demand`, and the model's items."""
     origin = demand.days
     seasons = YearlySeasonality(store_totals(demand), demand.first_day)
-    total, doubt = seasons.mean(origin), seasons.best_doubt(origin)
+    total, shrinkage = seasons.mean(origin), seasons.best_shrinkage(origin)
     closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
-    ladder = statistical_forecast(demand, origin, options, doubt).closed_on(closed)
+    statistical = statistical_forecast(demand, origin, options, shrinkage).closed_on(closed)
     if model is None:
-        ladder = apply_item_weekdays(demand, ladder)
-    modelled, items = ladder, np.zeros(0, np.int32)
+        statistical = apply_item_weekdays(demand, statistical)
+    modelled, items = statistical, np.zeros(0, np.int32)
     if model is not None:
         items = items_for_model(demand, origin, options)
-        theirs = model.expect(demand, origin, items).closed_on(closed)
-        modelled = reconcile_with_total(_replaced(ladder, items, theirs), total, trust)
-    ladder = reconcile_with_total(ladder, total, trust)
+        by_model = model.expect(demand, origin, items).closed_on(closed)
+        modelled = reconcile_with_total(
+            _replaced(statistical, items, by_model), total, trust
+        )
+    statistical = reconcile_with_total(statistical, total, trust)
     idle = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
-    moving = moving_average(demand, origin).closed_on(closed)
-    moving = _replaced(moving, idle, ladder.of(idle))
-    return MethodForecasts(ladder, ladder if model is None else modelled, moving), items
+    moving_forecast = moving_average(demand, origin).closed_on(closed)
+    moving_forecast = _replaced(moving_forecast, idle, statistical.of(idle))
+    return MethodForecasts(
+        statistical, statistical if model is None else modelled, moving_forecast
+    ), items
 
 
 def _add(
     found: _Candidates,
     demand: Demand,
     origin: int,
-    judged: Ints,
+    evaluated_items: Ints,
     model: GradientBoostedModel | None,
     options: DemandOptions,
 ) -> None:
-    known = demand.until(origin)
-    ways, _ = method_forecasts(known, options, model)
-    found.ways.append(ways.of(judged))
+    demand_so_far = demand.until(origin)
+    methods, _ = method_forecasts(demand_so_far, options, model)
+    found.methods.append(methods.of(evaluated_items))
     span = slice(origin, origin + HORIZON)
-    found.actual.append(demand.amounts[judged, span])
-    found.on_sale.append(demand.on_sale[judged, span])
-    found.levels.append(item_levels(known, origin)[judged])
-    steps = np.diff(known.amounts[judged], axis=1)
+    found.actual.append(demand.amounts[evaluated_items, span])
+    found.on_sale.append(demand.on_sale[evaluated_items, span])
+    found.levels.append(item_levels(demand_so_far, origin)[evaluated_items])
+    steps = np.diff(demand_so_far.amounts[evaluated_items], axis=1)
     jumps = np.sqrt((steps**2).mean(axis=1, dtype=np.float64))
     found.jumps.append(np.where(jumps > 0, jumps, np.inf))
-    found.classes.append(sale_classes(known, origin)[judged])
-    found.origins.append(np.full(len(judged), len(found.origins)))
+    found.classes.append(sale_classes(demand_so_far, origin)[evaluated_items])
+    found.origins.append(np.full(len(evaluated_items), len(found.origins)))
 
 
-def _replaced(paths: ForecastPaths, items: Items, better: ForecastPaths) -> ForecastPaths:
+def _replaced(
+    paths: ForecastPaths, items: Items, other_paths: ForecastPaths
+) -> ForecastPaths:
     mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
-    mean[items], quantiles[:, items] = better.mean, better.quantiles
+    mean[items], quantiles[:, items] = other_paths.mean, other_paths.quantiles
     return ForecastPaths(mean, quantiles)
 
 
@@ -273,117 +287,130 @@ def _joined(paths: list[ForecastPaths]) -> ForecastPaths:
     )
 
 
-def _verdict(
-    found: _Candidates, *, has_model: bool, demand: Demand, judged: Ints
+def _choose(
+    found: _Candidates, *, has_model: bool, demand: Demand, evaluated_items: Ints
 ) -> BacktestResult:
-    ways = MethodForecasts(
-        _joined([one.statistical for one in found.ways]),
-        _joined([one.model for one in found.ways]),
-        _joined([one.moving for one in found.ways]),
+    methods = MethodForecasts(
+        _joined([one.statistical for one in found.methods]),
+        _joined([one.model for one in found.methods]),
+        _joined([one.moving for one in found.methods]),
     )
     actual, on_sale = np.concatenate(found.actual), np.concatenate(found.on_sale)
     scale, classes = np.concatenate(found.levels), np.concatenate(found.classes)
-    came = ObservedDemand(actual, on_sale, scale, np.concatenate(found.jumps))
-    mixture, served = fit_ensemble_weights(ways, came, classes, has_model=has_model)
-    past = PastForecasts(served, actual, on_sale, scale, classes)
+    observed = ObservedDemand(actual, on_sale, scale, np.concatenate(found.jumps))
+    mixture, served = fit_ensemble_weights(methods, observed, classes, has_model=has_model)
+    observed_history = PastForecasts(served, actual, on_sale, scale, classes)
     origins = np.concatenate(found.origins)
     return BacktestResult(
         mixture,
-        fit_calibration(past),
-        _sum_spread(past),
-        _figures(past, origins, demand, judged),
+        fit_calibration(observed_history),
+        _sum_spread(observed_history),
+        _figures(observed_history, origins, demand, evaluated_items),
     )
 
 
 def day_spread(paths: ForecastPaths) -> Floats:
     """Return the standard deviation of each day, from its interval: [n, days]."""
     upper = (paths.quantiles[2] - paths.mean) / _NORMAL_P90
-    chance = np.sqrt(np.maximum(paths.mean, 0))
-    return np.asarray(np.maximum(upper, chance), np.float64)
+    day_deviation = np.sqrt(np.maximum(paths.mean, 0))
+    return np.asarray(np.maximum(upper, day_deviation), np.float64)
 
 
-def _sum_spread(past: PastForecasts) -> Floats:
+def _sum_spread(observed_history: PastForecasts) -> Floats:
     """Return the overdispersion of two weeks' sums against independent days."""
-    errors = ((past.actual - past.paths.mean) * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
-    chance = (day_spread(past.paths) ** 2 * past.on_sale)[:, :_SUM_DAYS].sum(axis=1)
+    errors = (
+        (observed_history.actual - observed_history.paths.mean) * observed_history.on_sale
+    )[:, :_SUM_DAYS].sum(axis=1)
+    day_deviation = (day_spread(observed_history.paths) ** 2 * observed_history.on_sale)[
+        :, :_SUM_DAYS
+    ].sum(axis=1)
     spread = np.ones(CLASSES)
     for one in range(CLASSES):
-        members = (past.classes == one) & (chance > 0)
+        members = (observed_history.classes == one) & (day_deviation > 0)
         if members.any():
-            ratio = errors[members] ** 2 / chance[members]
+            ratio = errors[members] ** 2 / day_deviation[members]
             spread[one] = float(np.sqrt(np.minimum(ratio, 25).mean()))
     return np.clip(spread, 1.0, 4.0)
 
 
 def _figures(
-    past: PastForecasts, origins: Ints, demand: Demand, judged: Ints
+    observed_history: PastForecasts, origins: Ints, demand: Demand, evaluated_items: Ints
 ) -> ItemBacktest:
     """Return the accuracy; each origin's interval is calibrated on the other origins."""
-    paths = past.paths
+    paths = observed_history.paths
     mean, quantiles = paths.mean, paths.quantiles.copy()
     count = int(origins.max()) + 1
     for origin in range(count) if count > 1 else ():
         rows = np.flatnonzero(origins == origin)
-        learned = fit_calibration(past.of(origins != origin))
-        moved = learned.applied(paths.of(rows), past.levels[rows], past.classes[rows])
-        quantiles[:, rows] = moved.quantiles
+        calibration = fit_calibration(observed_history.of(origins != origin))
+        calibrated = calibration.applied(
+            paths.of(rows), observed_history.levels[rows], observed_history.classes[rows]
+        )
+        quantiles[:, rows] = calibrated.quantiles
     oldest = demand.days - HORIZON - WEEK * (count - 1)
-    history = demand.amounts[judged, :oldest].astype(np.float64)
+    history = demand.amounts[evaluated_items, :oldest].astype(np.float64)
     squared = np.tile((np.diff(history, axis=1) ** 2).mean(axis=1), count)
     weekly = np.tile(np.abs(history[:, WEEK:] - history[:, :-WEEK]).mean(axis=1), count)
-    often = np.tile((history > 0).sum(axis=1) >= _FEWEST_JUDGED_BY, count)
-    fair = (squared > 0) & (weekly > 0) & often
-    actual, held = past.actual, past.on_sale
+    has_regular_sales = np.tile((history > 0).sum(axis=1) >= _MIN_SALE_DAYS, count)
+    is_measured = (squared > 0) & (weekly > 0) & has_regular_sales
+    actual, is_on_sale = observed_history.actual, observed_history.on_sale
     sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
 
     def scores(means: Amounts, bands: Amounts) -> MethodScores:
-        errors = ((actual - means) ** 2).mean(axis=1)[fair]
+        errors = ((actual - means) ** 2).mean(axis=1)[is_measured]
         losses = [
             float(
-                (pinball_loss(actual, band, share).mean(axis=1)[fair] / weekly[fair]).mean()
+                (
+                    pinball_loss(actual, band, share).mean(axis=1)[is_measured]
+                    / weekly[is_measured]
+                ).mean()
             )
-            if fair.any()
+            if is_measured.any()
             else 0.0
             for share, band in zip(QUANTILES, bands, strict=True)
         ]
-        inside = (actual >= bands[0]) & (actual <= bands[2]) & held
+        inside = (actual >= bands[0]) & (actual <= bands[2]) & is_on_sale
         return MethodScores(
-            rmsse=float(np.sqrt(errors / squared[fair]).mean()) if fair.any() else 0.0,
+            rmsse=float(np.sqrt(errors / squared[is_measured]).mean())
+            if is_measured.any()
+            else 0.0,
             pinball=(losses[0], losses[1], losses[2]),
             wape=float(np.abs(actual - means).sum(dtype=np.float64)) / sold,
             bias=float(means.sum(dtype=np.float64)) / sold - 1,
-            coverage=float(inside.sum()) / max(int(held.sum()), 1),
+            coverage=float(inside.sum()) / max(int(is_on_sale.sum()), 1),
         )
 
     starts = [demand.days - HORIZON - WEEK * back for back in range(count)]
-    naive, moving = (
-        _joined([way(demand, start, judged) for start in starts])
-        for way in (_last_week, _last_days)
+    naive, moving_forecast = (
+        _joined([method(demand, start, evaluated_items) for start in starts])
+        for method in (_last_week, _last_days)
     )
     return ItemBacktest(
-        items=int(fair.sum()) // count,
+        items=int(is_measured.sum()) // count,
         origins=count,
         ours=scores(mean, quantiles),
         naive=scores(naive.mean, naive.quantiles),
-        moving=scores(moving.mean, moving.quantiles),
+        moving=scores(moving_forecast.mean, moving_forecast.quantiles),
     )
 
 
-def _last_week(demand: Demand, origin: int, judged: Ints) -> ForecastPaths:
+def _last_week(demand: Demand, origin: int, evaluated_items: Ints) -> ForecastPaths:
     """Return last week repeated, with the weekday's quantiles of 8 weeks."""
-    known = demand.amounts[judged, :origin]
+    demand_so_far = demand.amounts[evaluated_items, :origin]
     weeks = HORIZON // WEEK
-    past = known[:, -8 * WEEK :].reshape(len(judged), -1, WEEK)
-    usual = np.tile(np.quantile(past, QUANTILES, axis=1), (1, 1, weeks))
-    return ForecastPaths(np.tile(known[:, -WEEK:], (1, weeks)), usual.astype(np.float32))
+    observed_history = demand_so_far[:, -8 * WEEK :].reshape(len(evaluated_items), -1, WEEK)
+    quantiles = np.tile(np.quantile(observed_history, QUANTILES, axis=1), (1, 1, weeks))
+    return ForecastPaths(
+        np.tile(demand_so_far[:, -WEEK:], (1, weeks)), quantiles.astype(np.float32)
+    )
 
 
-def _last_days(demand: Demand, origin: int, judged: Ints) -> ForecastPaths:
+def _last_days(demand: Demand, origin: int, evaluated_items: Ints) -> ForecastPaths:
     """Return the mean of the last 28 days, with the quantiles of 56."""
-    known = demand.amounts[judged, :origin]
-    mean = known[:, -HORIZON:].mean(axis=1)
-    usual = np.quantile(known[:, -2 * HORIZON :], QUANTILES, axis=1)
+    demand_so_far = demand.amounts[evaluated_items, :origin]
+    mean = demand_so_far[:, -HORIZON:].mean(axis=1)
+    quantiles = np.quantile(demand_so_far[:, -2 * HORIZON :], QUANTILES, axis=1)
     flat = np.ones((1, HORIZON), np.float32)
     return ForecastPaths(
-        mean[:, None] * flat, (usual[:, :, None] * flat).astype(np.float32)
+        mean[:, None] * flat, (quantiles[:, :, None] * flat).astype(np.float32)
     )

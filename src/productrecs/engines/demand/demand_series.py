@@ -20,7 +20,7 @@ QUANTILES: Final = (0.1, 0.5, 0.9)
 
 WEEK: Final = 7
 
-USUAL_DOUBT: Final = 0.2
+DEFAULT_SHRINKAGE: Final = 0.2
 """Default shrinkage of a season: a move of this size (as a logarithm) is halved. Tuned on
 simulated shops with and without seasons."""
 
@@ -110,26 +110,26 @@ def net_returns(amounts: Amounts) -> Amounts:
     """
     netted = np.array(amounts, dtype=np.float32)
     for item in np.flatnonzero((netted < 0).any(axis=1)).tolist():
-        _net_one(netted[item])
+        _net_row(netted[item])
     return netted
 
 
-def _net_one(row: Amounts) -> None:
-    owed = 0.0
+def _net_row(row: Amounts) -> None:
+    open_returns = 0.0
     for day in np.flatnonzero(row)[::-1].tolist():
         if row[day] < 0:
-            owed -= float(row[day])
+            open_returns -= float(row[day])
             row[day] = 0
-        elif owed > 0:
-            taken = min(owed, float(row[day]))
-            row[day] -= taken
-            owed -= taken
+        elif open_returns > 0:
+            netted_units = min(open_returns, float(row[day]))
+            row[day] -= netted_units
+            open_returns -= netted_units
 
 
 _CAP_DAYS: Final = 112
-_MOST: Final = 2  # maximum days with bulk orders,
-_SALES_EACH: Final = 10  # and sale days per bulk order
-_ADDED_MOST: Final = 1.0
+_MAX_BULK_DAYS: Final = 2  # maximum days with bulk orders,
+_SALES_PER_BULK_ORDER: Final = 10  # and sale days per bulk order
+_MAX_ADDITION: Final = 1.0
 """Maximum addition of bulk orders, relative to an item's other sales: more did not improve
 forecasts on earlier origins and made means implausible."""
 
@@ -140,27 +140,33 @@ def bulk_order_caps(demand: Demand, origin: int) -> Floats:
     The third largest of its last 112 days is the largest ordinary one; for an item with few
     sales the second largest, or the largest.
     """
-    part = demand.amounts[:, max(0, origin - _CAP_DAYS) : origin]
-    if part.shape[1] <= _MOST:
+    window = demand.amounts[:, max(0, origin - _CAP_DAYS) : origin]
+    if window.shape[1] <= _MAX_BULK_DAYS:
         return np.full(demand.items, np.inf)
-    largest = -np.sort(-np.partition(part, -_MOST - 1, axis=1)[:, -_MOST - 1 :], axis=1)
-    beyond = np.minimum((part > 0).sum(axis=1) // _SALES_EACH, _MOST)
-    return np.asarray(largest[np.arange(demand.items), beyond], np.float64)
+    largest = -np.sort(
+        -np.partition(window, -_MAX_BULK_DAYS - 1, axis=1)[:, -_MAX_BULK_DAYS - 1 :], axis=1
+    )
+    bulk_days = np.minimum(
+        (window > 0).sum(axis=1) // _SALES_PER_BULK_ORDER, _MAX_BULK_DAYS
+    )
+    return np.asarray(largest[np.arange(demand.items), bulk_days], np.float64)
 
 
-def without_bulk_orders(demand: Demand, origin: int, most: Floats) -> Demand:
-    """Return the demand at `origin`, with days capped at `most` [items]."""
-    known = demand.until(origin)
-    held: Amounts = np.minimum(known.amounts, most[:, None].astype(np.float32))
-    return known.with_amounts(held)
+def without_bulk_orders(demand: Demand, origin: int, caps: Floats) -> Demand:
+    """Return the demand at `origin`, with days capped at `caps` [items]."""
+    demand_so_far = demand.until(origin)
+    capped_amounts: Amounts = np.minimum(
+        demand_so_far.amounts, caps[:, None].astype(np.float32)
+    )
+    return demand_so_far.with_amounts(capped_amounts)
 
 
-def bulk_order_additions(demand: Demand, origin: int, most: Floats) -> Floats:
-    """Return the mean addition of amounts above `most` to an open day: [items]."""
-    known = demand.until(origin)
-    over = known.amounts - most[:, None].astype(np.float32)
+def bulk_order_additions(demand: Demand, origin: int, caps: Floats) -> Floats:
+    """Return the mean addition of amounts above `caps` to an open day: [items]."""
+    demand_so_far = demand.until(origin)
+    over = demand_so_far.amounts - caps[:, None].astype(np.float32)
     sums = np.maximum(over, 0, out=over).sum(axis=1, dtype=np.float64)
-    return np.asarray(sums / np.maximum(known.on_sale.sum(axis=1), 1))
+    return np.asarray(sums / np.maximum(demand_so_far.on_sale.sum(axis=1), 1))
 
 
 def bulk_order_growth(levels: Floats, additions: Floats) -> Floats:
@@ -168,15 +174,15 @@ def bulk_order_growth(levels: Floats, additions: Floats) -> Floats:
 
     Both are means per day, [items].
     """
-    return np.asarray(1 + np.minimum(additions / np.maximum(levels, 1e-9), _ADDED_MOST))
+    return np.asarray(1 + np.minimum(additions / np.maximum(levels, 1e-9), _MAX_ADDITION))
 
 
 _LOOK_BACK: Final = 8 * WEEK
-_FEWEST_SEEN: Final = 4  # minimum occurrences of a weekday to detect its closing
+_MIN_OCCURRENCES: Final = 4  # minimum occurrences of a weekday to detect its closing
 _BUSY: Final = 5.0
 """Minimum median sales of an open day, for a day without sales to count as closed."""
 
-_YEARS_TO_BELIEVE: Final = 2
+_MIN_YEARS: Final = 2
 _FEAST = (12, 24), (12, 25), (12, 26), (12, 31), (1, 1)
 """Fixed dates that count as closed after one year, for shops often close then."""
 
@@ -191,39 +197,43 @@ def closed_days(totals: Floats, first_day: int) -> Bools:
     if not sold.any() or float(np.median(totals[sold])) < _BUSY:
         return np.zeros(len(totals), dtype=np.bool_)
     days = weekdays(first_day + np.arange(len(totals), dtype=np.int64))
-    usual = np.zeros(WEEK)
+    weekday_sums = np.zeros(WEEK)
     for weekday in range(WEEK):
-        usual[weekday] = sold[days == weekday].mean() if (days == weekday).any() else 0
+        weekday_sums[weekday] = (
+            sold[days == weekday].mean() if (days == weekday).any() else 0
+        )
     share = float(sold.mean())
     # If most days have sales, a day without any is closed.
     return ~sold & (share >= 0.5)  # noqa: PLR2004 - most
 
 
-def closed_ahead(closed: Bools, first_day: int, ahead: Ints) -> Bools:
-    """Return for each date ordinal in `ahead` whether the store will be closed: [ahead].
+def closed_in_future(closed: Bools, first_day: int, future_days: Ints) -> Bools:
+    """Return whether the store will be closed on each date ordinal of `future_days`.
 
     A weekday that was closed for eight weeks stays closed, and so does a date that was
     closed in each past year although its weekday was open.
     """
-    past = first_day + np.arange(len(closed), dtype=np.int64)
-    recent = weekdays(past[-_LOOK_BACK:])
-    shut = np.zeros(WEEK, dtype=np.bool_)
+    past_days = first_day + np.arange(len(closed), dtype=np.int64)
+    recent = weekdays(past_days[-_LOOK_BACK:])
+    closed_weekdays = np.zeros(WEEK, dtype=np.bool_)
     for weekday in range(WEEK):
-        seen = closed[-_LOOK_BACK:][recent == weekday]
-        shut[weekday] = len(seen) >= _FEWEST_SEEN and bool(seen.all())
-    by_date = {int(one): bool(was) for one, was in zip(past, closed, strict=True)}
-    dates = [_is_closed_date(int(one), by_date) for one in ahead.tolist()]
-    return shut[weekdays(ahead)] | np.array(dates, dtype=np.bool_)
+        occurrences = closed[-_LOOK_BACK:][recent == weekday]
+        closed_weekdays[weekday] = len(occurrences) >= _MIN_OCCURRENCES and bool(
+            occurrences.all()
+        )
+    by_date = {int(one): bool(was) for one, was in zip(past_days, closed, strict=True)}
+    dates = [_is_closed_date(int(one), by_date) for one in future_days.tolist()]
+    return closed_weekdays[weekdays(future_days)] | np.array(dates, dtype=np.bool_)
 
 
 def _is_closed_date(ordinal: int, closed: dict[int, bool]) -> bool:
     day = date.fromordinal(ordinal)
     if (day.month, day.day) == (2, 29):
         return False
-    past = []
+    past_days = []
     for back in (1, 2, 3):
         before = day.replace(year=day.year - back).toordinal()
         if before in closed:
-            past.append(closed[before])
-    enough = 1 if (day.month, day.day) in _FEAST else _YEARS_TO_BELIEVE
-    return len(past) >= enough and all(past)
+            past_days.append(closed[before])
+    needed = 1 if (day.month, day.day) in _FEAST else _MIN_YEARS
+    return len(past_days) >= needed and all(past_days)

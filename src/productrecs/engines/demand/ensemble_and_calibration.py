@@ -53,17 +53,17 @@ class ForecastPaths:
 
 WEEKS: Final = HORIZON // WEEK
 CLASSES: Final = 5
-_ENDS: Final = np.array([0.1, 0.3, 0.6, 0.85])
+_CLASS_LIMITS: Final = np.array([0.1, 0.3, 0.6, 0.85])
 """Class limits: share of an item's open days with a sale."""
 
-OFTEN: Final = 2
+MIN_SALES_A_WEEK: Final = 2
 """The first class whose pace depends on an item's last weeks."""
 
 _LOOK_BACK: Final = 112
-_FEWEST: Final = 200  # minimum errors for a class to have its own calibration
+_MIN_ERRORS: Final = 200  # minimum errors for a class to have its own calibration
 _OUTSIDE: Final = 0.1  # share of days outside each end
-_OUTSIDE_TOGETHER: Final = 0.24
-_MOST_ABOVE: Final = 0.22
+_MAX_OUTSIDE: Final = 0.24
+_MAX_ABOVE: Final = 0.22
 """Maximum share of days above p90. If p10 is 0, no day lies below the interval, and p90 is
 lowered towards this share to keep the interval narrow."""
 
@@ -115,48 +115,50 @@ def sale_classes(demand: Demand, origin: int) -> Ints:
     """Return the sales frequency class of each item, in 0..CLASSES-1: [items]."""
     start = max(0, origin - _LOOK_BACK)
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1)
-    held = demand.on_sale[:, start:origin].sum(axis=1)
-    return np.asarray(np.searchsorted(_ENDS, sold / np.maximum(held, 1)), np.int64)
+    days_on_sale = demand.on_sale[:, start:origin].sum(axis=1)
+    return np.asarray(
+        np.searchsorted(_CLASS_LIMITS, sold / np.maximum(days_on_sale, 1)), np.int64
+    )
 
 
 def no_calibration() -> Calibration:
     """Return a calibration without shifts."""
-    nothing = np.zeros((CLASSES, WEEKS))
-    return Calibration(nothing, nothing)
+    no_shift = np.zeros((CLASSES, WEEKS))
+    return Calibration(no_shift, no_shift)
 
 
-def fit_calibration(past: PastForecasts) -> Calibration:
+def fit_calibration(history: PastForecasts) -> Calibration:
     """Return the interval shifts: a part of those that fit past errors."""
-    weeks = np.broadcast_to(np.arange(HORIZON) // WEEK, past.actual.shape)
-    classes = np.broadcast_to(past.classes[:, None], past.actual.shape)
-    levels = np.broadcast_to(past.levels[:, None], past.actual.shape)
-    held = past.on_sale
-    below = ((past.paths.quantiles[0] - past.actual) / levels)[held]
-    above = ((past.actual - past.paths.quantiles[2]) / levels)[held]
-    weeks, classes = weeks[held], classes[held]
-    if len(below) < _FEWEST:
+    weeks = np.broadcast_to(np.arange(HORIZON) // WEEK, history.actual.shape)
+    classes = np.broadcast_to(history.classes[:, None], history.actual.shape)
+    levels = np.broadcast_to(history.levels[:, None], history.actual.shape)
+    days_on_sale = history.on_sale
+    below = ((history.paths.quantiles[0] - history.actual) / levels)[days_on_sale]
+    above = ((history.actual - history.paths.quantiles[2]) / levels)[days_on_sale]
+    weeks, classes = weeks[days_on_sale], classes[days_on_sale]
+    if len(below) < _MIN_ERRORS:
         return no_calibration()
     lower, upper = np.zeros((CLASSES, WEEKS)), np.zeros((CLASSES, WEEKS))
     for week in range(WEEKS):
         of_week = weeks == week
         for one in range(CLASSES):
             chosen = of_week & (classes == one)
-            if chosen.sum() < _FEWEST:
-                chosen = of_week if of_week.sum() >= _FEWEST else np.ones_like(of_week)
-            lower[one, week], upper[one, week] = _moves(below[chosen], above[chosen])
-    return Calibration(_with_care(lower), _with_care(upper))
+            if chosen.sum() < _MIN_ERRORS:
+                chosen = of_week if of_week.sum() >= _MIN_ERRORS else np.ones_like(of_week)
+            lower[one, week], upper[one, week] = _shifts(below[chosen], above[chosen])
+    return Calibration(_shrunk(lower), _shrunk(upper))
 
 
-def _moves(below: Floats, above: Floats) -> tuple[float, float]:
+def _shifts(below: Floats, above: Floats) -> tuple[float, float]:
     low = _corrected(below, 1 - _OUTSIDE)
     missed = float((below > low).mean())
-    outside = min(_MOST_ABOVE, max(_OUTSIDE, _OUTSIDE_TOGETHER - missed))
+    outside = min(_MAX_ABOVE, max(_OUTSIDE, _MAX_OUTSIDE - missed))
     return low, _corrected(above, 1 - outside)
 
 
-def _with_care(moves: Floats) -> Floats:
+def _shrunk(shifts: Floats) -> Floats:
     """Return outward shifts unchanged, and a part of inward ones (below 0)."""
-    return np.where(moves < 0, _NARROWED * moves, moves)
+    return np.where(shifts < 0, _NARROWED * shifts, shifts)
 
 
 def _corrected(misses: Floats, share: float) -> float:
@@ -190,13 +192,16 @@ class MethodForecasts:
             self.statistical.of(rows), self.model.of(rows), self.moving.of(rows)
         )
 
-    def mixed(self, means: Floats, bands: Floats) -> ForecastPaths:
+    def blended(self, means: Floats, bands: Floats) -> ForecastPaths:
         """Return the ensemble by weights [n, 3] of the means and of the intervals."""
-        ways = (self.statistical, self.model, self.moving)
+        methods = (self.statistical, self.model, self.moving)
         by_row = [shares.astype(np.float32).T[:, :, None] for shares in (means, bands)]
-        mean = sum(share * way.mean for share, way in zip(by_row[0], ways, strict=True))
+        mean = sum(
+            share * method.mean for share, method in zip(by_row[0], methods, strict=True)
+        )
         quantiles = sum(
-            share * way.quantiles for share, way in zip(by_row[1], ways, strict=True)
+            share * method.quantiles
+            for share, method in zip(by_row[1], methods, strict=True)
         )
         return ForecastPaths(np.asarray(mean), np.asarray(quantiles))
 
@@ -209,7 +214,7 @@ class EnsembleWeights:
     bands: Floats
 
     @property
-    def wants_model(self) -> bool:
+    def needs_model(self) -> bool:
         """Whether the model has any weight."""
         return bool((self.means[:, 1] > 0).any() or (self.bands[:, 1] > 0).any())
 
@@ -217,39 +222,41 @@ class EnsembleWeights:
         """Return whether the model has weight for items of these `classes`."""
         return np.asarray((self.means + self.bands)[classes, 1] > 0)
 
-    def of(self, ways: MethodForecasts, classes: Ints) -> ForecastPaths:
+    def of(self, methods: MethodForecasts, classes: Ints) -> ForecastPaths:
         """Return the ensemble forecast of items of `classes` [n]."""
-        return ways.mixed(self.means[classes], self.bands[classes])
+        return methods.blended(self.means[classes], self.bands[classes])
 
 
-def ladder_only() -> EnsembleWeights:
+def statistical_only() -> EnsembleWeights:
     """Return the weights without a backtest: the ladder alone."""
-    alone = np.tile(np.array(_WITHOUT[0]), (CLASSES, 1))
-    return EnsembleWeights(alone, alone)
+    statistical_share = np.tile(np.array(_WITHOUT[0]), (CLASSES, 1))
+    return EnsembleWeights(statistical_share, statistical_share)
 
 
 def fit_ensemble_weights(
-    ways: MethodForecasts, came: ObservedDemand, classes: Ints, *, has_model: bool
+    methods: MethodForecasts, observed: ObservedDemand, classes: Ints, *, has_model: bool
 ) -> tuple[EnsembleWeights, ForecastPaths]:
-    """Return the ensemble with the least error against `came`, and its forecast."""
+    """Return the ensemble with the least error against `observed`, and its forecast."""
     options = _WITH_MODEL + _WITHOUT[1:] if has_model else _WITHOUT
     rows = len(classes)
     losses = []
     for shares in options:
-        each = np.tile(np.array(shares), (rows, 1))
-        paths = ways.mixed(each, each)
-        losses.append((came.missed(paths.mean), came.pinball(paths.quantiles)))
-    found = ladder_only()
+        row_weights = np.tile(np.array(shares), (rows, 1))
+        paths = methods.blended(row_weights, row_weights)
+        losses.append((observed.missed(paths.mean), observed.pinball(paths.quantiles)))
+    found = statistical_only()
     means, bands = found.means.copy(), found.bands.copy()
     for one in range(CLASSES):
         members = classes == one
         if members.any():
             sums = np.array([[loss[members].sum() for loss in pair] for pair in losses])
-            if one < OFTEN:  # four weeks are too short to compare rarely sold items
+            if (
+                one < MIN_SALES_A_WEEK
+            ):  # four weeks are too short to compare rarely sold items
                 sums[-1] = np.inf
             means[one], bands[one] = (options[best] for best in sums.argmin(axis=0))
     mixture = EnsembleWeights(means, bands)
-    return mixture, mixture.of(ways, classes)
+    return mixture, mixture.of(methods, classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -66,9 +66,9 @@ def forecast_demand(
     on_sale: Bools,
     options: DemandOptions,
     progress: Callable[[float], None],
-    verdict: BacktestResult,
+    backtest: BacktestResult,
 ) -> DemandForecast:
-    """Return the forecast of every item and of the store, by the `verdict`'s weights.
+    """Return the forecast of every item and of the store, by the `backtest`'s weights.
 
     `on_sale` [items, days] marks the future days on which an item may be sold; the forecast
     is 0 on others and on closed days. Its last HORIZON days are returned: those before
@@ -77,68 +77,73 @@ def forecast_demand(
     Source: requirements/algorithms.md 7.1.
     """
     totals = store_totals(demand)
-    past = backtest_totals(totals, demand.first_day)
-    lead = on_sale.shape[1] - HORIZON
+    history = backtest_totals(totals, demand.first_day)
+    days_before = on_sale.shape[1] - HORIZON
     total = shifted_forecast(
-        forecast_total(totals, demand.first_day, past), totals, demand.first_day, lead
+        forecast_total(totals, demand.first_day, history),
+        totals,
+        demand.first_day,
+        days_before,
     )
-    paths, learned = _items(demand, options, verdict, progress)
+    paths, by_model = _items(demand, options, backtest, progress)
     classes = sale_classes(demand, demand.days)
-    paths = verdict.calibration.applied(paths, item_levels(demand, demand.days), classes)
-    shut = ~on_sale[:, lead:] | total.closed[None]
-    paths = _weeks_on(paths, lead).closed_on(shut)
+    paths = backtest.calibration.applied(paths, item_levels(demand, demand.days), classes)
+    is_closed = ~on_sale[:, days_before:] | total.closed[None]
+    paths = _weeks_on(paths, days_before).closed_on(is_closed)
     progress(1.0)
     return DemandForecast(
         paths,
-        learned,
-        verdict.sums[classes],
+        by_model,
+        backtest.sums[classes],
         total,
-        _accuracy(totals, past),
-        verdict.judged,
+        _accuracy(totals, history),
+        backtest.judged,
     )
 
 
 def _items(
     demand: Demand,
     options: DemandOptions,
-    verdict: BacktestResult,
+    backtest: BacktestResult,
     progress: Callable[[float], None],
 ) -> tuple[ForecastPaths, Bools]:
     """Return the paths before calibration, and which items the model contributed to."""
-    mixture, model = verdict.mixture, None
-    if mixture.wants_model:
+    mixture, model = backtest.mixture, None
+    if mixture.needs_model:
         with suppress(BoostingLibraryMissingError):
             model = fit_boosted_model(demand, options, progress)
-    ways, items = method_forecasts(demand, options, model)
+    methods, items = method_forecasts(demand, options, model)
     classes = sale_classes(demand, demand.days)
-    learned = np.zeros(demand.items, np.bool_)
-    learned[items] = mixture.uses_model(classes[items])
-    return mixture.of(ways, classes), learned
+    by_model = np.zeros(demand.items, np.bool_)
+    by_model[items] = mixture.uses_model(classes[items])
+    return mixture.of(methods, classes), by_model
 
 
-def _weeks_on(paths: ForecastPaths, lead: int) -> ForecastPaths:
-    """Return the paths from day `lead` on; days beyond the last week repeat it."""
-    places = np.arange(lead, lead + HORIZON)
+def _weeks_on(paths: ForecastPaths, days_before: int) -> ForecastPaths:
+    """Return the paths from day `days_before` on; days beyond the last week repeat it."""
+    places = np.arange(days_before, days_before + HORIZON)
     places = np.where(places < HORIZON, places, places - WEEK)
     return ForecastPaths(paths.mean[:, places], paths.quantiles[:, :, places])
 
 
-def _accuracy(totals: Floats, past: TotalBacktest) -> TotalAccuracy | None:
+def _accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | None:
     """Return the newest origins' accuracy; each interval is calibrated on the others."""
-    if past.origins < 4:  # noqa: PLR2004 - too few for an accuracy
+    if history.origins < 4:  # noqa: PLR2004 - too few for an accuracy
         return None
-    count = min(past.origins, _ORIGINS_REPORTED)
+    count = min(history.origins, _ORIGINS_REPORTED)
     oldest = len(totals) - HORIZON - WEEK * (count - 1)
     scale = float((np.diff(totals[:oldest]) ** 2).mean())
-    actual, forecast = past.actual[:count], past.forecast[:count]
+    actual, forecast = history.actual[:count], history.forecast[:count]
     if scale <= 0 or actual.sum() <= 0:
         return None
     inside = 0
     for row in range(count):
-        others = np.arange(past.origins) != row
-        low, _, high = error_quantiles(past.forecast[others], past.actual[others])
-        came, expected = actual[row], forecast[row]
-        inside += int(((came >= low * expected) & (came <= high * expected)).sum())
+        is_other_origin = np.arange(history.origins) != row
+        low, _, high = error_quantiles(
+            history.forecast[is_other_origin], history.actual[is_other_origin]
+        )
+        observed, expected = actual[row], forecast[row]
+        inside += int(((observed >= low * expected) & (observed <= high * expected)).sum())
 
     def rmsse(expected: Floats) -> float:
         return float(np.sqrt(((actual - expected) ** 2).mean(axis=1) / scale).mean())
@@ -148,5 +153,5 @@ def _accuracy(totals: Floats, past: TotalBacktest) -> TotalAccuracy | None:
         rmsse=rmsse(forecast),
         bias=float(forecast.sum() / actual.sum()) - 1,
         coverage=inside / actual.size,
-        baseline_rmsse=min(rmsse(past.naive[:count]), rmsse(past.moving[:count])),
+        baseline_rmsse=min(rmsse(history.naive[:count]), rmsse(history.moving[:count])),
     )

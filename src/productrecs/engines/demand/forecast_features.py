@@ -1,7 +1,7 @@
 """Forecast features: an item's history as numbers relative to its level.
 
-Features are computed at an origin: the number of known days. A target is `ahead` days after
-the last known one, 1 to 28.
+Features are computed at an origin: the number of known days. A target is `days_ahead` days
+after the last known one, 1 to 28.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ _LEVEL_FLOOR: Final = 0.1
 _LONGEST: Final = 365.0
 _HALF_LIVES: Final = (7.0, SALES_RATE_HALF_LIFE, 28.0, 56.0)
 _RECENT_DAYS: Final = 12 * WEEK
-_HELD_DOWN: Final = 0.97
-_USUAL_SHARE: Final = 0.75  # minimum share of weeks in which a weekday has sales
-_YEAR_LEAST, _YEAR_MOST = 0.4, 2.5
+_CLIP_QUANTILE: Final = 0.97
+_MIN_WEEK_SHARE: Final = 0.75  # minimum share of weeks in which a weekday has sales
+_MIN_YEAR_FACTOR, _MAX_YEAR_FACTOR = 0.4, 2.5
 
 
 def mean_amounts(
-    demand: Demand, origin: int, window: int, most: Floats | None = None
+    demand: Demand, origin: int, window: int, caps: Floats | None = None
 ) -> Floats:
     """Return each item's mean amount on its open days of the last `window` days: [items].
 
-    NaN without open days; a day counts at most `most` [items].
+    NaN without open days; a day counts at most `caps` [items].
     """
     start = max(0, origin - window)
     on_sale = demand.on_sale[:, start:origin]
     amounts = demand.amounts[:, start:origin]
-    if most is not None:
-        amounts = np.minimum(amounts, most[:, None])
+    if caps is not None:
+        amounts = np.minimum(amounts, caps[:, None])
     sums = np.where(on_sale, amounts, 0).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(sums / on_sale.sum(axis=1), dtype=np.float64)
 
 
-def item_levels(demand: Demand, origin: int, most: Floats | None = None) -> Floats:
+def item_levels(demand: Demand, origin: int, caps: Floats | None = None) -> Floats:
     """Return the scale of each item's amounts: above 0, [items].
 
-    `most` are its `bulk_order_caps`, if already computed.
+    `caps` are its `bulk_order_caps`, if already computed.
     """
-    held = bulk_order_caps(demand, origin) if most is None else most
-    recent = mean_amounts(demand, origin, _LEVEL_DAYS, held)
+    held_amounts = bulk_order_caps(demand, origin) if caps is None else caps
+    recent = mean_amounts(demand, origin, _LEVEL_DAYS, held_amounts)
     longer = mean_amounts(demand, origin, origin)
     return np.nan_to_num(np.where(np.isnan(recent), longer, recent)) + _LEVEL_FLOOR
 
@@ -80,39 +80,44 @@ def sales_rates(ordinary_days: Demand, profile: Floats, half_life: float) -> Flo
 class OriginFeatures:
     """The features of every item at one origin."""
 
-    def __init__(self, demand: Demand, origin: int, whole: Demand | None = None) -> None:
+    def __init__(
+        self, demand: Demand, origin: int, full_demand: Demand | None = None
+    ) -> None:
         """Compute features of the first `origin` days of `demand`; later days are not read.
 
-        `whole` is the whole store's demand, if `demand` has only some of its items.
+        `full_demand` is the whole store's demand, if `demand` has only some of its items.
         """
-        everything = self._whole = whole or demand
+        all_demand = self._full_demand = full_demand or demand
         self._demand = demand
         self._origin = origin
-        self.most = bulk_order_caps(demand, origin)
-        self.levels = item_levels(demand, origin, self.most)
-        self._store_profile = store_profile(everything, origin)
-        usual = without_bulk_orders(demand, origin, self.most)
-        quick = [sales_rates(usual, self._store_profile, one) for one in _HALF_LIVES]
-        self.paces = quick[1] + _LEVEL_FLOOR
-        self.added = bulk_order_additions(demand, origin, self.most)
-        self._item = np.concatenate((self._of_items(), self._of_paces(quick)), axis=1)
-        self._store = _store_features(everything, origin)
+        self.caps = bulk_order_caps(demand, origin)
+        self.levels = item_levels(demand, origin, self.caps)
+        self._store_profile = store_profile(all_demand, origin)
+        without_bulk = without_bulk_orders(demand, origin, self.caps)
+        rates = [sales_rates(without_bulk, self._store_profile, one) for one in _HALF_LIVES]
+        self.daily_sales = rates[1] + _LEVEL_FLOOR
+        self.added = bulk_order_additions(demand, origin, self.caps)
+        self._item = np.concatenate((self._of_items(), self._of_rates(rates)), axis=1)
+        self._store = _store_features(all_demand, origin)
         self._profile, self._last = self._of_weekdays()
-        known = everything.until(origin)
-        self._last_year = _year_ratio(store_totals(known), origin)
+        demand_so_far = all_demand.until(origin)
+        self._last_year = _year_ratio(store_totals(demand_so_far), origin)
 
-    def of(self, items: Items, ahead: Ints) -> Amounts:
-        """Return the features of parallel `items` and days `ahead`: [rows, features]."""
-        days = self._demand.first_day + self._origin - 1 + ahead
+    def of(self, items: Items, days_ahead: Ints) -> Amounts:
+        """Return the features of parallel `items` and days `days_ahead`.
+
+        [rows, features].
+        """
+        days = self._demand.first_day + self._origin - 1 + days_ahead
         weekday = weekdays(days)
         per_row = np.stack(
             (
-                ahead,
+                days_ahead,
                 weekday,
                 self._profile[items, weekday],
                 self._last[items, weekday],
                 self._store_profile[weekday],
-                self._last_year[np.minimum(ahead, HORIZON) - 1],
+                self._last_year[np.minimum(days_ahead, HORIZON) - 1],
             ),
             axis=1,
         ).astype(np.float32)
@@ -126,22 +131,24 @@ class OriginFeatures:
         by_window = {window: mean_amounts(demand, origin, window) for window in _WINDOWS}
         columns += [by_window[window] / self.levels for window in _WINDOWS]
         for window in (28, 112):
-            part = amounts[:, -window:]
-            held = on_sale[:, -window:]
+            window_amounts = amounts[:, -window:]
+            held_amounts = on_sale[:, -window:]
             mean = np.nan_to_num(by_window[window])[:, None]
-            count = np.maximum(held.sum(axis=1), 1)
-            spread = np.sqrt((np.where(held, part - mean, 0) ** 2).sum(axis=1) / count)
-            sold = (part > 0) & held
+            count = np.maximum(held_amounts.sum(axis=1), 1)
+            spread = np.sqrt(
+                (np.where(held_amounts, window_amounts - mean, 0) ** 2).sum(axis=1) / count
+            )
+            sold = (window_amounts > 0) & held_amounts
             columns += [
                 spread / self.levels,
                 sold.sum(axis=1) / count,
-                part.max(axis=1, initial=0) / self.levels,
-                held.mean(axis=1),
+                window_amounts.max(axis=1, initial=0) / self.levels,
+                held_amounts.mean(axis=1),
             ]
         sold = amounts > 0
-        ever = sold.any(axis=1)
-        since = np.where(ever, np.argmax(sold[:, ::-1], axis=1), origin)
-        age = np.where(ever, origin - np.argmax(sold, axis=1), 0)
+        has_sold = sold.any(axis=1)
+        since = np.where(has_sold, np.argmax(sold[:, ::-1], axis=1), origin)
+        age = np.where(has_sold, origin - np.argmax(sold, axis=1), 0)
         for window in (56, 112):
             columns += [one / self.levels for one in own_quantiles(demand, origin, window)]
         columns += [np.minimum(since, _LONGEST), np.minimum(age, _LONGEST)]
@@ -150,20 +157,26 @@ class OriginFeatures:
         columns.append(_lag_year(demand, origin) / self.levels)
         return np.stack(columns, axis=1).astype(np.float32)
 
-    def _of_paces(self, quick: list[Floats]) -> Amounts:
+    def _of_rates(self, rates: list[Floats]) -> Amounts:
         """Return the trend of the pace, and the deviation of days from it, in paces."""
-        known = self._demand.amounts[:, : self._origin]
-        jumps = np.sqrt((np.diff(known, axis=1) ** 2).mean(axis=1, dtype=np.float64))
-        largest = np.minimum(self.most, known.max(axis=1))
-        columns = [*quick, self.added, largest, jumps]
-        return np.stack([one / self.paces for one in columns], axis=1).astype(np.float32)
+        demand_so_far = self._demand.amounts[:, : self._origin]
+        jumps = np.sqrt(
+            (np.diff(demand_so_far, axis=1) ** 2).mean(axis=1, dtype=np.float64)
+        )
+        largest = np.minimum(self.caps, demand_so_far.max(axis=1))
+        columns = [*rates, self.added, largest, jumps]
+        return np.stack([one / self.daily_sales for one in columns], axis=1).astype(
+            np.float32
+        )
 
     def _of_categories(self) -> Floats:
         """Return the trend of each item's category: [items], NaN without one."""
         codes = self._demand.categories
         if not (codes >= 0).any():
             return np.full(len(codes), np.nan)
-        return np.where(codes >= 0, _by_category(self._whole, self._origin)[codes], np.nan)
+        return np.where(
+            codes >= 0, _by_category(self._full_demand, self._origin)[codes], np.nan
+        )
 
     def _of_weekdays(self) -> tuple[Floats, Floats]:
         """Return each item's mean and last amount by weekday, in levels: [items, 7]."""
@@ -173,22 +186,24 @@ class OriginFeatures:
         profile = np.full((demand.items, WEEK), np.nan)
         last = np.full((demand.items, WEEK), np.nan)
         for weekday in range(WEEK):
-            those = start + np.flatnonzero(days == weekday)
-            held = demand.on_sale[:, those]
-            sums = np.where(held, demand.amounts[:, those], 0).sum(axis=1)
-            count = held.sum(axis=1)
+            weekday_columns = start + np.flatnonzero(days == weekday)
+            held_amounts = demand.on_sale[:, weekday_columns]
+            sums = np.where(held_amounts, demand.amounts[:, weekday_columns], 0).sum(axis=1)
+            count = held_amounts.sum(axis=1)
             profile[:, weekday] = np.where(count > 0, sums / np.maximum(count, 1), np.nan)
-            if len(those):
-                last[:, weekday] = demand.amounts[:, those[-1]]
+            if len(weekday_columns):
+                last[:, weekday] = demand.amounts[:, weekday_columns[-1]]
         return profile / self.levels[:, None], last / self.levels[:, None]
 
 
 def own_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]:
     """Return the quantiles of each item's open days: one [items] for each of QUANTILES."""
     start = max(0, origin - window)
-    held = demand.on_sale[:, start:origin]
-    ordered = np.sort(np.where(held, demand.amounts[:, start:origin], np.inf), axis=1)
-    count = held.sum(axis=1)
+    held_amounts = demand.on_sale[:, start:origin]
+    ordered = np.sort(
+        np.where(held_amounts, demand.amounts[:, start:origin], np.inf), axis=1
+    )
+    count = held_amounts.sum(axis=1)
     rows = np.arange(demand.items)
     found = []
     for share in QUANTILES:
@@ -209,9 +224,13 @@ def store_profile(demand: Demand, origin: int, window: int = 16 * WEEK) -> Float
     Bulk orders are capped, because they do not depend on the weekday.
     """
     start = max(0, origin - window)
-    part = demand.amounts[:, start:origin]
-    caps = np.quantile(part, 0.98, axis=1)[:, None] if part.size else np.zeros((1, 1))
-    totals = np.minimum(part, np.maximum(caps, 1)).sum(axis=0, dtype=np.float64)
+    window_amounts = demand.amounts[:, start:origin]
+    caps = (
+        np.quantile(window_amounts, 0.98, axis=1)[:, None]
+        if window_amounts.size
+        else np.zeros((1, 1))
+    )
+    totals = np.minimum(window_amounts, np.maximum(caps, 1)).sum(axis=0, dtype=np.float64)
     return weekday_factors(totals, demand.ordinals(start, origin - start))
 
 
@@ -223,8 +242,14 @@ def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
     either.
     """
     recent = slice(max(0, len(totals) - _RECENT_DAYS), len(totals))
-    both = _usual_weeks(totals, ordinals) + _mean_week(totals[recent], ordinals[recent])
-    return np.asarray(both / both[both > 0].mean()) if both.any() else np.ones(WEEK)
+    combined = _regular_weeks(totals, ordinals) + _mean_week(
+        totals[recent], ordinals[recent]
+    )
+    return (
+        np.asarray(combined / combined[combined > 0].mean())
+        if combined.any()
+        else np.ones(WEEK)
+    )
 
 
 def _mean_week(totals: Floats, ordinals: Ints) -> Floats:
@@ -233,31 +258,31 @@ def _mean_week(totals: Floats, ordinals: Ints) -> Floats:
     sold = totals > 0
     if not sold.any():
         return factors
-    capped = np.minimum(totals, np.quantile(totals[sold], _HELD_DOWN))
+    capped = np.minimum(totals, np.quantile(totals[sold], _CLIP_QUANTILE))
     for weekday in range(WEEK):
-        those = capped[(days == weekday) & sold]
-        factors[weekday] = those.mean() if len(those) else 0.0
+        weekday_columns = capped[(days == weekday) & sold]
+        factors[weekday] = weekday_columns.mean() if len(weekday_columns) else 0.0
     return np.asarray(factors / factors[factors > 0].mean())
 
 
-def _usual_weeks(totals: Floats, ordinals: Ints) -> Floats:
+def _regular_weeks(totals: Floats, ordinals: Ints) -> Floats:
     """Return each weekday's share of the median week, or the mean if sales are few."""
     factors = np.zeros(WEEK)
     weeks = len(totals) // WEEK
-    whole = totals[len(totals) - weeks * WEEK :].reshape(weeks, WEEK)
-    sold = whole > 0
-    typical = whole.sum(axis=1) / np.maximum(sold.sum(axis=1), 1)
-    has_pace = typical > 0
-    if not has_pace.any():
+    full_demand = totals[len(totals) - weeks * WEEK :].reshape(weeks, WEEK)
+    sold = full_demand > 0
+    typical = full_demand.sum(axis=1) / np.maximum(sold.sum(axis=1), 1)
+    has_sales = typical > 0
+    if not has_sales.any():
         return factors
-    shares, sold = whole[has_pace] / typical[has_pace][:, None], sold[has_pace]
+    shares, sold = full_demand[has_sales] / typical[has_sales][:, None], sold[has_sales]
     for place, weekday in enumerate(
         weekdays(ordinals[len(totals) - weeks * WEEK :])[:WEEK]
     ):
-        held = sold[:, place]
-        is_usual = held.mean() >= _USUAL_SHARE
-        values = shares[held, place] if is_usual else shares[:, place]
-        factors[weekday] = np.median(values) if is_usual else values.mean()
+        held_amounts = sold[:, place]
+        is_regular = held_amounts.mean() >= _MIN_WEEK_SHARE
+        values = shares[held_amounts, place] if is_regular else shares[:, place]
+        factors[weekday] = np.median(values) if is_regular else values.mean()
     return np.asarray(factors / factors[factors > 0].mean())
 
 
@@ -271,10 +296,12 @@ def recent_weighted(
     start = max(0, origin - round(8 * half_life))
     ages = origin - 1 - np.arange(start, origin)
     weights = (0.5 ** (ages / half_life)).astype(np.float32)
-    worth = np.ones_like(weights) if profile is None else profile[start:origin]
-    held = demand.on_sale[:, start:origin] * weights
-    sums = (demand.amounts[:, start:origin] * held).sum(axis=1)
-    return np.asarray(sums / np.maximum((held * worth).sum(axis=1), 1e-6), dtype=np.float64)
+    day_weights = np.ones_like(weights) if profile is None else profile[start:origin]
+    held_amounts = demand.on_sale[:, start:origin] * weights
+    sums = (demand.amounts[:, start:origin] * held_amounts).sum(axis=1)
+    return np.asarray(
+        sums / np.maximum((held_amounts * day_weights).sum(axis=1), 1e-6), dtype=np.float64
+    )
 
 
 def _store_features(demand: Demand, origin: int) -> Amounts:
@@ -288,11 +315,11 @@ def _store_features(demand: Demand, origin: int) -> Amounts:
 
 def _by_category(demand: Demand, origin: int) -> Floats:
     """Return each category's current sales relative to its last 56 days: [codes]."""
-    known = demand.categories >= 0
-    codes = demand.categories[known]
-    part = demand.amounts[known, max(0, origin - 56) : origin]
-    newest = np.bincount(codes, part[:, -14:].mean(axis=1))
-    longer = np.bincount(codes, part.mean(axis=1))
+    demand_so_far = demand.categories >= 0
+    codes = demand.categories[demand_so_far]
+    window_amounts = demand.amounts[demand_so_far, max(0, origin - 56) : origin]
+    newest = np.bincount(codes, window_amounts[:, -14:].mean(axis=1))
+    longer = np.bincount(codes, window_amounts.mean(axis=1))
     return np.asarray(newest / np.maximum(longer, _LEVEL_FLOOR))
 
 
@@ -317,8 +344,8 @@ def _year_ratio(totals: Floats, origin: int) -> Floats:
     if before <= 0:
         return np.full(HORIZON, np.nan)
     half = WEEK // 2
-    around = totals[start - half : start + HORIZON + half]
-    weeks = np.convolve(around, np.ones(WEEK) / WEEK, mode="valid")
+    window_totals = totals[start - half : start + HORIZON + half]
+    weeks = np.convolve(window_totals, np.ones(WEEK) / WEEK, mode="valid")
     return np.asarray(weeks / before)
 
 
@@ -328,22 +355,24 @@ def year_factors_of(totals: Floats, origin: int) -> Floats:
     It is relative to the level of the days before and bounded; 1 without that year.
     """
     ratio = np.nan_to_num(_year_ratio(totals, origin), nan=1.0)
-    return np.clip(ratio, _YEAR_LEAST, _YEAR_MOST)
+    return np.clip(ratio, _MIN_YEAR_FACTOR, _MAX_YEAR_FACTOR)
 
 
-def shrunk_season(season: Floats, doubt: float) -> Floats:
+def shrunk_season(season: Floats, shrinkage: float) -> Floats:
     """Return a shrunken `season`: large moves are kept, small ones almost removed.
 
-    A move as large as `doubt` (as a logarithm) is halved. Most small moves are random;
+    A move as large as `shrinkage` (as a logarithm) is halved. Most small moves are random;
     large ones such as Christmas are not.
     """
-    moves = np.log(np.maximum(season, 1e-9))
-    if doubt <= 0:
+    log_factors = np.log(np.maximum(season, 1e-9))
+    if shrinkage <= 0:
         return season
-    return np.asarray(np.exp(moves * moves**2 / (moves**2 + doubt**2)))
+    return np.asarray(
+        np.exp(log_factors * log_factors**2 / (log_factors**2 + shrinkage**2))
+    )
 
 
-def year_factors(demand: Demand, origin: int, doubt: float) -> Floats:
+def year_factors(demand: Demand, origin: int, shrinkage: float) -> Floats:
     """Return the shrunken seasonal factors of the store."""
     totals = store_totals(demand.until(origin))
-    return shrunk_season(year_factors_of(totals, origin), doubt)
+    return shrunk_season(year_factors_of(totals, origin), shrinkage)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 _FIRST_ORIGIN: Final = 56
 _STEP: Final = 5  # days between origins; covers every weekday
-_MOST_ORIGINS: Final = 100
-_FEWEST_SALES: Final = 5
+_MAX_ORIGINS: Final = 100
+_MIN_SALES: Final = 5
 _MEAN: Final[dict[str, Any]] = {"objective": "poisson", "num_leaves": 15}
-_MEAN_LEAST_ROWS: Final = 1000
-_LEAST_CAP: Final = 1.0
-_ITEMS_AT_ONCE: Final = 4_000
+_MIN_LEAF_ROWS: Final = 1000
+_MIN_CAP: Final = 1.0
+_ITEMS_PER_BATCH: Final = 4_000
 
 
 class BoostingLibraryMissingError(ProductRecsError):
@@ -53,27 +53,34 @@ class GradientBoostedModel:
     def expect(self, demand: Demand, origin: int, items: Items) -> ForecastPaths:
         """Return the paths of `items` on the HORIZON days after `origin`."""
         features = OriginFeatures(demand, origin)
-        ahead = np.arange(1, HORIZON + 1, dtype=np.int64)
-        parts: list[list[Amounts]] = []
-        for start in range(0, len(items), _ITEMS_AT_ONCE):
-            some = items[start : start + _ITEMS_AT_ONCE]
-            rows = features.of(np.repeat(some, HORIZON), np.tile(ahead, len(some)))
-            pace, level = features.paces[some][:, None], features.levels[some][:, None]
+        days_ahead = np.arange(1, HORIZON + 1, dtype=np.int64)
+        blocks: list[list[Amounts]] = []
+        for start in range(0, len(items), _ITEMS_PER_BATCH):
+            some = items[start : start + _ITEMS_PER_BATCH]
+            rows = features.of(np.repeat(some, HORIZON), np.tile(days_ahead, len(some)))
+            daily_sales, level = (
+                features.daily_sales[some][:, None],
+                features.levels[some][:, None],
+            )
             mean, *quantiles = self._boosters
-            parts.append(
+            blocks.append(
                 [
-                    self._predict(mean, rows, pace),
+                    self._predict(mean, rows, daily_sales),
                     *(self._predict(one, rows, level) for one in quantiles),
                 ]
             )
-        if not parts:
-            nothing = np.zeros((0, HORIZON), np.float32)
+        if not blocks:
+            no_forecast = np.zeros((0, HORIZON), np.float32)
             return ForecastPaths(
-                nothing, np.zeros((len(QUANTILES), 0, HORIZON), np.float32)
+                no_forecast, np.zeros((len(QUANTILES), 0, HORIZON), np.float32)
             )
-        usual, *bands = (np.concatenate(column) for column in zip(*parts, strict=True))
-        more = bulk_order_growth(features.paces[items], features.added[items])
-        found = ForecastPaths(usual * more[:, None].astype(np.float32), np.stack(bands))
+        mean_forecast, *bands = (
+            np.concatenate(column) for column in zip(*blocks, strict=True)
+        )
+        growth = bulk_order_growth(features.daily_sales[items], features.added[items])
+        found = ForecastPaths(
+            mean_forecast * growth[:, None].astype(np.float32), np.stack(bands)
+        )
         return found.in_order()
 
     def _predict(self, booster: Booster, rows: Amounts, level: Floats) -> Amounts:
@@ -94,7 +101,7 @@ def fit_boosted_model(
     except (ImportError, OSError) as error:
         message = f"boosted trees cannot be loaded ({error}); on Debian install libgomp1"
         raise BoostingLibraryMissingError(message) from error
-    rows, usual, targets = _examples(demand, options)
+    rows, mean_forecast, targets = _examples(demand, options)
     base: dict[str, Any] = {
         "verbose": -1,
         "seed": options.seed,
@@ -113,13 +120,13 @@ def fit_boosted_model(
     ]
     boosters = []
     for place, kind in enumerate(kinds):
-        wanted = base | kind
+        parameters = base | kind
         if kind is _MEAN:
-            least = min(_MEAN_LEAST_ROWS, max(20, len(targets) // 300))
-            wanted["min_data_in_leaf"] = least
-        goal = usual if kind is _MEAN else targets
-        data = lightgbm.Dataset(rows, goal, params=wanted)
-        boosters.append(lightgbm.train(wanted, data, options.trees))
+            min_leaf = min(_MIN_LEAF_ROWS, max(20, len(targets) // 300))
+            parameters["min_data_in_leaf"] = min_leaf
+        goal = mean_forecast if kind is _MEAN else targets
+        data = lightgbm.Dataset(rows, goal, params=parameters)
+        boosters.append(lightgbm.train(parameters, data, options.trees))
         progress((place + 1) / len(kinds))
     return GradientBoostedModel(boosters, options.threads)
 
@@ -130,24 +137,24 @@ def _examples(demand: Demand, options: DemandOptions) -> tuple[Amounts, Amounts,
     Those in paces exclude bulk orders.
     """
     rng = np.random.default_rng(options.seed)
-    origins = list(range(demand.days - 7, _FIRST_ORIGIN, -_STEP))[:_MOST_ORIGINS]
-    each = max(1, options.training_rows // max(1, len(origins)))
-    rows, usual, targets = [], [], []
+    origins = list(range(demand.days - 7, _FIRST_ORIGIN, -_STEP))[:_MAX_ORIGINS]
+    rows_per_origin = max(1, options.training_rows // max(1, len(origins)))
+    rows, mean_forecast, targets = [], [], []
     for origin in origins:
-        items, ahead = _sampled(demand, origin, each, rng)
+        items, days_ahead = _sampled(demand, origin, rows_per_origin, rng)
         if not len(items):
             continue
         chosen, places = np.unique(items, return_inverse=True)
         some = demand.of(chosen)
-        features = OriginFeatures(some, origin, whole=demand)
-        rows.append(features.of(places.astype(np.int32), ahead))
-        came = demand.amounts[items, origin - 1 + ahead]
-        most = np.maximum(features.most, _LEAST_CAP)[places]
-        usual.append(np.minimum(came, most) / features.paces[places])
-        targets.append(came / features.levels[places])
+        features = OriginFeatures(some, origin, full_demand=demand)
+        rows.append(features.of(places.astype(np.int32), days_ahead))
+        observed = demand.amounts[items, origin - 1 + days_ahead]
+        caps = np.maximum(features.caps, _MIN_CAP)[places]
+        mean_forecast.append(np.minimum(observed, caps) / features.daily_sales[places])
+        targets.append(observed / features.levels[places])
     return (
         np.concatenate(rows),
-        np.concatenate(usual).astype(np.float32),
+        np.concatenate(mean_forecast).astype(np.float32),
         np.concatenate(targets).astype(np.float32),
     )
 
@@ -157,16 +164,16 @@ def _sampled(
 ) -> tuple[Ints, Ints]:
     """Return items and lead times of `count` targets on days with the item on sale."""
     before = demand.amounts[:, max(0, origin - 112) : origin]
-    items = np.flatnonzero((before > 0).sum(axis=1) >= _FEWEST_SALES)
-    reach = min(HORIZON, demand.days - origin)
-    total = len(items) * reach
+    items = np.flatnonzero((before > 0).sum(axis=1) >= _MIN_SALES)
+    last_day = min(HORIZON, demand.days - origin)
+    total = len(items) * last_day
     if not total:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     places = np.sort(rng.choice(total, min(total, 2 * count), replace=False))
-    sampled, ahead = items[places // reach], places % reach + 1
-    held = demand.on_sale[sampled, origin - 1 + ahead]
-    sampled, ahead = sampled[held], ahead[held]
+    sampled, days_ahead = items[places // last_day], places % last_day + 1
+    is_on_sale = demand.on_sale[sampled, origin - 1 + days_ahead]
+    sampled, days_ahead = sampled[is_on_sale], days_ahead[is_on_sale]
     if len(sampled) > count:
         sample = np.sort(rng.choice(len(sampled), count, replace=False))
-        sampled, ahead = sampled[sample], ahead[sample]
-    return sampled, ahead
+        sampled, days_ahead = sampled[sample], days_ahead[sample]
+    return sampled, days_ahead

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NORMAL: Final = NormalDist()
 _NORMAL_P90: Final = 1.2816
 _FARTHEST: Final = 365  # maximum days until a reported order
-_NO_PACE: Final = 1e-12
+_MIN_DAILY_SALES: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class ExpectedDemand:
 
     def by(self, day: Floats | float) -> Floats:
         """Return the expected sales up to the end of `day` ([items] or one)."""
-        known = self.means.shape[1]
+        known_days = self.means.shape[1]
         if not isinstance(day, np.ndarray):
-            summed = self.means[:, : min(int(day), known)].sum(axis=1)
-            return np.asarray(summed + self.pace * max(day - known, 0.0))
-        held = np.arange(known) < np.minimum(day, known)[:, None]
-        summed = (self.means * held).sum(axis=1)
-        return np.asarray(summed + self.pace * np.maximum(day - known, 0))
+            summed = self.means[:, : min(int(day), known_days)].sum(axis=1)
+            return np.asarray(summed + self.daily_sales * max(day - known_days, 0.0))
+        is_before = np.arange(known_days) < np.minimum(day, known_days)[:, None]
+        summed = (self.means * is_before).sum(axis=1)
+        return np.asarray(summed + self.daily_sales * np.maximum(day - known_days, 0))
 
     @property
-    def pace(self) -> Floats:
+    def daily_sales(self) -> Floats:
         """Mean sales per day: [items]."""
         return np.asarray(self.means.mean(axis=1))
 
@@ -86,34 +86,43 @@ def plan_stock(
     factor = _NORMAL.inv_cdf(supply.service)
     cycle = supply.lead_days + supply.order_days
     safety = factor * outlook.scatter(supply.lead_days)
-    known = np.isfinite(stock)
-    left = np.where(known, stock, 0.0)
-    order_in = _first_day(left - safety, outlook, supply.lead_days)
-    wanted = outlook.by(np.maximum(order_in, 0) + cycle) + factor * outlook.scatter(cycle)
-    due = known & (order_in >= 0)
-    quantity = np.where(due, np.ceil(np.maximum(wanted - left, 0)), 0.0)
-    lead = outlook.by(supply.lead_days)
-    lost = _shortfall(np.maximum(left, 0), lead, outlook.scatter(supply.lead_days))
-    surplus = np.floor(np.maximum(left - outlook.by(supply.overstock_days), 0))
+    known_days = np.isfinite(stock)
+    stock_left = np.where(known_days, stock, 0.0)
+    order_in = _first_day(stock_left - safety, outlook, supply.lead_days)
+    target_stock = outlook.by(np.maximum(order_in, 0) + cycle) + factor * outlook.scatter(
+        cycle
+    )
+    due = known_days & (order_in >= 0)
+    quantity = np.where(due, np.ceil(np.maximum(target_stock - stock_left, 0)), 0.0)
+    lead_demand = outlook.by(supply.lead_days)
+    lost = _shortfall(
+        np.maximum(stock_left, 0), lead_demand, outlook.scatter(supply.lead_days)
+    )
+    surplus = np.floor(np.maximum(stock_left - outlook.by(supply.overstock_days), 0))
     return StockPlan(
         np.where(due & (quantity > 0), order_in, -1),
         quantity,
-        np.where(known, lost, np.nan),
-        np.where(known, surplus, np.nan),
+        np.where(known_days, lost, np.nan),
+        np.where(known_days, surplus, np.nan),
     )
 
 
-def _first_day(left: Floats, outlook: ExpectedDemand, lead_days: int) -> Ints:
-    """Return the first day when `left` does not cover the lead time; -1 beyond a year."""
-    known = outlook.means.shape[1]
+def _first_day(stock_left: Floats, outlook: ExpectedDemand, lead_days: int) -> Ints:
+    """Return the first day when `stock_left` does not cover the lead time.
+
+    -1 beyond a year.
+    """
+    known_days = outlook.means.shape[1]
     summed = np.cumsum(outlook.means, axis=1)
-    reached = summed >= left[:, None]
-    pace = np.maximum(outlook.pace, _NO_PACE)
-    beyond = known + np.ceil((left - summed[:, -1]) / pace)
-    ends = np.where(reached.any(axis=1), np.argmax(reached, axis=1) + 1, beyond)
-    days = np.maximum(np.where(left <= 0, 0, ends) - lead_days, 0)
-    is_reached = (outlook.pace > 0) & (days <= _FARTHEST)
-    return np.asarray(np.where(is_reached, days, -1), np.int64)
+    is_sold_out = summed >= stock_left[:, None]
+    daily_sales = np.maximum(outlook.daily_sales, _MIN_DAILY_SALES)
+    days_beyond = known_days + np.ceil((stock_left - summed[:, -1]) / daily_sales)
+    last_days = np.where(
+        is_sold_out.any(axis=1), np.argmax(is_sold_out, axis=1) + 1, days_beyond
+    )
+    days = np.maximum(np.where(stock_left <= 0, 0, last_days) - lead_days, 0)
+    is_finite = (outlook.daily_sales > 0) & (days <= _FARTHEST)
+    return np.asarray(np.where(is_finite, days, -1), np.int64)
 
 
 def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:
@@ -121,6 +130,6 @@ def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:
     spread = np.maximum(scatter, 1e-9)
     gap = (stock - mean) / spread
     density = np.exp(-(gap**2) / 2) / np.sqrt(2 * np.pi)
-    beyond = np.array([_NORMAL.cdf(-one) for one in gap.tolist()])
-    missing = np.maximum(spread * (density - gap * beyond), 0)
+    days_beyond = np.array([_NORMAL.cdf(-one) for one in gap.tolist()])
+    missing = np.maximum(spread * (density - gap * days_beyond), 0)
     return np.where(mean > 0, np.where(stock > 0, missing, mean), 0.0)

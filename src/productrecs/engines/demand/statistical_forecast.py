@@ -14,9 +14,9 @@ import numpy as np
 from scipy import stats
 
 from productrecs.engines.demand.demand_series import (
+    DEFAULT_SHRINKAGE,
     HORIZON,
     QUANTILES,
-    USUAL_DOUBT,
     WEEK,
     Demand,
     DemandOptions,
@@ -27,7 +27,7 @@ from productrecs.engines.demand.demand_series import (
     without_bulk_orders,
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
-    OFTEN,
+    MIN_SALES_A_WEEK,
     ForecastPaths,
     sale_classes,
 )
@@ -51,7 +51,7 @@ _PRIOR_DAYS: Final = 14.0
 _SPREAD_DAYS: Final = 56
 """Open days at which an item's own days determine its spread."""
 
-_LEAST_DISPERSION, _MOST_DISPERSION = 0.05, 20.0
+_MIN_DISPERSION, _MAX_DISPERSION = 0.05, 20.0
 _CLASSES: Final = np.array([0.05, 0.2, 1.0, 5.0, 25.0])
 """Limits of volume classes, as mean per day."""
 
@@ -75,57 +75,64 @@ def classify_demand(demand: Demand, origin: int, options: DemandOptions) -> Dema
     recent_open = on_sale[:, -_LOOK_BACK:].sum(axis=1)
     interval = recent_open / np.maximum(recent_sales, 1)
     regular = ~young & (interval < options.regular_interval)
-    seen = on_sale[:, -options.obsolete_days :].sum(axis=1)
-    silent = sold[:, -options.obsolete_days :].sum(axis=1) == 0
+    days_on_sale = on_sale[:, -options.obsolete_days :].sum(axis=1)
+    has_no_sales = sold[:, -options.obsolete_days :].sum(axis=1) == 0
     # Obsolete: half a year without a sale, although on sale on most days.
-    obsolete = silent & (sales > 0) & (seen >= options.obsolete_days // 2)
+    obsolete = has_no_sales & (sales > 0) & (days_on_sale >= options.obsolete_days // 2)
     return DemandClasses(regular, young, obsolete)
 
 
 def statistical_forecast(
-    demand: Demand, origin: int, options: DemandOptions, doubt: float = USUAL_DOUBT
+    demand: Demand,
+    origin: int,
+    options: DemandOptions,
+    shrinkage: float = DEFAULT_SHRINKAGE,
 ) -> ForecastPaths:
     """Return each item's forecast for the HORIZON days after `origin`, by the ladder.
 
-    `doubt` is the shrinkage of the store's season.
+    `shrinkage` is the shrinkage of the store's season.
     """
-    ahead = demand.ordinals(origin, HORIZON)
-    rungs = classify_demand(demand, origin, options)
+    future_ordinals = demand.ordinals(origin, HORIZON)
+    demand_classes = classify_demand(demand, origin, options)
     profile = store_profile(demand, origin)
-    most = bulk_order_caps(demand, origin)
-    usual = without_bulk_orders(demand, origin, most)
-    levels, grown = _levels(
-        usual, bulk_order_additions(demand, origin, most), profile, rungs
+    caps = bulk_order_caps(demand, origin)
+    without_bulk = without_bulk_orders(demand, origin, caps)
+    levels, trends = _levels(
+        without_bulk, bulk_order_additions(demand, origin, caps), profile, demand_classes
     )
-    shape = profile[weekdays(ahead)] * year_factors(demand, origin, doubt)
-    quantiles = _by_own_days(usual, demand, levels[:, None] * shape)
-    mean = ((levels * grown)[:, None] * shape).astype(np.float32)
+    shape = profile[weekdays(future_ordinals)] * year_factors(demand, origin, shrinkage)
+    quantiles = _with_own_weekdays(without_bulk, demand, levels[:, None] * shape)
+    mean = ((levels * trends)[:, None] * shape).astype(np.float32)
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)
-    strange = np.flatnonzero(rungs.young | (open_days < _SPREAD_DAYS))
-    if len(strange):
-        sizes = _dispersions(demand, origin)[strange]
-        quantiles[:, strange] = negative_binomial(mean[strange], sizes[:, None])
+    irregular = np.flatnonzero(demand_classes.young | (open_days < _SPREAD_DAYS))
+    if len(irregular):
+        sizes = _dispersions(demand, origin)[irregular]
+        quantiles[:, irregular] = negative_binomial(mean[irregular], sizes[:, None])
     return ForecastPaths(mean, quantiles.astype(np.float32)).in_order()
 
 
 def _levels(
-    usual: Demand, additions: Floats, profile: Floats, rungs: DemandClasses
+    without_bulk: Demand, additions: Floats, profile: Floats, demand_classes: DemandClasses
 ) -> tuple[Floats, Floats]:
     """Return each item's mean on an open day, and its increase by bulk orders.
 
-    `usual` excludes bulk orders; [items] each.
+    `without_bulk` excludes bulk orders; [items] each.
     """
-    classes = sale_classes(usual, usual.days)
-    quick = sales_rates(usual, profile, SALES_RATE_HALF_LIFE)
+    classes = sale_classes(without_bulk, without_bulk.days)
+    recent_rates = sales_rates(without_bulk, profile, SALES_RATE_HALF_LIFE)
     levels = np.where(
-        classes >= OFTEN, quick, sales_rates(usual, profile, _SPARSE_HALF_LIFE)
+        classes >= MIN_SALES_A_WEEK,
+        recent_rates,
+        sales_rates(without_bulk, profile, _SPARSE_HALF_LIFE),
     )
-    grown = bulk_order_growth(levels, additions)
-    levels = np.where(rungs.young, _young_levels(usual, rungs), levels)
-    return np.where(rungs.obsolete, 0.0, levels), grown
+    trends = bulk_order_growth(levels, additions)
+    levels = np.where(
+        demand_classes.young, _young_levels(without_bulk, demand_classes), levels
+    )
+    return np.where(demand_classes.obsolete, 0.0, levels), trends
 
 
-def _young_levels(demand: Demand, rungs: DemandClasses) -> Floats:
+def _young_levels(demand: Demand, demand_classes: DemandClasses) -> Floats:
     """Return (sold + 14 days of the category's rate) / (days on sale + 14): [items].
 
     The category's rate is the median of its items with enough data; the whole store's if
@@ -135,23 +142,25 @@ def _young_levels(demand: Demand, rungs: DemandClasses) -> Floats:
     on_sale = demand.on_sale[:, -_LOOK_BACK:]
     sums, days = amounts.sum(axis=1, dtype=np.float64), on_sale.sum(axis=1)
     rates = sums / np.maximum(days, 1)
-    known = ~rungs.obsolete & (days > 0) & (sums > 0)
-    overall = float(np.median(rates[known])) if known.any() else 0.0
+    is_known = ~demand_classes.obsolete & (days > 0) & (sums > 0)
+    overall = float(np.median(rates[is_known])) if is_known.any() else 0.0
     prior = np.full(demand.items, overall)
-    grouped = known & (demand.categories >= 0)
+    grouped = is_known & (demand.categories >= 0)
     for code in np.unique(demand.categories[grouped]).tolist():
         members = demand.categories == code
-        prior[members] = float(np.median(rates[members & known]))
+        prior[members] = float(np.median(rates[members & is_known]))
     levels: Floats = (sums + _PRIOR_DAYS * prior) / (days + _PRIOR_DAYS)
     return levels
 
 
-def _by_own_days(usual: Demand, demand: Demand, mean: Floats | np.ndarray) -> Floats:
+def _with_own_weekdays(
+    without_bulk: Demand, demand: Demand, mean: Floats | np.ndarray
+) -> Floats:
     """Return the quantiles of an item's own days, shifted to its `mean` [items, h]."""
-    recent = own_quantiles(demand, usual.days, _LOOK_BACK)
-    held = usual.on_sale[:, -_LOOK_BACK:]
-    sums = (usual.amounts[:, -_LOOK_BACK:] * held).sum(axis=1)
-    average = sums / np.maximum(held.sum(axis=1), 1)
+    recent = own_quantiles(demand, without_bulk.days, _LOOK_BACK)
+    is_on_sale = without_bulk.on_sale[:, -_LOOK_BACK:]
+    sums = (without_bulk.amounts[:, -_LOOK_BACK:] * is_on_sale).sum(axis=1)
+    average = sums / np.maximum(is_on_sale.sum(axis=1), 1)
     ratios = [np.nan_to_num(one) / np.maximum(average, 1e-6) for one in recent]
     return np.stack([ratio[:, None] * mean for ratio in ratios])
 
@@ -162,10 +171,10 @@ def _dispersions(demand: Demand, origin: int) -> Floats:
     It is near 0 (Poisson) if days vary no more than by chance.
     """
     start = max(0, origin - _LOOK_BACK)
-    amounts, held = demand.amounts[:, start:origin], demand.on_sale[:, start:origin]
-    days = np.maximum(held.sum(axis=1), 1)
-    average = (amounts * held).sum(axis=1) / days
-    variance = (np.where(held, amounts - average[:, None], 0) ** 2).sum(axis=1) / days
+    amounts, is_on_sale = demand.amounts[:, start:origin], demand.on_sale[:, start:origin]
+    days = np.maximum(is_on_sale.sum(axis=1), 1)
+    average = (amounts * is_on_sale).sum(axis=1) / days
+    variance = (np.where(is_on_sale, amounts - average[:, None], 0) ** 2).sum(axis=1) / days
     excess = (variance - average) / np.maximum(average, 1e-6) ** 2
     classes = np.searchsorted(_CLASSES, average)
     dispersion = np.full(len(_CLASSES) + 1, 1.0)
@@ -173,7 +182,7 @@ def _dispersions(demand: Demand, origin: int) -> Floats:
         members = (classes == one) & (average > 0)
         if members.any():
             dispersion[one] = np.median(excess[members])
-    return np.asarray(np.clip(dispersion, _LEAST_DISPERSION, _MOST_DISPERSION)[classes])
+    return np.asarray(np.clip(dispersion, _MIN_DISPERSION, _MAX_DISPERSION)[classes])
 
 
 def negative_binomial(mean: Floats | np.ndarray, dispersion: Floats) -> Floats:
@@ -192,11 +201,11 @@ def negative_binomial(mean: Floats | np.ndarray, dispersion: Floats) -> Floats:
     return np.stack([one[places.ravel()].reshape(mean.shape) for one in found])
 
 
-_FEWEST_WEEKS, _MOST_WEEKS = 8, 16
-_BY_CHANCE: Final = 3.1
+_MIN_WEEKS, _MAX_WEEKS = 8, 16
+_MAX_RANDOM_RATIO: Final = 3.1
 """Critical value (F, 6 degrees): one item in a hundred without own weekdays exceeds it."""
 
-_NOTHING: Final = 1e-9
+_EPSILON: Final = 1e-9
 
 
 def apply_item_weekdays(demand: Demand, paths: ForecastPaths) -> ForecastPaths:
@@ -204,58 +213,72 @@ def apply_item_weekdays(demand: Demand, paths: ForecastPaths) -> ForecastPaths:
 
     Own weekdays are shrunk towards the store's unless they differ significantly.
     """
-    weeks = min(_MOST_WEEKS, demand.days // WEEK)
-    if weeks < _FEWEST_WEEKS:
+    weeks = min(_MAX_WEEKS, demand.days // WEEK)
+    if weeks < _MIN_WEEKS:
         return paths
     start = demand.days - weeks * WEEK  # aligns the first column with tomorrow's weekday
-    usual = without_bulk_orders(demand, demand.days, bulk_order_caps(demand, demand.days))
+    without_bulk = without_bulk_orders(
+        demand, demand.days, bulk_order_caps(demand, demand.days)
+    )
     shape = (demand.items, weeks, WEEK)
-    held = usual.on_sale[:, start:].reshape(shape)
-    sold = np.where(held, usual.amounts[:, start:].reshape(shape), 0).astype(np.float64)
+    is_on_sale = without_bulk.on_sale[:, start:].reshape(shape)
+    sold = np.where(is_on_sale, without_bulk.amounts[:, start:].reshape(shape), 0).astype(
+        np.float64
+    )
     profile = store_profile(demand, demand.days)[weekdays(demand.ordinals(start, WEEK))]
-    belief = _belief(sold, held, profile)
-    rows = np.flatnonzero(belief > 0)
+    weights = _profile_weights(sold, is_on_sale, profile)
+    rows = np.flatnonzero(weights > 0)
     if not len(rows):
         return paths
-    days = np.where(held[rows], sold[rows], np.nan)
-    own = _own(days, paths.of(rows))
-    share = belief[rows, None].astype(np.float32)
+    days = np.where(is_on_sale[rows], sold[rows], np.nan)
+    own_profile = _own_profile(days, paths.of(rows))
+    share = weights[rows, None].astype(np.float32)
     mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
-    mean[rows] += share * (own.mean - mean[rows])
-    quantiles[:, rows] += share * (own.quantiles - quantiles[:, rows])
+    mean[rows] += share * (own_profile.mean - mean[rows])
+    quantiles[:, rows] += share * (own_profile.quantiles - quantiles[:, rows])
     return ForecastPaths(mean, quantiles).in_order()
 
 
-def _belief(sold: Floats, held: Bools, profile: Floats) -> Floats:
+def _profile_weights(sold: Floats, is_on_sale: Bools, profile: Floats) -> Floats:
     """Return the weight of each item's own weekdays, from 0 to 1: [items].
 
     A James-Stein estimate: the variance between weekdays relative to that between weeks, 0
     if chance explains it.
     """
-    counts = held.sum(axis=1)
-    means = sold.sum(axis=1) / np.maximum(counts, 1)
+    counts = is_on_sale.sum(axis=1)
+    weekday_means = sold.sum(axis=1) / np.maximum(counts, 1)
     expected = (counts * profile).sum(axis=1)
-    pace = sold.sum(axis=(1, 2)) / np.maximum(expected, _NOTHING)
-    between = (counts * (means - pace[:, None] * profile) ** 2).sum(axis=1) / (WEEK - 1)
-    spare = np.maximum(counts.sum(axis=1) - WEEK, 1)
-    within = (np.where(held, sold - means[:, None], 0) ** 2).sum(axis=(1, 2)) / spare
+    level = sold.sum(axis=(1, 2)) / np.maximum(expected, _EPSILON)
+    between = (counts * (weekday_means - level[:, None] * profile) ** 2).sum(axis=1) / (
+        WEEK - 1
+    )
+    degrees_of_freedom = np.maximum(counts.sum(axis=1) - WEEK, 1)
+    variance_within = (np.where(is_on_sale, sold - weekday_means[:, None], 0) ** 2).sum(
+        axis=(1, 2)
+    ) / degrees_of_freedom
     # Identical days have no variance except rounding errors.
-    differs = between > _BY_CHANCE * within + _NOTHING
-    enough = counts.min(axis=1, where=profile > 0, initial=_MOST_WEEKS) >= _FEWEST_WEEKS
-    ratio = _BY_CHANCE * within / np.maximum(between, _NOTHING)
-    return np.where(differs & enough, 1 - ratio, 0.0)
+    differs = between > _MAX_RANDOM_RATIO * variance_within + _EPSILON
+    has_enough_weeks = (
+        counts.min(axis=1, where=profile > 0, initial=_MAX_WEEKS) >= _MIN_WEEKS
+    )
+    ratio = _MAX_RANDOM_RATIO * variance_within / np.maximum(between, _EPSILON)
+    return np.where(differs & has_enough_weeks, 1 - ratio, 0.0)
 
 
-def _own(days: Floats, paths: ForecastPaths) -> ForecastPaths:
+def _own_profile(days: Floats, paths: ForecastPaths) -> ForecastPaths:
     """Return `paths` with the shape of `days` [items, weeks, 7], NaN where not on sale."""
     closed = np.asarray(np.isnan(days).all(axis=1))  # [items, 7]
-    known = np.where(closed[:, None], 0, days)
+    is_known = np.where(closed[:, None], 0, days)
     weeks = HORIZON // WEEK
-    means = np.nanmean(known, axis=1)
-    ahead = paths.mean.reshape(len(days), weeks, WEEK).astype(np.float64)
-    shape = means[:, None] * (ahead > 0)
+    weekday_means = np.nanmean(is_known, axis=1)
+    future_ordinals = paths.mean.reshape(len(days), weeks, WEEK).astype(np.float64)
+    shape = weekday_means[:, None] * (future_ordinals > 0)
     sums = shape.sum(axis=2, keepdims=True)
-    factor = ahead.sum(axis=2, keepdims=True) / np.maximum(sums, _NOTHING)
-    bands = np.nanquantile(known, QUANTILES, axis=1)[:, :, None] * (ahead > 0) * factor
+    factor = future_ordinals.sum(axis=2, keepdims=True) / np.maximum(sums, _EPSILON)
+    bands = (
+        np.nanquantile(is_known, QUANTILES, axis=1)[:, :, None]
+        * (future_ordinals > 0)
+        * factor
+    )
     mean = (shape * factor).reshape(paths.mean.shape).astype(np.float32)
     return ForecastPaths(mean, bands.reshape(paths.quantiles.shape).astype(np.float32))

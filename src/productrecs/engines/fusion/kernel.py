@@ -20,27 +20,33 @@ _SPREAD: Final = 2_654_435_761  # Knuth's multiplicative hash: spreads neighbour
 
 
 @jit_compiled(types.int64(_ITEMS, _ITEMS, types.int32))
-def spot_of(table: Items, found: Items, item: int) -> int:
+def slot_of(table: Items, found: Items, item: int) -> int:
     """Return an item's slot in a hash table of at least twice the size, used or free."""
     last = len(table) - 1
-    spot = (item * _SPREAD >> 7) & last
-    while table[spot] > 0 and found[table[spot] - 1] != item:
-        spot = (spot + 1) & last
-    return spot
+    slot = (item * _SPREAD >> 7) & last
+    while table[slot] > 0 and found[table[slot] - 1] != item:
+        slot = (slot + 1) & last
+    return slot
 
 
 @jit_compiled(types.void(_ITEMS, _SHARES, _CODES))
-def settle(found: Items, sums: Floats, leaders: npt.NDArray[np.int8]) -> None:
+def insertion_sort(
+    found: Items, sums: Floats, leader_indices: npt.NDArray[np.int8]
+) -> None:
     """Insertion sort by falling sum, ties by item number; fast on nearly sorted input."""
     for place in range(1, len(found)):
-        item, score, leader = found[place], sums[place], leaders[place]
+        item, score, leader_index = found[place], sums[place], leader_indices[place]
         at = place
         while at > 0 and (
             sums[at - 1] < score or (sums[at - 1] == score and found[at - 1] > item)
         ):
-            found[at], sums[at], leaders[at] = found[at - 1], sums[at - 1], leaders[at - 1]
+            found[at], sums[at], leader_indices[at] = (
+                found[at - 1],
+                sums[at - 1],
+                leader_indices[at - 1],
+            )
             at -= 1
-        found[at], sums[at], leaders[at] = item, score, leader
+        found[at], sums[at], leader_indices[at] = item, score, leader_index
 
 
 @jit_compiled(_SORTED(_ITEMS, readonly_array(types.float64), readonly_array(types.int64)))
@@ -60,7 +66,7 @@ def order(
     table = np.zeros(size, dtype=np.int32)  # 1 + index in `found`
     found = np.empty(total, dtype=np.int32)
     sums = np.empty(total)
-    leaders = np.empty(total, dtype=np.int8)
+    leader_indices = np.empty(total, dtype=np.int8)
     count = 0
     for _ in range(total):
         one, largest = 0, -1.0
@@ -69,13 +75,13 @@ def order(
                 one, largest = code, shares[heads[code]]
         item = items[heads[one]]
         heads[one] += 1
-        spot = spot_of(table, found, item)
-        if table[spot] > 0:
-            sums[table[spot] - 1] += largest
+        slot = slot_of(table, found, item)
+        if table[slot] > 0:
+            sums[table[slot] - 1] += largest
             continue
-        found[count], sums[count], leaders[count] = item, largest, one
+        found[count], sums[count], leader_indices[count] = item, largest, one
         count += 1
-        table[spot] = count
-    found, sums, leaders = found[:count], sums[:count], leaders[:count]
-    settle(found, sums, leaders)
-    return found, sums, leaders
+        table[slot] = count
+    found, sums, leader_indices = found[:count], sums[:count], leader_indices[:count]
+    insertion_sort(found, sums, leader_indices)
+    return found, sums, leader_indices

@@ -43,12 +43,12 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
 
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
-    heard = [place for place, one in enumerate(lists) if len(one)]
-    if len(heard) == 1:  # a single list keeps its order
-        alone = heard[0]
-        items = lists[alone]
-        shares, _ = _shares((weights[alone],), (len(items),))
-        return Fused(items, shares, np.full(len(items), alone, np.int8))
+    nonempty = [place for place, one in enumerate(lists) if len(one)]
+    if len(nonempty) == 1:  # a single list keeps its order
+        single = nonempty[0]
+        items = lists[single]
+        shares, _ = _shares((weights[single],), (len(items),))
+        return Fused(items, shares, np.full(len(items), single, np.int8))
     items = np.concatenate(lists) if lists else _NONE
     shares, ends = _shares(tuple(weights), tuple([len(one) for one in lists]))
     return Fused(*_evaluators[-1](items, shares, ends))
@@ -57,11 +57,11 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
 @memoized(Cache.FUSION_WEIGHTS)
 def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats, Ints]:
     """Return the share of each place of the concatenated lists, and each list's end."""
-    worth = [
+    rank_shares = [
         np.float64(weight) / (RANK_OFFSET + np.arange(count))
         for weight, count in zip(weights, counts, strict=True)
     ]
-    shares: Floats = np.concatenate([_NO_SHARES, *worth])
+    shares: Floats = np.concatenate([_NO_SHARES, *rank_shares])
     ends = np.cumsum(counts, dtype=np.int64)
     shares.flags.writeable = ends.flags.writeable = False
     return shares, ends

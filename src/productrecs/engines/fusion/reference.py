@@ -21,17 +21,17 @@ def order(
     with falling shares. An item's shares are summed from the largest on.
     """
     codes = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
-    found, where = np.unique(items, return_inverse=True)
+    found, item_index = np.unique(items, return_inverse=True)
     sums = np.zeros(len(found))
     largest_first = np.argsort(-shares, kind="stable")
-    np.add.at(sums, where[largest_first], shares[largest_first])
+    np.add.at(sums, item_index[largest_first], shares[largest_first])
     largest = np.zeros(len(found))
     leaders = np.zeros(len(found), dtype=np.int8)
     for code in np.unique(codes):
-        mine = codes == code
-        at, share = where[mine], shares[mine]
-        more = share > largest[at]
-        largest[at[more]] = share[more]
-        leaders[at[more]] = code
+        is_item = codes == code
+        positions, own_shares = item_index[is_item], shares[is_item]
+        is_larger = own_shares > largest[positions]
+        largest[positions[is_larger]] = own_shares[is_larger]
+        leaders[positions[is_larger]] = code
     best = np.lexsort((found, -sums))
     return found[best].astype(np.int32), sums[best], leaders[best]

@@ -44,21 +44,21 @@ class RankingData:
     """Impressions of lists and their outcomes, in time order.
 
     The products of list l are offsets[l]:offsets[l + 1] of `rows` [n, traits], `places` [n]
-    (from 1) and `taken` [n] (0 nothing, 1 click, 2 cart, 3 purchase). `people` [lists] are
-    any codes.
+    (from 1) and `outcomes` [n] (0 nothing, 1 click, 2 cart, 3 purchase). `persons` [lists]
+    are any codes.
     """
 
     rows: Floats
     offsets: Ints
     places: Ints
-    taken: Ints
-    people: Ints
+    outcomes: Ints
+    persons: Ints
 
     def __len__(self) -> int:
         """Return the number of lists."""
-        return len(self.people)
+        return len(self.persons)
 
-    def part(self, begin: int, end: int) -> RankingData:
+    def slice(self, begin: int, end: int) -> RankingData:
         """Return the lists from `begin` up to `end`."""
         run = slice(int(self.offsets[begin]), int(self.offsets[end]))
         offsets = self.offsets[begin : end + 1] - self.offsets[begin]
@@ -66,8 +66,8 @@ class RankingData:
             self.rows[run],
             offsets,
             self.places[run],
-            self.taken[run],
-            self.people[begin:end],
+            self.outcomes[run],
+            self.persons[begin:end],
         )
 
 
@@ -82,15 +82,15 @@ def fit_ranker(lists: RankingData, threads: int) -> TreeEnsemble:
     except (ImportError, OSError) as error:
         message = "lightgbm cannot be loaded: is libgomp1 installed?"
         raise RankingLibraryMissingError(message) from error
-    wanted = _PARAMETERS | {"num_threads": threads}
+    parameters = _PARAMETERS | {"num_threads": threads}
     data = lightgbm.Dataset(
         lists.rows,
-        lists.taken,
+        lists.outcomes,
         group=np.diff(lists.offsets),
         position=np.minimum(lists.places, LAST_POSITION),
-        params=wanted,
+        params=parameters,
     )
-    return trees_of_booster(lightgbm.train(wanted, data, _TREES).dump_model())
+    return trees_of_booster(lightgbm.train(parameters, data, _TREES).dump_model())
 
 
 def trees_of_booster(model: dict[str, Any]) -> TreeEnsemble:
@@ -101,22 +101,22 @@ def trees_of_booster(model: dict[str, Any]) -> TreeEnsemble:
         if "split_feature" not in node:
             found["values"].append(node["leaf_value"])
             return -len(found["values"])
-        here = len(found["traits"])
+        node_index = len(found["traits"])
         found["traits"].append(node["split_feature"])
         found["bounds"].append(node["threshold"])
         found["left"].append(0)
         found["right"].append(0)
-        found["left"][here] = put(node["left_child"])
-        found["right"][here] = put(node["right_child"])
-        return here
+        found["left"][node_index] = put(node["left_child"])
+        found["right"][node_index] = put(node["right_child"])
+        return node_index
 
     found["roots"] = [put(tree["tree_structure"]) for tree in model["tree_info"]]
     return TreeEnsemble.from_arrays(found)
 
 
 _STEEPNESS: Final = 0.8  # prior of the position bias exponent
-_DOUBT: Final = 50.0  # weight of that prior, in impressions of a place
-_MOST: Final = 5.0  # upper bound of an inverse propensity weight
+_PRIOR_WEIGHT: Final = 50.0  # weight of that prior, in impressions of a place
+_MAX_WEIGHT: Final = 5.0  # upper bound of an inverse propensity weight
 
 
 def examination_probabilities(shown: Ints, clicked: Ints) -> Floats:
@@ -128,37 +128,43 @@ def examination_probabilities(shown: Ints, clicked: Ints) -> Floats:
     stay small, and an uninformative order does not beat the present one.
     """
     places = np.arange(1, len(shown) + 1)
-    believed = 1.0 / places**_STEEPNESS
-    first = (clicked[0] + 1.0) / (shown[0] + _DOUBT)
-    rates = (clicked + _DOUBT * first * believed) / (shown + _DOUBT)
-    looked: Floats = np.clip(np.maximum(believed, rates / rates[0]), 0.0, 1.0)
-    return looked
+    prior = 1.0 / places**_STEEPNESS
+    first = (clicked[0] + 1.0) / (shown[0] + _PRIOR_WEIGHT)
+    rates = (clicked + _PRIOR_WEIGHT * first * prior) / (shown + _PRIOR_WEIGHT)
+    examination: Floats = np.clip(np.maximum(prior, rates / rates[0]), 0.0, 1.0)
+    return examination
 
 
 def ranking_gains(
-    lists: RankingData, scores: Floats, looked: Floats
+    lists: RankingData, scores: Floats, examination: Floats
 ) -> tuple[Floats, Floats]:
     """Return per list the gain of an order by `scores` over the shown one, and the shown.
 
     Gain is the sum over outcomes of their value, the inverse propensity weight of their
     place (at most five), and 1 / log2(1 + rank), multiplied.
     """
-    which = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
-    at = np.minimum(lists.places, LAST_POSITION) - 1
-    worth = np.array(GAINS)[lists.taken] * np.minimum(1.0 / looked[at], _MOST)
-    shown_order = np.lexsort((lists.places, which))
-    new_order = np.lexsort((lists.places, -scores, which))
-    present = _summed(worth * _discounts(shown_order, lists.offsets, which), which)
-    other = _summed(worth * _discounts(new_order, lists.offsets, which), which)
-    return other - present, present
+    list_index = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
+    position = np.minimum(lists.places, LAST_POSITION) - 1
+    gains = np.array(GAINS)[lists.outcomes] * np.minimum(
+        1.0 / examination[position], _MAX_WEIGHT
+    )
+    shown_order = np.lexsort((lists.places, list_index))
+    new_order = np.lexsort((lists.places, -scores, list_index))
+    present = _summed(
+        gains * _discounts(shown_order, lists.offsets, list_index), list_index
+    )
+    other_gains = _summed(
+        gains * _discounts(new_order, lists.offsets, list_index), list_index
+    )
+    return other_gains - present, present
 
 
-def _summed(values: Floats, which: Ints) -> Floats:
-    return np.bincount(which, weights=values).astype(np.float64)
+def _summed(values: Floats, list_index: Ints) -> Floats:
+    return np.bincount(list_index, weights=values).astype(np.float64)
 
 
-def _discounts(order: Ints, offsets: Ints, which: Ints) -> Floats:
+def _discounts(order: Ints, offsets: Ints, list_index: Ints) -> Floats:
     ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(len(order)) - offsets[:-1][which[order]]
+    ranks[order] = np.arange(len(order)) - offsets[:-1][list_index[order]]
     found: Floats = 1.0 / np.log2(2.0 + ranks)
     return found

@@ -25,8 +25,8 @@ def score(
     for root in roots.tolist():
         at = np.full(len(rows), root, dtype=np.int64)
         while (inside := at >= 0).any():
-            nodes, which = at[inside], every[inside]
-            low = rows[which, traits[nodes]] <= bounds[nodes]
+            nodes, row_index = at[inside], every[inside]
+            low = rows[row_index, traits[nodes]] <= bounds[nodes]
             at[inside] = np.where(low, left[nodes], right[nodes])
         sums += values[~at]
     return sums

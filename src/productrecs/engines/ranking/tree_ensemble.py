@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Items
 
 _evaluators: list[Any] = [reference]  # the last one is used: after warm-up, the kernel
-_WHOLE: Final = ("traits", "left", "right", "roots")
+_INTEGER_ARRAYS: Final = ("traits", "left", "right", "roots")
 
 
 def warm_up() -> None:
@@ -56,33 +56,33 @@ class TreeEnsemble:
         Raises:
             ValueError: when a node has an invalid child.
         """
-        given = {
+        read = {
             name: np.ascontiguousarray(
                 np.asarray(arrays.get(name, ())),
-                np.int32 if name in _WHOLE else np.float64,
+                np.int32 if name in _INTEGER_ARRAYS else np.float64,
             )
             .view(np.ndarray)
             .view()
             for name in cls.__dataclass_fields__
         }
-        for array in given.values():  # one array type for the kernel
+        for array in read.values():  # one array type for the kernel
             array.flags.writeable = False
-        trees = cls(**given)
+        trees = cls(**read)
         trees.check()
         return trees
 
     def check(self) -> None:
         """Check that every child comes after its node."""
-        nodes, leaves = len(self.traits), len(self.values)
-        here = np.arange(nodes)
-        children = (*((one, here) for one in (self.left, self.right)),)
+        nodes, leaf_count = len(self.traits), len(self.values)
+        node_index = np.arange(nodes)
+        children = (*((one, node_index) for one in (self.left, self.right)),)
         sizes = {len(self.traits), len(self.bounds), len(self.left), len(self.right)}
         points = len(sizes) == 1 and all(
             bool(((child < 0) | (child > at)).all()) for child, at in children
         )
-        ends = (self.left, self.right, self.roots)
+        child_arrays = (self.left, self.right, self.roots)
         if not points or any(
-            bool(((one >= nodes) | (~one >= leaves)).any()) for one in ends
+            bool(((one >= nodes) | (~one >= leaf_count)).any()) for one in child_arrays
         ):
             message = "these trees have a branch that leads nowhere"
             raise ValueError(message)

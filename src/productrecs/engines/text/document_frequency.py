@@ -13,7 +13,7 @@ from productrecs.engines.text.index_schema import (
     TITLE,
 )
 
-_HOLDING_BYTES: Final = 300
+_COUNTS_BYTES: Final = 300
 _CODE_BYTES: Final = 120
 
 
@@ -36,13 +36,13 @@ class DocumentFrequencies:
             Cache.TERM_FREQUENCIES, _CODE_BYTES
         )
         self._stems: BoundedCache[str, DocumentCounts] = BoundedCache(
-            Cache.TERM_FREQUENCIES, _HOLDING_BYTES
+            Cache.TERM_FREQUENCIES, _COUNTS_BYTES
         )
         self._codes: BoundedCache[str, int] = BoundedCache(
             Cache.TERM_FREQUENCIES, _CODE_BYTES
         )
 
-    def holding(self, stem: str) -> DocumentCounts:
+    def counts(self, stem: str) -> DocumentCounts:
         """Return the number of titles, categories, descriptions and heads with a stem."""
         cached = self._stems.get(stem)
         if cached is None:
@@ -71,8 +71,13 @@ class DocumentFrequencies:
         return cached
 
     def _frequency(self, word: str, stem: str) -> int:
-        held = self.holding(stem)
-        return max(held.title, held.categories, held.description, self.codes(word))
+        stem_counts = self.counts(stem)
+        return max(
+            stem_counts.title,
+            stem_counts.categories,
+            stem_counts.description,
+            self.codes(word),
+        )
 
     def memory_bytes(self) -> int:
         """Return the approximate size of the cache."""

@@ -20,11 +20,11 @@ RERANK_DEPTH: Final = 200
 
 _BEST: Final = 20  # feedback documents, weighted by rank
 _SHARE: Final = 0.25  # approximate maximum bonus, as a share of the best score
-_LEAD: Final = 0.5  # weight of the description's beginning relative to the title
-_LEAST_HOLDING: Final = 2  # minimum number of feedback documents with a stem
-_MOST_STEMS: Final = 60
+_LEAD_WEIGHT: Final = 0.5  # weight of the description's beginning relative to the title
+_MIN_DOCUMENTS: Final = 2  # minimum number of feedback documents with a stem
+_MAX_STEMS: Final = 60
 _TOO_COMMON: Final = 0.1  # maximum document frequency of a stem, as a share of products
-_SHORT_LEAD: Final = 5
+_MIN_LEAD: Final = 5
 
 
 def rerank_by_feedback(
@@ -39,24 +39,24 @@ def rerank_by_feedback(
     `products`.
     """
 
-    def rarity(held: int) -> float:
-        return math.log1p(products / (held + 0.5))
+    def rarity(documents: int) -> float:
+        return math.log1p(products / (documents + 0.5))
 
     def of_title(stem: str) -> float:
-        return rarity(terms.holding(stem).title)
+        return rarity(terms.counts(stem).title)
 
-    def of_lead(stem: str) -> float:
-        held = terms.holding(stem).description
-        return rarity(held) if held < _TOO_COMMON * products else 0.0
+    def lead_weight(stem: str) -> float:
+        documents = terms.counts(stem).description
+        return rarity(documents) if documents < _TOO_COMMON * products else 0.0
 
     best = gists[:_BEST]
     title = _profile([one.title for one in best], of_title)
-    lead = _profile([one.lead for one in best], of_lead)
+    lead = _profile([one.lead for one in best], lead_weight)
     top = scores[0] or 1.0
     return [
         score / top
         + _SHARE
-        * (_share(one.title, title, 1) + _LEAD * _share(one.lead, lead, _SHORT_LEAD))
+        * (_share(one.title, title, 1) + _LEAD_WEIGHT * _share(one.lead, lead, _MIN_LEAD))
         for score, one in zip(scores, gists, strict=True)
     ]
 
@@ -70,17 +70,17 @@ def _profile(
     sums: dict[str, float] = {}
     for weight, stems in zip(weights, best, strict=True):
         for stem in stems:
-            if counts[stem] >= _LEAST_HOLDING:
+            if counts[stem] >= _MIN_DOCUMENTS:
                 sums[stem] = sums.get(stem, 0.0) + weight
-    frequent = sorted(sums, key=lambda stem: (-sums[stem], stem))[:_MOST_STEMS]
+    frequent = sorted(sums, key=lambda stem: (-sums[stem], stem))[:_MAX_STEMS]
     profile = {stem: sums[stem] * rarity(stem) for stem in frequent}
     length = math.sqrt(sum(value * value for value in profile.values())) or 1.0
     return {stem: value / length for stem, value in profile.items()}
 
 
-def _share(stems: frozenset[str], profile: Mapping[str, float], least: int) -> float:
+def _share(stems: frozenset[str], profile: Mapping[str, float], minimum: int) -> float:
     """Return the similarity of a text to the best hits, normalised by its length."""
-    known = stems & profile.keys()
+    common_stems = stems & profile.keys()
     # Sorted, so that the sum does not depend on the hash seed.
-    total = math.fsum(profile[stem] for stem in known)
-    return total / math.sqrt(max(len(stems), least, 1))
+    total = math.fsum(profile[stem] for stem in common_stems)
+    return total / math.sqrt(max(len(stems), minimum, 1))

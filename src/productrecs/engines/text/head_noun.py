@@ -39,7 +39,7 @@ _COLOURS: Final[Mapping[str, str]] = MappingProxyType(
 )
 _SEGMENT: Final = re.compile(r"\s-+\s|\s[\u2013\u2014]\s|[,;:|()\[\]*]|\s/\s")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
-_MOST: Final = 3
+_MAX_WORDS: Final = 3
 
 
 def head_nouns(title: str, language: str) -> list[str]:
@@ -57,7 +57,7 @@ def head_nouns(title: str, language: str) -> list[str]:
         head = _head(segment, links, colours)
         if head is not None:
             heads.append(head)
-        if len(heads) == _MOST:
+        if len(heads) == _MAX_WORDS:
             break
     return heads
 

@@ -17,11 +17,11 @@ from productrecs.engines.text.tokenizer import (
 
 _RUN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _PART: Final = re.compile(r"\S+")
-_AROUND: Final = ".,;:!?()[]{}*|\"'\u201c\u201d\u201e\u00ab\u00bb"
+_PUNCTUATION: Final = ".,;:!?()[]{}*|\"'\u201c\u201d\u201e\u00ab\u00bb"
 _LINKED: Final = re.compile(r"[^\W_][-./_+&][^\W_]|\d")
 _FRAGMENT: Final = 160
-_LEAD: Final = 40  # maximum characters before the first match in a fragment
-_MOST_READ: Final = 4_000  # characters of a long text that are searched for matches
+_CONTEXT_BEFORE: Final = 40  # maximum characters before the first match in a fragment
+_MAX_READ: Final = 4_000  # characters of a long text that are searched for matches
 
 
 class Span(NamedTuple):
@@ -60,29 +60,29 @@ class Highlighter:
         The text's own markup is removed. None without a match in the first 4,000
         characters.
         """
-        plain = " ".join(strip_markup(text[:_MOST_READ]).split())
-        spans = self.spans(plain)
+        plain_text = " ".join(strip_markup(text[:_MAX_READ]).split())
+        spans = self.spans(plain_text)
         if not spans:
             return None
-        start, end = _window(plain, spans)
+        start, end = _window(plain_text, spans)
         inside = [
             Span(one.start - start, one.end - start)
             for one in spans
             if one.start >= start and one.end <= end
         ]
-        before, after = "\u2026" if start else "", "\u2026" if end < len(plain) else ""
-        return before + _as_html(plain[start:end], inside) + after
+        before, after = "\u2026" if start else "", "\u2026" if end < len(plain_text) else ""
+        return before + _as_html(plain_text[start:end], inside) + after
 
     def spans(self, text: str) -> list[Span]:
         """Return the matching ranges of `text`, in order, without overlaps."""
         runs = [(Span(*one.span()), fold_text(one.group())) for one in _RUN.finditer(text)]
-        whole = [(span, word) for span, word in runs if word.isalnum()]
-        stems = self.language.stems([word for _, word in whole])
-        if len(stems) != len(whole):
+        word_spans = [(span, word) for span, word in runs if word.isalnum()]
+        stems = self.language.stems([word for _, word in word_spans])
+        if len(stems) != len(word_spans):
             return []
         found = [
             span
-            for (span, word), stem in zip(whole, stems, strict=True)
+            for (span, word), stem in zip(word_spans, stems, strict=True)
             if stem in self.stems or word in self.words
         ]
         return _merged([*found, *self._codes(text)])
@@ -96,23 +96,23 @@ class Highlighter:
                 continue
             after = parts[index + 1].end if index + 1 < len(parts) else end
             for stop in (end, after):
-                if self._is_meant(text[start:stop], alone=stop == end):
-                    found.append(_bare(text, start, stop))
+                if self._is_match(text[start:stop], is_single=stop == end):
+                    found.append(_without_punctuation(text, start, stop))
                     break
         return found
 
-    def _is_meant(self, part: str, *, alone: bool) -> bool:
+    def _is_match(self, part: str, *, is_single: bool) -> bool:
         words = indexed_words(part)
-        if not alone:
+        if not is_single:
             words = [word for word in words[:1] if is_code(word) and not word.isdecimal()]
         single = {fold_text(one.group()) for one in _RUN.finditer(part)}
         return any(word in self.words and word not in single for word in words)
 
 
-def _bare(text: str, start: int, end: int) -> Span:
+def _without_punctuation(text: str, start: int, end: int) -> Span:
     part = text[start:end]
-    left = len(part) - len(part.lstrip(_AROUND))
-    return Span(start + left, start + max(len(part.rstrip(_AROUND)), left))
+    left = len(part) - len(part.lstrip(_PUNCTUATION))
+    return Span(start + left, start + max(len(part.rstrip(_PUNCTUATION)), left))
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
@@ -128,11 +128,11 @@ def _merged(spans: Sequence[Span]) -> list[Span]:
 def _window(text: str, spans: Sequence[Span]) -> Span:
     """Return the range of a fragment: it ends at blanks and contains the most matches."""
 
-    def held(first: Span) -> int:
+    def match_count(first: Span) -> int:
         return sum(first.start <= one.start < first.start + _FRAGMENT for one in spans)
 
-    first = max(spans, key=lambda one: (held(one), -one.start))
-    start = max(0, first.start - _LEAD)
+    first = max(spans, key=lambda one: (match_count(one), -one.start))
+    start = max(0, first.start - _CONTEXT_BEFORE)
     if start:
         start = text.rfind(" ", 0, start + 1) + 1
     end = min(len(text), max(start + _FRAGMENT, first.end))
@@ -143,9 +143,9 @@ def _window(text: str, spans: Sequence[Span]) -> Span:
 
 
 def _as_html(text: str, spans: Sequence[Span]) -> str:
-    pieces, at = [], 0
+    html_parts, at = [], 0
     for start, end in spans:
-        pieces += [html.escape(text[at:start]), "<mark>", html.escape(text[start:end])]
-        pieces.append("</mark>")
+        html_parts += [html.escape(text[at:start]), "<mark>", html.escape(text[start:end])]
+        html_parts.append("</mark>")
         at = end
-    return "".join([*pieces, html.escape(text[at:])])
+    return "".join([*html_parts, html.escape(text[at:])])

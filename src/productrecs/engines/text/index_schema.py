@@ -40,16 +40,16 @@ FORMAT: Final = f"11 tantivy-{version('tantivy')}"
 HEAD = "head"
 TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
 NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
-BACKWARDS, GIST = "backwards", "gist"
+REVERSED, PROFILE = "backwards", "gist"
 FIELDS: Final = (TITLE, CATEGORIES, DESCRIPTION, CODES, HEAD)
 
-MOST_DESCRIPTION: Final = 12_000
+MAX_DESCRIPTION: Final = 12_000
 """Characters of a description that are indexed; later ones rarely matter."""
 
 _LEAD: Final = 300
 """Characters of a description in the term profile; more would dilute it."""
 
-_PLAIN: Final = "plain"
+_PLAIN_TOKENIZER: Final = "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,14 @@ def products_schema() -> tantivy.Schema:
     builder.add_integer_field(NUMBER, indexed=True, fast=True)
     builder.add_text_field(EXACT, tokenizer_name="raw", index_option="basic")
     for name in (TITLE, CODES, CATEGORIES):
-        builder.add_text_field(name, tokenizer_name=_PLAIN, index_option="position")
-    builder.add_text_field(HEAD, tokenizer_name=_PLAIN, index_option="basic")
-    builder.add_text_field(DESCRIPTION, tokenizer_name=_PLAIN, index_option="freq")
-    builder.add_bytes_field(GIST, stored=True)
+        builder.add_text_field(
+            name, tokenizer_name=_PLAIN_TOKENIZER, index_option="position"
+        )
+    builder.add_text_field(HEAD, tokenizer_name=_PLAIN_TOKENIZER, index_option="basic")
+    builder.add_text_field(
+        DESCRIPTION, tokenizer_name=_PLAIN_TOKENIZER, index_option="freq"
+    )
+    builder.add_bytes_field(PROFILE, stored=True)
     return builder.build()
 
 
@@ -80,7 +84,7 @@ def words_schema() -> tantivy.Schema:
     """Return the fields of the vocabulary index: words and their frequency."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(WORD, stored=True, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field(BACKWARDS, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(REVERSED, tokenizer_name="raw", index_option="basic")
     builder.add_integer_field(COUNT, fast=True)
     return builder.build()
 
@@ -88,7 +92,7 @@ def words_schema() -> tantivy.Schema:
 def register_tokenizers(index: tantivy.Index) -> tantivy.Index:
     """Return `index` with the tokenizers of its fields."""
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
-    index.register_tokenizer(_PLAIN, words)
+    index.register_tokenizer(_PLAIN_TOKENIZER, words)
     return index
 
 
@@ -111,7 +115,7 @@ def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedD
     one.add_integer(NUMBER, product.number)
     title = indexed_words(product.title)
     categories = indexed_words(" . ".join(product.categories))
-    description = indexed_words(product.description[:MOST_DESCRIPTION])
+    description = indexed_words(product.description[:MAX_DESCRIPTION])
     codes = indexed_words(" . ".join(product.codes))
     heads = [
         word
@@ -133,7 +137,7 @@ def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedD
     lead = stems[2]
     if len(product.description) > _LEAD:
         lead = language.stems(indexed_words(product.description[:_LEAD]))
-    one.add_bytes(GIST, encode_profile(stems[0], lead))
+    one.add_bytes(PROFILE, encode_profile(stems[0], lead))
     return IndexedDocument(one, title + categories + description + codes)
 
 
@@ -142,7 +146,7 @@ class BrokenIndexError(ProductRecsError):
 
 
 @contextlib.contextmanager
-def translate_index_errors(what: str) -> Iterator[None]:
+def translate_index_errors(operation: str) -> Iterator[None]:
     """Convert the library's errors in the block into one error.
 
     Raises:
@@ -151,11 +155,11 @@ def translate_index_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        message = f"{what}: {error}"
+        message = f"{operation}: {error}"
         raise BrokenIndexError(message) from error
     except BaseException as error:
         # Library panics are BaseExceptions: they are caught on purpose.
         if type(error).__name__ != "PanicException":
             raise
-        message = f"{what}: the library gave up ({error})"
+        message = f"{operation}: the library gave up ({error})"
         raise BrokenIndexError(message) from error

@@ -48,7 +48,7 @@ _SCRIPTS: Final = (
     (re.compile("[\uac00-\ud7af\u1100-\u11ff]"), ("ko",)),
 )
 # Letters of only one language of a script: the stemmer of another would do harm.
-_OWN_LETTERS: Final = MappingProxyType(
+_LANGUAGE_LETTERS: Final = MappingProxyType(
     {
         "ru": (
             ("uk", "\u0456\u0457\u0454\u0491"),
@@ -58,12 +58,12 @@ _OWN_LETTERS: Final = MappingProxyType(
         "zh": (("ja", "\u306e\u306b\u3067\u3059"),),
     }
 )
-_OWN: Final = 0.01  # minimum share of these letters in a text
+_MIN_LETTER_SHARE: Final = 0.01  # minimum share of these letters in a text
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_ENOUGH_LETTERS: Final = 200
+_MIN_LETTERS: Final = 200
 _MOSTLY: Final = 0.5
-_ENOUGH_WORDS: Final = 100
-_LEAST_SHARE: Final = 0.02  # of all words
+_MIN_WORDS: Final = 100
+_MIN_WORD_SHARE: Final = 0.02  # of all words
 _CLEARLY: Final = 2.0
 
 
@@ -73,23 +73,23 @@ def detect_language(texts: Iterable[str], declared: str) -> str:
     Another language is returned if most letters are of its script and not of the declared
     one's, or if its short words occur at least twice as often.
     """
-    known = list(texts)
+    sampled_texts = list(texts)
     code = declared.split("-", 1)[0].lower()
-    written = _by_letters("".join(known).lower())
-    if written:
-        return declared if code in written else written[0]
-    words = Counter(word for text in known for word in query_words(text))
+    by_script = _by_letters("".join(sampled_texts).lower())
+    if by_script:
+        return declared if code in by_script else by_script[0]
+    words = Counter(word for text in sampled_texts for word in query_words(text))
     total = words.total()
-    said = {
+    shares = {
         one: sum(weight * words[word] for word, weight in weights.items())
         for one, weights in _WEIGHTS.items()
     }
-    best = max(said, key=lambda one: said[one])
-    if total < _ENOUGH_WORDS or _found(best, words) < _LEAST_SHARE * total:
+    best = max(shares, key=lambda one: shares[one])
+    if total < _MIN_WORDS or _found(best, words) < _MIN_WORD_SHARE * total:
         return declared
-    if code not in said:
+    if code not in shares:
         return declared  # its short words are unknown
-    return best if said[best] >= _CLEARLY * said[code] else declared
+    return best if shares[best] >= _CLEARLY * shares[code] else declared
 
 
 def _found(code: str, words: Counter[str]) -> int:
@@ -99,14 +99,14 @@ def _found(code: str, words: Counter[str]) -> int:
 def _by_letters(text: str) -> Sequence[str]:
     """Return the languages of the dominant script; none for Latin."""
     letters = len(_LETTER.findall(text))
-    if letters < _ENOUGH_LETTERS:
+    if letters < _MIN_LETTERS:
         return ()
     for script, codes in _SCRIPTS:
         found = len(script.findall(text))
         if found < _MOSTLY * letters:
             continue
-        for one, own in _OWN_LETTERS.get(codes[0], ()):
-            if sum(map(text.count, own)) >= _OWN * found:
+        for one, own_letters in _LANGUAGE_LETTERS.get(codes[0], ()):
+            if sum(map(text.count, own_letters)) >= _MIN_LETTER_SHARE * found:
                 return (one,)
         return codes
     return ()

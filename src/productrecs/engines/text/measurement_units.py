@@ -89,20 +89,20 @@ _METRIC: Final = (
 )
 _IMPERIAL: Final = ({"in": 1, "ft": 12}, {"qt": 1, "gal": 4})
 # Limits: 0.01 m, 0.125 kg, or 1.25 ft are unusual spellings.
-_LEAST_EQUAL, _MOST_EQUAL = 0.1, 10_000
-_FAMILY_OF: Final = {
+_MIN_EQUIVALENT, _MAX_EQUIVALENT = 0.1, 10_000
+_UNIT_FAMILY: Final = {
     unit: (family, parts)
     for families, parts in ((_METRIC, 100), (_IMPERIAL, 1))
     for family in families
     for unit in family
 }
-_MOST_DIGITS: Final = 15
+_MAX_DIGITS: Final = 15
 
 
 def normalized_number(text: str) -> str:
     """Return the canonical number: "2,000" is 2000, "1/2" is 0.5, "1,5" is 1.5."""
     whole, slash, part = text.partition("/")
-    if len(text) > _MOST_DIGITS:
+    if len(text) > _MAX_DIGITS:
         return text
     if slash:
         if not whole.isdecimal() or not part.isdecimal() or int(part) == 0:
@@ -122,14 +122,14 @@ def equivalents(number: str, unit: str) -> tuple[str, ...]:
     Feet, quarts and gallons must be whole; litres, metres and kilograms have up to two
     decimals.
     """
-    if unit not in _FAMILY_OF or not number.replace(".", "", 1).isdecimal():
+    if unit not in _UNIT_FAMILY or not number.replace(".", "", 1).isdecimal():
         return ()
-    family, parts = _FAMILY_OF[unit]
+    family, parts = _UNIT_FAMILY[unit]
     amount = Fraction(number) * family[unit]
     return tuple(
         _short(float(amount / size)) + other
         for other, size in family.items()
-        if other != unit and _LEAST_EQUAL <= amount / size < _MOST_EQUAL
+        if other != unit and _MIN_EQUIVALENT <= amount / size < _MAX_EQUIVALENT
         if (amount / size * parts).denominator == 1
     )
 

@@ -37,10 +37,12 @@ def all_words_query(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -
     parts = [build.slot(slot) for slot in slots]
     heads = build.heads(slots, 1.0)
     if len(slots) == 1:
-        return _liking(parts[0], heads)
-    every = [(Occur.Must, query) for query in _each(parts, build.wholes(slots))]
-    liked = [build.all_in_title(slots), *build.side_by_side(slots), *heads]
-    return _liking(Query.boolean_query(every), liked)
+        return _preferring(parts[0], heads)
+    every = [
+        (Occur.Must, query) for query in _all_required(parts, build.compound_queries(slots))
+    ]
+    preferred = [build.all_in_title(slots), *build.side_by_side(slots), *heads]
+    return _preferring(Query.boolean_query(every), preferred)
 
 
 def some_words_queries(
@@ -54,14 +56,14 @@ def some_words_queries(
     if len(slots) == 1:
         return
     build = _Builder(interpreter)
-    wholes = [one for one in build.wholes(slots) if one is not None]
-    liked = build.heads(slots, WEIGHTS.head_of_some)
+    compound_queries = [one for one in build.compound_queries(slots) if one is not None]
+    preferred = build.heads(slots, WEIGHTS.head_of_some)
     if len(slots) > 2:  # noqa: PLR2004 - two of two words were searched before
-        liked += build.side_by_side(slots)
+        preferred += build.side_by_side(slots)
     for fields in (_SHOWN, _FIELDS):
         parts = [build.slot(slot, fields) for slot in slots]
-        some = [(Occur.Should, query) for query in (*parts, *wholes)]
-        yield _liking(Query.boolean_query(some), liked)
+        some = [(Occur.Should, query) for query in (*parts, *compound_queries)]
+        yield _preferring(Query.boolean_query(some), preferred)
 
 
 def exact_query(schema: tantivy.Schema, key: str) -> Query:
@@ -69,18 +71,20 @@ def exact_query(schema: tantivy.Schema, key: str) -> Query:
     return Query.term_query(schema, EXACT, key, index_option="basic")
 
 
-def _each(parts: Sequence[Query], wholes: Sequence[Query | None]) -> list[Query]:
+def _all_required(
+    parts: Sequence[Query], compound_queries: Sequence[Query | None]
+) -> list[Query]:
     """Return the query of each word, or of two words that match as one."""
     needed: list[Query] = []
     index = 0
     while index < len(parts):
-        whole = wholes[index] if index < len(wholes) else None
-        if whole is None:
+        compound = compound_queries[index] if index < len(compound_queries) else None
+        if compound is None:
             needed.append(parts[index])
             index += 1
             continue
-        both = [(Occur.Must, part) for part in parts[index : index + 2]]
-        needed.append(Query.disjunction_max_query([Query.boolean_query(both), whole]))
+        pair = [(Occur.Must, part) for part in parts[index : index + 2]]
+        needed.append(Query.disjunction_max_query([Query.boolean_query(pair), compound]))
         index += 2
     return needed
 
@@ -95,9 +99,9 @@ class _Builder:
         """Return the query of a word: a disjunction of its readings, scored by the best."""
         return _best([self.reading(one, fields) for one in slot.readings])
 
-    def wholes(self, slots: Sequence[QueryTerm]) -> list[Query | None]:
+    def compound_queries(self, slots: Sequence[QueryTerm]) -> list[Query | None]:
         """Return for each pair of neighbours the query of their joint meaning, if any."""
-        joins = [self.interpreter.together(*pair) for pair in pairwise(slots)]
+        joins = [self.interpreter.joined_readings(*pair) for pair in pairwise(slots)]
         return [
             _best([self.reading(one) for one in some]) if some else None for some in joins
         ]
@@ -112,10 +116,10 @@ class _Builder:
             phrase = Query.phrase_query(schema, TITLE, list(reading.stems))
             return Query.boost_query(phrase, WEIGHTS.title * weight)
         (word,), (stem,) = reading.words, reading.stems
-        held = self.interpreter.terms.holding(stem)
+        stem_counts = self.interpreter.terms.counts(stem)
         terms = [
             (name, stem, share)
-            for (name, share), count in zip(fields, held, strict=False)
+            for (name, share), count in zip(fields, stem_counts, strict=False)
             if count
         ]
         if self.interpreter.terms.codes(word):
@@ -149,14 +153,14 @@ class _Builder:
         for index, slot in enumerate(slots):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
             readings = [self._head(one, weight * share) for one in slot.readings]
-            known = [query for query in readings if query is not None]
-            if known:
-                found.append(_best(known))
+            known_queries = [query for query in readings if query is not None]
+            if known_queries:
+                found.append(_best(known_queries))
         return found
 
     def _head(self, reading: WordReading, weight: float) -> Query | None:
         stem = reading.stems[-1]
-        if not self.interpreter.terms.holding(stem).head:
+        if not self.interpreter.terms.counts(stem).head:
             return None
         term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
         return Query.boost_query(term, weight * reading.weight)
@@ -187,12 +191,12 @@ def _term(schema: tantivy.Schema, name: str, term: str) -> Query:
     return Query.term_query(schema, name, term, index_option="freq")
 
 
-def _liking(needed: Query, liked: Sequence[Query]) -> Query:
+def _preferring(needed: Query, preferred: Sequence[Query]) -> Query:
     """Return a query with one required and several optional clauses."""
-    if not liked:
+    if not preferred:
         return needed
     return Query.boolean_query(
-        [(Occur.Must, needed), *((Occur.Should, query) for query in liked)]
+        [(Occur.Must, needed), *((Occur.Should, query) for query in preferred)]
     )
 
 

@@ -12,7 +12,7 @@ from productrecs.engines.text.compounds import COMPOUNDING_LANGUAGES as COMPOUND
 from productrecs.engines.text.document_frequency import DocumentFrequencies
 from productrecs.engines.text.search_options import LIMITS, WEIGHTS
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.engines.text.vocabulary import Vocabulary, may_be_meant
+from productrecs.engines.text.vocabulary import Vocabulary, may_be_correction
 from productrecs.engines.text.word_interpreter import WordInterpreter, WordReading
 
 Words = tuple[str, ...]
@@ -69,7 +69,9 @@ class QueryInterpreter:
 
     reader: WordInterpreter
     synonyms: Synonyms
-    _together: dict[tuple[str, str], tuple[WordReading, ...]] = field(default_factory=dict)
+    _joined_cache: dict[tuple[str, str], tuple[WordReading, ...]] = field(
+        default_factory=dict
+    )
 
     @property
     def searcher(self) -> tantivy.Searcher:
@@ -101,7 +103,7 @@ class QueryInterpreter:
         is_typing = query.is_typing
         words: Sequence[str] = query.in_language(self.language).keywords
         if self.language.code in COMPOUNDING:
-            words = [part for word in words for part in self.reader.parts(word)]
+            words = [part for word in words for part in self.reader.compound_parts(word)]
         words = list(dict.fromkeys(words))[: LIMITS.words]
         last = len(words) - 1
         slots = [
@@ -118,10 +120,10 @@ class QueryInterpreter:
         Without a known word, a word of 6 to 8 letters has too many neighbours two edits
         away.
         """
-        known = tuple(slot.typed for slot in slots if slot.is_known)
+        known_words = tuple(slot.typed for slot in slots if slot.is_known)
         return [
-            slot._replace(readings=self.reader.second_edit(slot.typed, known))
-            if known and not slot.readings
+            slot._replace(readings=self.reader.second_edit(slot.typed, known_words))
+            if known_words and not slot.readings
             else slot
             for slot in slots
         ]
@@ -129,10 +131,10 @@ class QueryInterpreter:
     def _slots(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
         """Return a word as one slot, or split in two if only the parts match."""
         slot = self._slot(word, is_typing=is_typing)
-        apart = () if slot.readings else self.reader.apart(word)
-        if not apart:
+        split_words = () if slot.readings else self.reader.split(word)
+        if not split_words:
             return [slot]
-        halves = [self._slot(one, is_typing=False) for one in apart]
+        halves = [self._slot(one, is_typing=False) for one in split_words]
         return [half._replace(is_known=False) for half in halves]
 
     def _merged(
@@ -142,40 +144,42 @@ class QueryInterpreter:
         index = 0
         while index < len(slots):
             one, two = slots[index], slots[index : index + 2]
-            wholes = self.together(*two) if len(two) > 1 else ()
-            if len(two) > 1 and not wholes and not two[1].readings:
-                is_begun = is_typing and index + 2 == len(slots)
-                wholes = self._nearly_said(*two, is_typing=is_begun)
-            if not wholes or all(slot.is_known for slot in two):
+            joined = self.joined_readings(*two) if len(two) > 1 else ()
+            if len(two) > 1 and not joined and not two[1].readings:
+                is_unfinished = is_typing and index + 2 == len(slots)
+                joined = self._synonym_corrections(*two, is_typing=is_unfinished)
+            if not joined or all(slot.is_known for slot in two):
                 yield one
                 index += 1
             else:
                 typed = "".join(slot.typed for slot in two)
-                readings = tuple(whole._replace(weight=1.0) for whole in wholes)
+                readings = tuple(
+                    joined_reading._replace(weight=1.0) for joined_reading in joined
+                )
                 yield QueryTerm(typed, readings, is_known=True)
                 index += 2
 
-    def together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
+    def joined_readings(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
         """Return the joint readings of two neighbouring words: a compound, or synonyms."""
-        cached = self._together.get((one.typed, other.typed))
+        cached = self._joined_cache.get((one.typed, other.typed))
         if cached is None:
-            cached = self._meant_together(one, other)
-            self._together[one.typed, other.typed] = cached
+            cached = self._is_one_word(one, other)
+            self._joined_cache[one.typed, other.typed] = cached
         return cached
 
-    def _meant_together(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
+    def _is_one_word(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
         word = one.typed + other.typed
         readings = []
-        if len(word) >= LIMITS.apart_from - 1 and self.reader.holds(word):
-            readings.append(self.reader.reading((word,), WEIGHTS.together))
+        if len(word) >= LIMITS.split_from - 1 and self.reader.has(word):
+            readings.append(self.reader.reading((word,), WEIGHTS.joined_pair))
         if self.language.code in COMPOUNDING:
             readings += self.reader.compounds(one.typed, other.typed)
         if self.synonyms:
             stems = (self.reader.stem(one.typed), self.reader.stem(other.typed))
-            readings += self._synonyms_of(stems, WEIGHTS.together)
+            readings += self._synonyms_of(stems, WEIGHTS.joined_pair)
         return tuple(readings)
 
-    def _nearly_said(
+    def _synonym_corrections(
         self, one: QueryTerm, other: QueryTerm, *, is_typing: bool
     ) -> tuple[WordReading, ...]:
         """Return the synonyms of two words whose second is unfinished or misspelled."""
@@ -184,20 +188,24 @@ class QueryInterpreter:
             reading
             for key in self.synonyms
             if len(key) == _TWO
-            if first == key[0] or may_be_meant(first, key[0], is_typing=False)
-            if may_be_meant(other.typed, key[1], is_typing=is_typing)
-            or may_be_meant(second, key[1], is_typing=False)
+            if first == key[0] or may_be_correction(first, key[0], is_typing=False)
+            if may_be_correction(other.typed, key[1], is_typing=is_typing)
+            or may_be_correction(second, key[1], is_typing=False)
             for reading in self._synonyms_of(key, WEIGHTS.one_edit)
         )
 
     def _slot(self, word: str, *, is_typing: bool) -> QueryTerm:
-        meant = self.reader.meaning(word, is_typing=is_typing)
-        is_known = meant.known > 0 or meant.is_part
+        interpretation = self.reader.meaning(word, is_typing=is_typing)
+        is_known = interpretation.product_count > 0 or interpretation.is_compound_part
         if not self.synonyms:
-            return QueryTerm(word, meant.counted, is_known)
-        said = self._synonyms(word, meant.stem, meant.readings, is_typing=is_typing)
-        found = self.reader.counted([*meant.readings, *said], meant.known)
-        return QueryTerm(word, found, is_known or bool(said))
+            return QueryTerm(word, interpretation.counted, is_known)
+        synonyms_of_word = self._synonyms(
+            word, interpretation.stem, interpretation.readings, is_typing=is_typing
+        )
+        found = self.reader.counted(
+            [*interpretation.readings, *synonyms_of_word], interpretation.product_count
+        )
+        return QueryTerm(word, found, is_known or bool(synonyms_of_word))
 
     def _synonyms(
         self, word: str, stem: str, readings: Sequence[WordReading], *, is_typing: bool
@@ -212,7 +220,7 @@ class QueryInterpreter:
             return found
         # Not in the catalog, but maybe an unfinished or misspelled synonym.
         for key in self.synonyms:
-            if len(key) == 1 and may_be_meant(word, key[0], is_typing=is_typing):
+            if len(key) == 1 and may_be_correction(word, key[0], is_typing=is_typing):
                 found += self._synonyms_of(key, WEIGHTS.one_edit)
         return found
 

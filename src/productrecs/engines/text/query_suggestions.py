@@ -19,7 +19,7 @@ from productrecs.engines.text.word_interpreter import WordReading
 
 Mask = npt.NDArray[np.bool_]
 
-_LOOKED_AT: Final = 30  # hits that are checked for visibility
+_CHECKED_HITS: Final = 30  # hits that are checked for visibility
 _TIMES: Final = 3  # candidates per wanted suggestion
 
 
@@ -51,15 +51,17 @@ def suggest(
     typed = interpreter.slots(query)
     search = _Suggesting(interpreter, visible, query.words)
     found: dict[tuple[str, ...], Suggestion] = {}
-    known = [slot for slot in typed if slot.readings]
-    for option in search.options(known, limit, is_typing=is_typing) if known else ():
+    known_words = [slot for slot in typed if slot.readings]
+    for option in (
+        search.options(known_words, limit, is_typing=is_typing) if known_words else ()
+    ):
         if len(found) == limit:
             break
         one = search.one_of(option)
         if one is not None:
             stems = interpreter.language.stems(one.words)
             found.setdefault(tuple(stems), one)
-    slots = [slot for slot in map(search.guessed, typed) if slot.readings]
+    slots = [slot for slot in map(search.with_transposition, typed) if slot.readings]
     if not slots:
         return QuerySuggestions([], None)
     meant = None
@@ -92,50 +94,50 @@ class _Suggesting:
         searcher = self.interpreter.searcher
         read = [slot._replace(typed="".join(slot.readings[0].words)) for slot in slots]
         query = all_words_query(self.interpreter, read)
-        hits = searcher.search(query, _LOOKED_AT, count=False).hits
+        hits = searcher.search(query, _CHECKED_HITS, count=False).hits
         if not hits:
             return None
         addresses = [address for _, address in hits]
         for number in searcher.fast_field_values(NUMBER, addresses):
             item = int(number or 0)
             if item < len(self.visible) and self.visible[item]:
-                return Suggestion(tuple(dict.fromkeys(self._said(slots))), item)
+                return Suggestion(tuple(dict.fromkeys(self._corrected_words(slots))), item)
         return None
 
-    def _said(self, slots: Sequence[QueryTerm]) -> list[str]:
+    def _corrected_words(self, slots: Sequence[QueryTerm]) -> list[str]:
         """Return the words of slots in query order, with stop words."""
-        said = {slot.typed: slot.readings[0].words for slot in slots}
-        if not said.keys() <= set(self.typed):  # joined or split
-            return [word for words in said.values() for word in words]
-        places = [n for n, word in enumerate(self.typed) if word in said]
-        telling = set(self.interpreter.language.without_stop_words(self.typed))
+        corrections = {slot.typed: slot.readings[0].words for slot in slots}
+        if not corrections.keys() <= set(self.typed):  # joined or split
+            return [word for words in corrections.values() for word in words]
+        places = [n for n, word in enumerate(self.typed) if word in corrections]
+        content_words = set(self.interpreter.language.without_stop_words(self.typed))
         return [
             one
             for word in self.typed[places[0] : places[-1] + 1]
-            for one in said.get(word, () if word in telling else (word,))
+            for one in corrections.get(word, () if word in content_words else (word,))
         ]
 
-    def guessed(self, slot: QueryTerm) -> QueryTerm:
+    def with_transposition(self, slot: QueryTerm) -> QueryTerm:
         """Return a slot; one without readings gets the likeliest guess, if any."""
         if slot.readings:
             return slot
-        guess = self.interpreter.reader.swapped(slot.typed)
-        return slot if guess is None else slot._replace(readings=(guess,))
+        correction = self.interpreter.reader.transposed(slot.typed)
+        return slot if correction is None else slot._replace(readings=(correction,))
 
     def _readings(
         self, last: QueryTerm, limit: int, *, is_typing: bool
     ) -> Iterator[WordReading]:
         reader = self.interpreter.reader
         if is_typing:
-            for word in reader.vocabulary.beginning(last.typed, _TIMES * limit):
-                yield reader.as_written_in_titles(word)
+            for word in reader.vocabulary.completions(last.typed, _TIMES * limit):
+                yield reader.title_spelling(word)
         for one in last.readings:
-            yield reader.as_written_in_titles(one.words[0]) if len(one.words) == 1 else one
+            yield reader.title_spelling(one.words[0]) if len(one.words) == 1 else one
 
     def _is_shown(self, reading: WordReading) -> bool:
         """Return whether a title or a category has the words: codes are not suggested."""
-        held = map(self.interpreter.terms.holding, reading.stems)
-        return all(one.title or one.categories for one in held)
+        counts = map(self.interpreter.terms.counts, reading.stems)
+        return all(one.title or one.categories for one in counts)
 
 
 def _first(slot: QueryTerm) -> QueryTerm:

@@ -8,9 +8,9 @@ import tantivy
 
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.index_schema import (
-    BACKWARDS,
     COUNT,
     NUMBER,
+    REVERSED,
     WORD,
     ProductText,
     index_document,
@@ -41,7 +41,7 @@ __all__ = ["IndexHits", "IndexQuery", "IndexWriter", "Relaxed", "SearchIndex"]
 PRODUCTS, WORDS = "products", "words"
 """The folders of an index: products and vocabulary."""
 
-_LEAST_HEAP: Final = 15_000_000
+_MIN_HEAP: Final = 15_000_000
 _WORDS_HEAP: Final = 80_000_000
 """Minimum memory of the writer: large batches give few, fast segments."""
 
@@ -86,7 +86,7 @@ class SearchIndex:
         """Return the analysis of a query in the language of this index."""
         return AnalysedQuery.of(text, self.language)
 
-    def find(self, wanted: IndexQuery) -> IndexHits:
+    def find(self, query: IndexQuery) -> IndexHits:
         """Return the hits.
 
         Products with this id or sku come first, then those with every word, then, if these
@@ -96,9 +96,9 @@ class SearchIndex:
             BrokenIndexError: when the files are damaged.
         """
         with translate_index_errors("the index cannot be searched"):
-            return SearchRun(self._interpreter(wanted.synonyms), wanted).run()
+            return SearchRun(self._interpreter(query.synonyms), query).run()
 
-    def understand(
+    def interpret(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
     ) -> list[QueryTerm]:
         """Return the keywords of a query, with their readings in this index.
@@ -140,7 +140,7 @@ class SearchIndex:
 class IndexWriter:
     """The single writer of an index; changes are visible after `commit`."""
 
-    def __init__(self, folder: Path, language: str, heap: int = _LEAST_HEAP) -> None:
+    def __init__(self, folder: Path, language: str, heap: int = _MIN_HEAP) -> None:
         """Open the index below `folder`, or create an empty one.
 
         Raises:
@@ -155,7 +155,7 @@ class IndexWriter:
             self._products = register_tokenizers(products).writer(heap, 1)
             self._words = self._words_index.writer(_WORDS_HEAP, 1)
             self._words_index.config_reader("manual")
-        self._fresh: dict[str, int] = {}
+        self._new_words: dict[str, int] = {}
 
     def put(self, products: Iterable[ProductText], *, are_new: bool = False) -> None:
         """Add products; replaces documents of the same numbers."""
@@ -166,7 +166,7 @@ class IndexWriter:
                 indexed = index_document(product, self._language)
                 self._products.add_document(indexed.document)
                 for word in dict.fromkeys(indexed.words):
-                    self._fresh[word] = self._fresh.get(word, 0) + 1
+                    self._new_words[word] = self._new_words.get(word, 0) + 1
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Delete products."""
@@ -203,16 +203,16 @@ class IndexWriter:
     def _add_words(self) -> None:
         """Add the words that the vocabulary index lacks."""
         self._words_index.reload()
-        known = self._words_index.searcher()
+        searcher = self._words_index.searcher()
         new = {
             word: count
-            for word, count in self._fresh.items()
-            if word and known.doc_freq(WORD, word) == 0
+            for word, count in self._new_words.items()
+            if word and searcher.doc_freq(WORD, word) == 0
         }
         for word, count in new.items():
             one = tantivy.Document()
             one.add_text(WORD, word)
-            one.add_text(BACKWARDS, word[::-1])
+            one.add_text(REVERSED, word[::-1])
             one.add_integer(COUNT, count)
             self._words.add_document(one)
-        self._fresh.clear()
+        self._new_words.clear()

@@ -18,14 +18,14 @@ class SearchWeights:
     head_of_some: float = 0.1  # weight of both bonuses in partial matches
     one_edit: float = 0.6
     two_edits: float = 0.35
-    other_start: float = 0.7  # the first letter is seldom mistyped
+    different_start: float = 0.7  # the first letter is seldom mistyped
     unfinished: float = 0.8
     unfinished_mistyped: float = 0.5
-    apart: float = 0.45  # query "bookcase", text "book case"
+    split: float = 0.45  # query "bookcase", text "book case"
     compound: float = 0.7  # query "Jacke", text "Winterjacke"
     synonym: float = 0.9
     joined: float = 1.6  # query "Schuhe Damen", text "Damenschuhe": at least the two words
-    together: float = 1.4  # query "book case", text "bookcase": one word for two
+    joined_pair: float = 1.4  # query "book case", text "bookcase": one word for two
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,11 @@ class InterpretationLimits:
     words: int = 12  # maximum words of a query
     readings: int = 8  # maximum per word
     rare: int = 5  # a word in fewer products may be a misspelling
-    far_commoner: int = 20  # ... and any word, if another is this many times as frequent
+    correction_factor: int = (
+        20  # ... and any word, if another is this many times as frequent
+    )
     swapped: int = 4  # word length with suggested transpositions
-    apart_from: int = 6  # minimum word length for splitting
+    split_from: int = 6  # minimum word length for splitting
     unfinished_mistyped_from: int = 7  # minimum length of a corrected prefix
 
 

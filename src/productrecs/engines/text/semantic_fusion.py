@@ -9,9 +9,9 @@ from productrecs.engines.text.search_run import IndexHits, Relaxed
 FUSED_BELOW: Final = 20
 """Number of products with every word from which no similar ones are added."""
 
-MOST_SIMILAR: Final = 100
+MAX_SIMILAR: Final = 100
 _RANK_OFFSET: Final = 20
-_BELOW_WHOLE: Final = 0.9  # relative to the last score above, as for partial matches
+_BELOW_COMPLETE: Final = 0.9  # relative to the last score above, as for partial matches
 
 
 def fuse_by_meaning(
@@ -24,8 +24,8 @@ def fuse_by_meaning(
     another although it was meant as typed, and similar products come first. Hits without
     any match by word are marked as such.
     """
-    whole = found.items[: found.complete]
-    first = set(whole)
+    complete = found.items[: found.complete]
+    first = set(complete)
     similar = [item for item in similar if item not in first]
     if not similar:
         return found
@@ -34,15 +34,15 @@ def fuse_by_meaning(
     for first_rank, one in ((begin, found.items[found.complete :]), (0, similar)):
         for rank, item in enumerate(one, first_rank):
             ranks[item] = ranks.get(item, 0.0) + 1.0 / (_RANK_OFFSET + rank)
-    order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(whole)]
+    order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(complete)]
     if not order:
         return found
-    ceiling = _BELOW_WHOLE * found.scores[found.complete - 1] if whole else 1.0
+    ceiling = _BELOW_COMPLETE * found.scores[found.complete - 1] if complete else 1.0
     scale = ceiling / ranks[order[0]]
     return replace(
         found,
-        items=[*whole, *order],
+        items=[*complete, *order],
         scores=[*found.scores[: found.complete], *(scale * ranks[item] for item in order)],
-        whole=found.complete,
+        with_every_word=found.complete,
         relaxed=Relaxed.WORDS if found.items else Relaxed.MEANING,
     )

@@ -30,8 +30,10 @@ INVENTED: Final = 200
 _INVENTED_FOUND: Final = 0.02
 """Maximum share of pseudo-words with similar products."""
 
-_LEAST: Final = 0.35  # minimum threshold: in a small catalog pseudo-words reach little
-_KNOWN: Final = 0.05
+_MIN_THRESHOLD: Final = (
+    0.35  # minimum threshold: in a small catalog pseudo-words reach little
+)
+_KNOWN_WORD_BONUS: Final = 0.05
 """Reduction of the threshold for words that the encoder knows."""
 
 _MARGIN: Final = 0.01  # allows for quantisation errors
@@ -85,11 +87,11 @@ class SimilarProducts:
 class SemanticSpace:
     """Products' vectors of one store; thread-safe."""
 
-    def __init__(self, projection: Projection, codes: Codes, least: float) -> None:
-        """Store the vectors by item number; `least` is the similarity threshold."""
+    def __init__(self, projection: Projection, codes: Codes, threshold: float) -> None:
+        """Store the vectors by item number; `threshold` is the similarity threshold."""
         self.projection = projection
         self.codes = np.ascontiguousarray(codes)
-        self.least = least
+        self.threshold = threshold
         lengths = np.zeros(len(self.codes), np.float32)
         for begin in range(0, len(self.codes), _AT_ONCE):  # not all as float32 at once
             part = self.codes[begin : begin + _AT_ONCE].astype(np.float32)
@@ -111,8 +113,12 @@ class SemanticSpace:
         """
         similarities = self.similarities(vector)
         count = min(len(visible), len(similarities))
-        least = max(self.least - _KNOWN, _LEAST) if is_known else self.least
-        above = visible[:count] & (similarities[:count] > least)
+        threshold = (
+            max(self.threshold - _KNOWN_WORD_BONUS, _MIN_THRESHOLD)
+            if is_known
+            else self.threshold
+        )
+        above = visible[:count] & (similarities[:count] > threshold)
         items = np.flatnonzero(above)
         found = similarities[items]
         places = top_places(items, found, limit)
@@ -141,7 +147,7 @@ class SemanticSpace:
             "mean": self.projection.mean,
             "basis": self.projection.basis,
             "codes": self.codes,
-            "least": np.array(self.least),
+            "least": np.array(self.threshold),
         }
 
     @classmethod
@@ -165,21 +171,21 @@ def threshold(invented: Sequence[Vectors], projection: Projection, codes: Codes)
     space = SemanticSpace(projection, codes, 0.0)
     best = [float(space.similarities(one).max()) for rows in invented for one in rows]
     if not best:
-        return _LEAST
-    return max(float(np.quantile(best, 1.0 - _INVENTED_FOUND)) + _MARGIN, _LEAST)
+        return _MIN_THRESHOLD
+    return max(float(np.quantile(best, 1.0 - _INVENTED_FOUND)) + _MARGIN, _MIN_THRESHOLD)
 
 
 def invent_words(words: Sequence[str]) -> list[str]:
     """Return pseudo-words: the beginning of one word joined to the end of another."""
     if not words:
         return []
-    rng, known = np.random.default_rng(_SEED), set(words)
+    rng, existing_words = np.random.default_rng(_SEED), set(words)
     pairs = rng.integers(len(words), size=(INVENTED, 2)).tolist()
-    made = (
+    pseudo_words = (
         words[one][: len(words[one]) // 2] + words[other][len(words[other]) // 2 :]
         for one, other in pairs
     )
-    return list(dict.fromkeys(word for word in made if word not in known))
+    return list(dict.fromkeys(word for word in pseudo_words if word not in existing_words))
 
 
 def warm_up() -> None:

@@ -9,7 +9,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from productrecs.core.cache_registry import Cache, memoized
 
-_LEAST_STEM: Final = 3
+_MIN_STEM: Final = 3
 
 # In folded letters, without accents.
 _ENDINGS: Final = {
@@ -52,10 +52,10 @@ def _without_ending(endings: tuple[str, ...], word: str) -> str:
     if not word.isalpha():
         return word
     for ending in endings:
-        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
             return word[: -len(ending)]
     for ending, replacement in _FLEETING:
-        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM - 1:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM - 1:
             return word[: -len(ending)] + replacement
     return word
 
@@ -73,7 +73,7 @@ LANGUAGE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 # Additions to the library's lists: words without their accents, and two more languages.
-_MORE_FILLERS: Final = {
+_EXTRA_STOP_WORDS: Final = {
     code: frozenset(words.split())
     for code, words in {
         "cs": "a do k na o od po pro s se u v ve z za ze",
@@ -99,35 +99,41 @@ class LanguageAnalyzer:
         self.code = tag.split("-", 1)[0].lower()
         name = LANGUAGE_NAMES.get(self.code)
         self._stems = _analyzer(Filter.stemmer(name)) if name else None
-        self._light = light_stemmer(self.code)
+        self._light_stemmer = light_stemmer(self.code)
         self._irregular = IRREGULAR_PLURALS.get(self.code)
-        self._more_fillers = _MORE_FILLERS.get(self.code, frozenset())
-        self._fillers = _analyzer(Filter.stopword(name)) if name in _WITH_FILLERS else None
+        self._extra_stop_words = _EXTRA_STOP_WORDS.get(self.code, frozenset())
+        self._stop_words = (
+            _analyzer(Filter.stopword(name)) if name in _WITH_STOP_WORDS else None
+        )
 
     def stems(self, words: Sequence[str]) -> list[str]:
         """Return the stem of each word, in order."""
         if self._stems is None or not words:
-            return list(map(self._light, words)) if self._light else list(words)
+            return (
+                list(map(self._light_stemmer, words))
+                if self._light_stemmer
+                else list(words)
+            )
         stems = self._stems.analyze(" ".join(words))
-        own = self._irregular
-        if own is None or len(stems) != len(words):
+        irregular = self._irregular
+        if irregular is None or len(stems) != len(words):
             return stems
-        return [own.get(word, stem) for word, stem in zip(words, stems, strict=True)]
+        return [irregular.get(word, stem) for word, stem in zip(words, stems, strict=True)]
 
     def without_stop_words(self, words: Sequence[str]) -> list[str]:
         """Return the words without stop words; all of them if nothing would remain."""
         if not words:
             return []
-        left = list(words)
-        if self._fillers is not None:
-            left = self._fillers.analyze(" ".join(words))
-        if self._more_fillers:
-            left = [word for word in left if word not in self._more_fillers]
-        return left or list(words)
+        kept_words = list(words)
+        if self._stop_words is not None:
+            kept_words = self._stop_words.analyze(" ".join(words))
+        if self._extra_stop_words:
+            kept_words = [word for word in kept_words if word not in self._extra_stop_words]
+        return kept_words or list(words)
 
 
 # The library stems more languages than it has stop word lists for.
-_WITH_FILLERS: Final = frozenset(LANGUAGE_NAMES.values()) - {
+_WITH_STOP_WORDS: Final = frozenset(LANGUAGE_NAMES.values()) - {
     "arabic",
     "greek",
     "romanian",
@@ -136,5 +142,5 @@ _WITH_FILLERS: Final = frozenset(LANGUAGE_NAMES.values()) - {
 }
 
 
-def _analyzer(what: Filter) -> TextAnalyzer:
-    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(what).build()
+def _analyzer(word_filter: Filter) -> TextAnalyzer:
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(word_filter).build()

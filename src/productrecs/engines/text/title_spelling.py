@@ -18,43 +18,43 @@ def spelled_as_title(words: Sequence[str], title: str, typed: str = "") -> str |
     a text without blanks form one run again. None if a word is a size or code that neither
     the title nor `typed` spells ("750ml" for "0,75 l").
     """
-    written = fold_text(typed)
-    seen: dict[str, str] = {}
+    folded = fold_text(typed)
+    spellings: dict[str, str] = {}
     linked: dict[tuple[str, ...], str] = {}
     runs = _RUN.findall(title)
     for run in runs:
-        seen.setdefault(fold_text(run), run.lower())
+        spellings.setdefault(fold_text(run), run.lower())
         parts = _BREAK.split(run)
         for part in parts:
-            seen.setdefault(fold_text(part), part.lower())
-        plain = tuple(map(fold_text, parts))
-        seen.setdefault("".join(plain), run.lower())
-        linked.setdefault(plain, run.lower())
+            spellings.setdefault(fold_text(part), part.lower())
+        folded_parts = tuple(map(fold_text, parts))
+        spellings.setdefault("".join(folded_parts), run.lower())
+        linked.setdefault(folded_parts, run.lower())
     for one, two in pairwise(runs):
-        seen.setdefault(fold_text(one + two), f"{one} {two}".lower())
+        spellings.setdefault(fold_text(one + two), f"{one} {two}".lower())
     texts: list[str] = []
-    left = _joined(words)
-    while left:
-        taken = 2 if tuple(left[:2]) in linked else 1
-        one = linked.get(tuple(left[:taken])) or seen.get(left[0])
-        one = one or _within(left[0], title)
-        if one is None and is_code(left[0]) and left[0] not in written:
+    remaining = _joined(words)
+    while remaining:
+        consumed = 2 if tuple(remaining[:2]) in linked else 1
+        one = linked.get(tuple(remaining[:consumed])) or spellings.get(remaining[0])
+        one = one or _cut_out(remaining[0], title)
+        if one is None and is_code(remaining[0]) and remaining[0] not in folded:
             return None
-        texts.append(one or left[0])
-        left = left[taken:]
+        texts.append(one or remaining[0])
+        remaining = remaining[consumed:]
     return " ".join(texts)
 
 
-def _within(word: str, title: str) -> str | None:
+def _cut_out(word: str, title: str) -> str | None:
     """Return the part of a title that matches a run without blanks."""
     if not is_cjk(word):
         return None
-    plain = [fold_text(one) for one in title]
-    start = "".join(plain).find(word)
+    folded_parts = [fold_text(one) for one in title]
+    start = "".join(folded_parts).find(word)
     if start < 0:
         return None
     # maps each folded character to its position in the title
-    origin = [at for at, one in enumerate(plain) for _ in one]
+    origin = [at for at, one in enumerate(folded_parts) for _ in one]
     return title[origin[start] : origin[start + len(word) - 1] + 1]
 
 

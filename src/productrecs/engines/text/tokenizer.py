@@ -44,8 +44,10 @@ def fold_text(text: str) -> str:
     # Separates vulgar fractions: 1½ is one and a half.
     text = "".join(f" {one}" if one in _FRACTIONS else one for one in text)
     text = unicodedata.normalize("NFKD", text.translate(_FOLDED)).translate(_FOLDED)
-    plain = "".join(one for one in text if not unicodedata.combining(one))
-    return plain.lower().replace("''", '"')  # mathematical bold letters are folded by now
+    base_text = "".join(one for one in text if not unicodedata.combining(one))
+    return base_text.lower().replace(
+        "''", '"'
+    )  # mathematical bold letters are folded by now
 
 
 def strip_markup(text: str) -> str:
@@ -68,17 +70,17 @@ _TOKEN: Final = re.compile(
     rf"|(?P<gap>\s+)"
 )
 _RUN_OF_CJK: Final = re.compile(f"[{_CJK}]+")
-_MARKS: Final = frozenset("-./_+&.,;:!?()[]{}*|")
+_SEPARATOR_MARKS: Final = frozenset("-./_+&.,;:!?()[]{}*|")
 _FIRST_CJK: Final = "\u3040"
-_AROUND: Final = ".,;:!?()[]{}*|"
+_PUNCTUATION: Final = ".,;:!?()[]{}*|"
 _CODE: Final = frozenset({"letters", "number"})
-_MOST_PARTS: Final = 5  # maximum parts of a code that are indexed separately
+_MAX_PARTS: Final = 5  # maximum parts of a code that are indexed separately
 _METRIC_THREAD: Final = "m"
 _CHOICES: Final = frozenset("/&+")
 _SHORT_LINK: Final = 24
 
 
-class _Piece:
+class _Token:
     """A run of letters or digits, and its preceding separator."""
 
     __slots__ = ("before", "kind", "text")
@@ -104,10 +106,10 @@ def indexed_words(text: str) -> list[str]:
     in. x 4 in." is 2x4. Text without blanks is indexed by bigrams and single characters.
     """
     found: list[str] = []
-    for word, others in _words(text):
+    for word, alternatives in _words(text):
         found.append(word)
-        if others:
-            found.extend(others)
+        if alternatives:
+            found.extend(alternatives)
     return found
 
 
@@ -127,56 +129,58 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     Fast path for letters between blanks, most of a text. Other words need the neighbouring
     characters, since a unit may follow a number.
     """
-    careful: list[str] = []
-    takes_more = False
+    unusual: list[str] = []
+    may_continue = False
     text = fold_text(text)
     has_no_cjk = text.isascii() or max(text) < _FIRST_CJK
     for part in text.split():
         if part.isalpha():
-            plain, is_plain = part, has_no_cjk or max(part) < _FIRST_CJK
+            word, is_simple = part, has_no_cjk or max(part) < _FIRST_CJK
         else:
-            plain = part.strip(_AROUND)
-            if not plain or _MARKS.issuperset(part):
+            word = part.strip(_PUNCTUATION)
+            if not word or _SEPARATOR_MARKS.issuperset(part):
                 continue  # a separator
-            is_plain = plain.isalpha() and (has_no_cjk or max(plain) < _FIRST_CJK)
-        if not is_plain:
-            careful.append(part)
-            takes_more = True
-        elif careful and _may_go_on(careful[-1], plain, takes_more=takes_more):
-            careful.append(part)
-            takes_more = plain in UNIT_PREFIXES
+            is_simple = word.isalpha() and (has_no_cjk or max(word) < _FIRST_CJK)
+        if not is_simple:
+            unusual.append(part)
+            may_continue = True
+        elif unusual and _may_continue(unusual[-1], word, may_continue=may_continue):
+            unusual.append(part)
+            may_continue = word in UNIT_PREFIXES
         else:
-            if careful:
-                yield from _careful_words(" ".join(careful))
-                careful.clear()
-                takes_more = False
-            yield plain[:MAX_WORD_LENGTH], ()
-    if careful:
-        yield from _careful_words(" ".join(careful))
+            if unusual:
+                yield from _unusual_words(" ".join(unusual))
+                unusual.clear()
+                may_continue = False
+            yield word[:MAX_WORD_LENGTH], ()
+    if unusual:
+        yield from _unusual_words(" ".join(unusual))
 
 
-def _may_go_on(last: str, word: str, *, takes_more: bool) -> bool:
+def _may_continue(last: str, word: str, *, may_continue: bool) -> bool:
     """Return whether a plain word may continue what precedes it: a size, or a unit."""
     if word in TIMES:
         return True
-    return takes_more and (last[-1].isdigit() or last.strip(_AROUND) in UNIT_PREFIXES)
+    return may_continue and (
+        last[-1].isdigit() or last.strip(_PUNCTUATION) in UNIT_PREFIXES
+    )
 
 
-def _careful_words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _unusual_words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each word of a folded text, by all rules."""
-    pieces = _pieces(text)
-    may_have_size = any(piece.text in TIMES for piece in pieces)
+    tokens = _tokens(text)
+    may_have_size = any(token.text in TIMES for token in tokens)
     index = 0
-    while index < len(pieces):
-        sides = _sides(pieces, index) if may_have_size else []
+    while index < len(tokens):
+        sides = _sides(tokens, index) if may_have_size else []
         if sides:
             index = sides[-1].end
             yield from _size_words(sides)
             continue
-        taken, word, others = _one(pieces, index)
-        index += taken
+        consumed, word, alternatives = _word_at(tokens, index)
+        index += consumed
         if word:
-            yield word[:MAX_WORD_LENGTH], others
+            yield word[:MAX_WORD_LENGTH], alternatives
 
 
 class _Amount(NamedTuple):
@@ -187,32 +191,32 @@ class _Amount(NamedTuple):
     end: int
 
 
-def _sides(pieces: list[_Piece], index: int) -> list[_Amount]:
+def _sides(tokens: list[_Token], index: int) -> list[_Amount]:
     """Return the sides of a size that begins at `index`; none without a size."""
-    if pieces[index].before in {"link", "choice"}:
+    if tokens[index].before in {"link", "choice"}:
         return []  # part of a code: wr-44526x2
-    side = _side(pieces, index)
+    side = _side(tokens, index)
     sides = [side] if side else []
     while side:
-        times = _at(pieces, side.end)
-        side = _side(pieces, side.end + 1) if times and times.text in TIMES else None
+        times = _token_at(tokens, side.end)
+        side = _side(tokens, side.end + 1) if times and times.text in TIMES else None
         if side:
             sides.append(side)
     if len(sides) < 2:  # noqa: PLR2004 - a size has two sides or more
         return []
-    after = _at(pieces, sides[-1].end)
-    is_code_there = after is not None and not after.before and after.kind in _CODE
-    return [] if is_code_there else sides  # 4x4wd is a code
+    after = _token_at(tokens, sides[-1].end)
+    is_followed_by_code = after is not None and not after.before and after.kind in _CODE
+    return [] if is_followed_by_code else sides  # 4x4wd is a code
 
 
-def _side(pieces: list[_Piece], index: int) -> _Amount | None:
+def _side(tokens: list[_Token], index: int) -> _Amount | None:
     """Return one side of a size: a number and its unit, or a metric thread such as m8."""
-    piece, after = _at(pieces, index), _at(pieces, index + 1)
-    if piece is None:
+    token, after = _token_at(tokens, index), _token_at(tokens, index + 1)
+    if token is None:
         return None
-    if piece.kind == "number":
-        return _amount(pieces, index)
-    if piece.text != _METRIC_THREAD or after is None or not _is_joined(after):
+    if token.kind == "number":
+        return _amount(tokens, index)
+    if token.text != _METRIC_THREAD or after is None or not _is_joined(after):
         return None
     if after.kind != "number":
         return None
@@ -235,89 +239,89 @@ def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield side.number + side.unit, ()
 
 
-def _one(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
+def _word_at(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ...]]:
     """Return the number of pieces of the word at `index`, the word, and alternatives."""
-    piece = pieces[index]
-    if piece.kind == "mark":
+    token = tokens[index]
+    if token.kind == "mark":
         return 1, "", ()
-    if piece.kind == "cjk":
-        after = _at(pieces, index + 1)
-        is_last = after is None or after.kind != "cjk" or after.text[0] != piece.text[-1]
-        return 1, piece.text, tuple(piece.text if is_last else piece.text[:1])
-    if piece.kind == "number":
-        return _quantity(pieces, index)
-    return _code(pieces, index)
+    if token.kind == "cjk":
+        after = _token_at(tokens, index + 1)
+        is_last = after is None or after.kind != "cjk" or after.text[0] != token.text[-1]
+        return 1, token.text, tuple(token.text if is_last else token.text[:1])
+    if token.kind == "number":
+        return _quantity(tokens, index)
+    return _code(tokens, index)
 
 
-def _quantity(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
+def _quantity(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ...]]:
     """Return a number joined with the following unit."""
-    number, unit, end = _amount(pieces, index)
+    number, unit, end = _amount(tokens, index)
     if unit:
         return end - index, number + unit, (number, *equivalents(number, unit))
     if end - index > 1:
         return end - index, number, ()
-    pieces[index].text = number
-    return _code(pieces, index)
+    tokens[index].text = number
+    return _code(tokens, index)
 
 
-def _amount(pieces: list[_Piece], index: int) -> _Amount:
+def _amount(tokens: list[_Token], index: int) -> _Amount:
     """Return the number at `index` (possibly mixed: 1 1/2) and its unit."""
-    number, end = normalized_number(pieces[index].text), index + 1
-    after = _at(pieces, end)
+    number, end = normalized_number(tokens[index].text), index + 1
+    after = _token_at(tokens, end)
     if after is not None and after.before and "/" in after.text and number.isdecimal():
         part = normalized_number(after.text)  # 1 1/2 is 1.5
         if part.startswith("0."):
             number, end = number + part[1:], end + 1
-    unit, end = _unit(pieces, end)
+    unit, end = _unit(tokens, end)
     return _Amount(number, unit, end)
 
 
-def _unit(pieces: list[_Piece], index: int) -> tuple[str, int]:
+def _unit(tokens: list[_Token], index: int) -> tuple[str, int]:
     """Return the canonical unit at `index`, or "", and the index after it."""
-    piece, then = _at(pieces, index), _at(pieces, index + 1)
-    if piece is None:
+    token, then = _token_at(tokens, index), _token_at(tokens, index + 1)
+    if token is None:
         return "", index
-    if piece.text in UNIT_PREFIXES and then is not None:
-        unit = UNIT_PREFIXES[piece.text] + UNITS.get(then.text, "?")
+    if token.text in UNIT_PREFIXES and then is not None:
+        unit = UNIT_PREFIXES[token.text] + UNITS.get(then.text, "?")
         return (unit, index + 2) if unit in UNITS else ("", index)
-    if piece.text == "m" and then is not None and then.text in {"2", "3"}:
-        after = _at(pieces, index + 2)
+    if token.text == "m" and then is not None and then.text in {"2", "3"}:
+        after = _token_at(tokens, index + 2)
         if _is_joined(then) and not _is_joined(after):
-            return piece.text + then.text, index + 2  # 20 m²
-    return (UNITS[piece.text], index + 1) if _is_unit(piece, then) else ("", index)
+            return token.text + then.text, index + 2  # 20 m²
+    return (UNITS[token.text], index + 1) if _is_unit(token, then) else ("", index)
 
 
-def _is_unit(piece: _Piece, then: _Piece | None) -> bool:
-    if piece.text not in UNITS:
+def _is_unit(token: _Token, then: _Token | None) -> bool:
+    if token.text not in UNITS:
         return False
-    if piece.kind == "mark":
-        return not piece.before
+    if token.kind == "mark":
+        return not token.before
     if then is not None and then.kind == "number":
-        if _is_joined(then) or piece.text == "x":
+        if _is_joined(then) or token.text == "x":
             return False  # 12v5 is a code
-        if piece.text == "in" and then.text == "1":
+        if token.text == "in" and then.text == "1":
             return False  # 5 in 1 is no length
-    return not (piece.before and piece.text in JOINED_ONLY)
+    return not (token.before and token.text in JOINED_ONLY)
 
 
-def _is_joined(piece: _Piece | None) -> bool:
-    return piece is not None and not piece.before
+def _is_joined(token: _Token | None) -> bool:
+    return token is not None and not token.before
 
 
-def _at(pieces: list[_Piece], index: int) -> _Piece | None:
-    return pieces[index] if index < len(pieces) else None
+def _token_at(tokens: list[_Token], index: int) -> _Token | None:
+    return tokens[index] if index < len(tokens) else None
 
 
-def _code(pieces: list[_Piece], index: int) -> tuple[int, str, tuple[str, ...]]:
+def _code(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ...]]:
     """Return a word, or adjacent letters and digits as one code."""
     end = index + 1
-    while end < len(pieces) and not pieces[end].before and pieces[end].kind in _CODE:
+    while end < len(tokens) and not tokens[end].before and tokens[end].kind in _CODE:
         end += 1
-    parts = [piece.text for piece in pieces[index:end]]
+    parts = [token.text for token in tokens[index:end]]
     if len(parts) == 1:
-        return 1, _bare(parts[0]), _linked(pieces, index, parts[0])
+        return 1, _without_apostrophes(parts[0]), _linked(tokens, index, parts[0])
     code = "".join(parts)
-    return end - index, code, (*_code_parts(parts), *_linked(pieces, index, code))
+    return end - index, code, (*_code_parts(parts), *_linked(tokens, index, code))
 
 
 def _code_parts(parts: list[str]) -> Iterator[str]:
@@ -325,46 +329,46 @@ def _code_parts(parts: list[str]) -> Iterator[str]:
     for part in parts:
         if len(part) > 1 or part.isdecimal():
             yield part
-    if 2 < len(parts) <= _MOST_PARTS:  # noqa: PLR2004 - two parts have no inner ones
+    if 2 < len(parts) <= _MAX_PARTS:  # noqa: PLR2004 - two parts have no inner ones
         for size in range(2, len(parts)):
             for first in range(len(parts) - size + 1):
                 yield "".join(parts[first : first + size])
 
 
-def _linked(pieces: list[_Piece], index: int, word: str) -> tuple[str, ...]:
+def _linked(tokens: list[_Token], index: int, word: str) -> tuple[str, ...]:
     """Return the joined spellings of hyphenated words: t-shirt is also tshirt.
 
     Words with a slash are separate: "tops/tees". A part may belong to a code, and a longer
     code is also joined as a whole: dcd-771-c2 is dcd771c2.
     """
     joined, found, at = word, list[str](), index
-    while at > 0 and _is_linked(pieces[at - 1], pieces[at]):
+    while at > 0 and _is_linked(tokens[at - 1], tokens[at]):
         at -= 1
-        joined = pieces[at].text + joined
+        joined = tokens[at].text + joined
         if len(joined) > _SHORT_LINK:
             break
-        if pieces[at].before:
+        if tokens[at].before:
             found.append(joined)
-    whole = [one for one in found[1:][-1:] if is_code(one)]
-    return (*found[:1], *whole)
+    joined_codes = [one for one in found[1:][-1:] if is_code(one)]
+    return (*found[:1], *joined_codes)
 
 
-def _is_linked(last: _Piece, piece: _Piece) -> bool:
-    if piece.before == "gap" or last.kind not in _CODE or piece.kind not in _CODE:
+def _is_linked(last: _Token, token: _Token) -> bool:
+    if token.before == "gap" or last.kind not in _CODE or token.kind not in _CODE:
         return False
-    is_choice = piece.before == "choice"
-    return not (is_choice and piece.text.isalpha() and last.text.isalpha())
+    is_choice = token.before == "choice"
+    return not (is_choice and token.text.isalpha() and last.text.isalpha())
 
 
-def _bare(word: str) -> str:
+def _without_apostrophes(word: str) -> str:
     """Return a word without genitive and apostrophes: women's is women."""
     if "'" not in word:
         return word
     return word.removesuffix("'s").replace("'", "")
 
 
-def _pieces(text: str) -> list[_Piece]:
-    pieces: list[_Piece] = []
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
     end, before = 0, "gap"
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
@@ -377,12 +381,12 @@ def _pieces(text: str) -> list[_Piece]:
             before = kind if kind == "gap" or not before else before
             continue
         if kind == "cjk":
-            pieces.extend(_Piece("cjk", two, "gap") for two in _pairs(match.group()))
+            tokens.extend(_Token("cjk", two, "gap") for two in _pairs(match.group()))
             before = "gap"
             continue
-        pieces.append(_Piece(kind, match.group(), before))
+        tokens.append(_Token(kind, match.group(), before))
         before = ""
-    return pieces
+    return tokens
 
 
 def _pairs(run: str) -> list[str]:

@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 import tantivy
 
 from productrecs.core.cache_registry import BoundedCache, Cache
-from productrecs.engines.text.index_schema import BACKWARDS, COUNT, WORD
+from productrecs.engines.text.index_schema import COUNT, REVERSED, WORD
 from productrecs.engines.text.tokenizer import is_code
 
 ONE_EDIT_FROM: Final = 5
 TWO_EDITS_FROM: Final = 9
 SECOND_EDIT_FROM: Final = 6
 _SECOND: Final = 3  # cache key beside the distances 1 and 2
-_MOST_FOUND: Final = 64
-_LEAST_START: Final = 3
-_NEAR_BYTES: Final = 600
+_MAX_FOUND: Final = 64
+_MIN_START: Final = 3
+_ENTRY_BYTES: Final = 600
 
 
 class FuzzyMatch(NamedTuple):
@@ -31,9 +31,9 @@ class FuzzyMatch(NamedTuple):
     same_start: bool
 
 
-def may_be_meant(typed: str, word: str, *, is_typing: bool) -> bool:
+def may_be_correction(typed: str, word: str, *, is_typing: bool) -> bool:
     """Return whether `word` may correct or, with `is_typing`, complete `typed`."""
-    if is_typing and len(typed) >= _LEAST_START and word.startswith(typed):
+    if is_typing and len(typed) >= _MIN_START and word.startswith(typed):
         return True
     if is_code(typed) or is_code(word) or typed[:1] != word[:1]:
         return False
@@ -48,10 +48,10 @@ def edit_distance(one: str, other: str) -> int:
     for i, a in enumerate(one, 1):
         last, before, row = before, row, [i]
         for j, b in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            edit_cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
             if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
+                edit_cost = min(edit_cost, last[j - 2] + 1)
+            row.append(edit_cost)
     return row[-1]
 
 
@@ -63,8 +63,8 @@ class Vocabulary:
         self.size: int = searcher.num_docs
         self._searcher = searcher
         self._schema = schema
-        self._near: BoundedCache[tuple[str, int], list[FuzzyMatch]] = BoundedCache(
-            Cache.SPELLINGS, _NEAR_BYTES
+        self._cache: BoundedCache[tuple[str, int], list[FuzzyMatch]] = BoundedCache(
+            Cache.SPELLINGS, _ENTRY_BYTES
         )
 
     def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
@@ -80,50 +80,50 @@ class Vocabulary:
         """Return whether the index has ever contained exactly this word."""
         return bool(word) and self._searcher.doc_freq(WORD, word) > 0
 
-    def cut(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
+    def splits(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
         """Return the parts of a word at each of `cuts` where both are catalog words."""
-        begun = [at for at in cuts if self.has(word[:at])]
-        return [(word[:at], word[at:]) for at in begun if self.has(word[at:])]
+        valid_starts = [at for at in cuts if self.has(word[:at])]
+        return [(word[:at], word[at:]) for at in valid_starts if self.has(word[at:])]
 
     def near(self, word: str, distance: int) -> list[FuzzyMatch]:
         """Return corrections of `word` within an edit distance of 1 or 2."""
-        found = self._near.get((word, distance))
+        found = self._cache.get((word, distance))
         if found is None:
-            found = self._near.put((word, distance), self._nearest(word, distance))
+            found = self._cache.put((word, distance), self._nearest(word, distance))
         return found
 
-    def near_twice(self, word: str) -> list[FuzzyMatch]:
+    def second_edit_corrections(self, word: str) -> list[FuzzyMatch]:
         """Return words of 6 to 8 letters two edits from `word` with the same beginning."""
         if is_code(word) or not SECOND_EDIT_FROM <= len(word) <= TWO_EDITS_FROM:
             return []
-        found = self._near.get((word, _SECOND))
+        found = self._cache.get((word, _SECOND))
         if found is None:
-            near = self._found(self._query(word, 2, prefix=False), _MOST_FOUND)
+            candidates = self._found(self._query(word, 2, prefix=False), _MAX_FOUND)
             found = [
                 FuzzyMatch(one, 2, same_start=True)
-                for one in near
+                for one in candidates
                 if SECOND_EDIT_FROM <= len(one) < TWO_EDITS_FROM
                 and one[0] == word[0]
                 and not is_code(one)
             ]
-            self._near.put((word, _SECOND), found)
+            self._cache.put((word, _SECOND), found)
         return found
 
-    def beginning(self, start: str, limit: int) -> list[str]:
+    def completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""
         if not start:
             return []
         found = self._found(self._query(start, 0, prefix=True), limit + 1)
         return [one for one in found if one != start][:limit]
 
-    def ending(self, end: str, limit: int) -> list[str]:
+    def words_ending_with(self, end: str, limit: int) -> list[str]:
         """Return the most frequent words that end with `end`, without itself."""
         query = tantivy.Query.fuzzy_term_query(
-            self._schema, BACKWARDS, end[::-1], distance=0, prefix=True
+            self._schema, REVERSED, end[::-1], distance=0, prefix=True
         )
         return [one for one in self._found(query, limit + 1) if one != end][:limit]
 
-    def nearly_beginning(self, start: str, limit: int) -> list[str]:
+    def mistyped_completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words whose beginning is one edit from `start`."""
         if is_code(start) or len(start) < ONE_EDIT_FROM - 1:
             return []
@@ -135,17 +135,17 @@ class Vocabulary:
         ]
 
     def _nearest(self, word: str, distance: int) -> list[FuzzyMatch]:
-        least = ONE_EDIT_FROM if distance == 1 else TWO_EDITS_FROM
-        if is_code(word) or len(word) < least - distance:
+        min_length = ONE_EDIT_FROM if distance == 1 else TWO_EDITS_FROM
+        if is_code(word) or len(word) < min_length - distance:
             return []
-        nearer = {word}
+        one_edit_words = {word}
         if distance > 1:
-            nearer.update(one.word for one in self.near(word, distance - 1))
-        found = self._found(self._query(word, distance, prefix=False), _MOST_FOUND)
+            one_edit_words.update(one.word for one in self.near(word, distance - 1))
+        found = self._found(self._query(word, distance, prefix=False), _MAX_FOUND)
         return [
             FuzzyMatch(one, distance, one[0] == word[0])
             for one in found
-            if len(one) >= least and one not in nearer and not is_code(one)
+            if len(one) >= min_length and one not in one_edit_words and not is_code(one)
         ]
 
     def _query(self, word: str, distance: int, *, prefix: bool) -> tantivy.Query:
@@ -160,4 +160,4 @@ class Vocabulary:
 
     def memory_bytes(self) -> int:
         """Return the approximate size of the cache."""
-        return self._near.memory_bytes()
+        return self._cache.memory_bytes()

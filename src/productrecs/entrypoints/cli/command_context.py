@@ -113,7 +113,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-_PARENT_GONE: Final = 3
+_PARENT_EXITED: Final = 3
 
 
 def _connect(
@@ -123,7 +123,7 @@ def _connect(
     if number is None:
         return None
     parent = ParentConnection.inherited(number)
-    parent.watch(lambda: os._exit(_PARENT_GONE))
+    parent.watch(lambda: os._exit(_PARENT_EXITED))
     return parent
 
 

@@ -98,8 +98,8 @@ from productrecs.training.engine_registry import ENGINES
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 1.0
-_LONG_UNFIT: Final = 5
+_CHECK_SECONDS: Final = 1.0
+_MAX_UNFIT_SECONDS: Final = 5
 """The unready checks in a row after which the process logs the reasons, once."""
 _SWITCH_SECONDS: Final = 0.0001
 """The longest time that the event loop waits for another thread's Python code."""
@@ -113,23 +113,23 @@ def create_application(
     draining: object,
     slot: ProcessSlot | None = None,
     admission: ConnectionLimiter | None = None,
-    office: Path | None = None,
+    write_socket: Path | None = None,
 ) -> Dispatcher:
     """Return the ASGI application of one process.
 
     `draining` becomes true when the process is about to stop. Metrics and connection counts
-    go to `slot`. Events and orders go to the writer process at the socket `office`, if
-    there is one.
+    go to `slot`. Events and orders go to the writer process at `write_socket`, if there
+    is one.
     """
     _check_engines()
     process = _Process(
         services,
         draining,
-        slot or ProcessSlot.alone("api"),
+        slot or ProcessSlot.standalone("api"),
         admission or ConnectionLimiter(),
-        office,
+        write_socket,
     )
-    return process.gate
+    return process.dispatcher
 
 
 def _check_engines() -> None:
@@ -138,14 +138,14 @@ def _check_engines() -> None:
     Raises:
         ValueError: when the guide of an engine does not name it.
     """
-    unnamed = undescribed((one.name, one.guide) for one in ENGINES)
-    if unnamed:
-        message = f"engines without a word in their guide: {', '.join(unnamed)}"
+    undocumented = undescribed((one.name, one.guide) for one in ENGINES)
+    if undocumented:
+        message = f"engines without a word in their guide: {', '.join(undocumented)}"
         raise ValueError(message)
 
 
-def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
-    """Return the FastAPI application of all declared routes; `life` is its lifespan."""
+def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """Return the FastAPI application of all declared routes; `lifespan` is its lifespan."""
     application = FastAPI(
         title="ProductRecs",
         version=INTERFACE_VERSION,
@@ -154,7 +154,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=life,
+        lifespan=lifespan,
     )
     for router in (
         recommendations.router,
@@ -187,7 +187,7 @@ def declared_routes(life: Lifespan[FastAPI] | None = None) -> FastAPI:
     ):
         application.include_router(router)
     add_dashboard(application)
-    application.add_exception_handler(RequestValidationError, _unfit)
+    application.add_exception_handler(RequestValidationError, _validation_error)
     application.add_exception_handler(ProductRecsError, _expected)
     application.add_exception_handler(HTTPException, _unrouted)
     application.add_exception_handler(Exception, _unexpected)
@@ -203,28 +203,28 @@ class _Process:
         draining: object,
         slot: ProcessSlot,
         admission: ConnectionLimiter,
-        office: Path | None,
+        write_socket: Path | None,
     ) -> None:
         self._services = services
         self._rates = RateLimits.of(services.settings, slot.memory.buckets)
-        self._office = office
+        self._write_socket = write_socket
         self._draining = draining
         self._traffic = RequestMetrics(slot)
         self._admission = admission
         self._peers = PeerConnections(slot)
-        admission.meet(self._peers)
+        admission.set_peers(self._peers)
         self._context: Context | None = None
         self._preloaded = False
-        self.gate = Dispatcher(
-            declared_routes(self._life), self._fitness, draining, self._traffic
+        self.dispatcher = Dispatcher(
+            declared_routes(self._lifespan), self._readiness, draining, self._traffic
         )
 
     @contextlib.asynccontextmanager
-    async def _life(self, _application: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, _application: FastAPI) -> AsyncIterator[None]:
         # Threads must yield the GIL to the event loop sooner than Python's default of 5 ms.
         sys.setswitchinterval(_SWITCH_SECONDS)
         services, database = self._services, self._services.database
-        write_client = WriteClient(database, write_handlers(services), self._office)
+        write_client = WriteClient(database, write_handlers(services), self._write_socket)
         background = write_client.background
         on_loop = database.dialect.can_read_on_event_loop
         accounts = await asyncio.to_thread(
@@ -260,12 +260,12 @@ class _Process:
         context.shops.start()
         context.metering.start()
         await context.write_client.start()
-        self.gate.open(context)
+        self.dispatcher.open(context)
         preloading = asyncio.create_task(self._preload(context))
         # Replies do not wait for the compiled kernel: until then numpy computes the same.
-        looking = asyncio.gather(
-            self._look_at_itself(context),
-            self.gate.pressure.watch(),
+        watchers = asyncio.gather(
+            self._monitor(context),
+            self.dispatcher.load_shedder.watch(),
             context.dependencies.watch(),
         )
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
@@ -275,7 +275,7 @@ class _Process:
         finally:
             preloading.cancel()
             warming.cancel()
-            await _end(looking)
+            await _end(watchers)
             await context.write_client.close()
             await asyncio.to_thread(context.metering.close)
             await asyncio.to_thread(context.shops.close)
@@ -293,25 +293,25 @@ class _Process:
             _log.exception("store preload failed")
         self._preloaded = True
 
-    async def _look_at_itself(self, context: Context) -> None:
+    async def _monitor(self, context: Context) -> None:
         """Publish gauges, metrics and readiness of this process once a second."""
-        unfit = 0
+        unfit_checks = 0
         while True:
             self._traffic.set(GaugeMetric.WRITES_WAITING, context.write_client.depth)
             self._traffic.set(GaugeMetric.OPEN_STORES, context.shops.count)
             self._traffic.set(GaugeMetric.CONNECTIONS, self._admission.count)
-            self._traffic.settle()
-            refused = self._admission.take_refused()
-            self._traffic.add(CounterMetric.CONNECTIONS_REFUSED, refused)
-            reasons = self._fitness().reasons
+            self._traffic.apply_pending()
+            refused_connections = self._admission.pop_refused()
+            self._traffic.add(CounterMetric.CONNECTIONS_REFUSED, refused_connections)
+            reasons = self._readiness().reasons
             self._traffic.set(GaugeMetric.READY, not reasons)
             self._peers.publish(self._admission.count, is_ready=not reasons)
-            unfit = unfit + 1 if reasons else 0
-            if unfit == _LONG_UNFIT:
+            unfit_checks = unfit_checks + 1 if reasons else 0
+            if unfit_checks == _MAX_UNFIT_SECONDS:
                 _log.warning("readiness failing", extra={"reasons": reasons})
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_CHECK_SECONDS)
 
-    def _fitness(self) -> Readiness:
+    def _readiness(self) -> Readiness:
         if self._context is None:
             return Readiness({"process": "still starting"})
         return health.readiness_of(
@@ -333,7 +333,7 @@ def _close(context: Context) -> None:
     context.photo_pool.close()
 
 
-async def _unfit(_request: Request, error: Exception) -> Response:
+async def _validation_error(_request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     body = validation_reply(from_details(list(error.errors()), ()))
@@ -361,5 +361,5 @@ async def _unexpected(request: Request, _error: Exception) -> Response:
 async def _unrouted(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    why = ROUTER_CODES.get(error.status_code, ErrorCode(error.status_code, "refused"))
-    return error_response(request, why, str(error.detail))
+    code = ROUTER_CODES.get(error.status_code, ErrorCode(error.status_code, "refused"))
+    return error_response(request, code, str(error.detail))

@@ -37,7 +37,7 @@ from productrecs.training.demand.repository import stores_due, track_stock_outs
 from productrecs.training.ranking.ranking_due_stores import stores_to_rank
 from productrecs.training.tuning.tune_store import stores_to_tune
 
-_LOOK_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 _LAST_WORDS: Final = 4_000  # characters of a failed run's error output
 
 
@@ -86,17 +86,17 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
             child.close()
         if status != 0:
             errors.seek(0)
-            said = errors.read().decode(errors="replace").strip()[-_LAST_WORDS:]
-            raise CommandProcessError(said or f"it exited with {status}")
+            error_output = errors.read().decode(errors="replace").strip()[-_LAST_WORDS:]
+            raise CommandProcessError(error_output or f"it exited with {status}")
 
 
 def _follow(child: ChildProcess, progress: JobProgress) -> None:
     """Report the progress of the child process until it closes its connection."""
     share = 0.0
     while True:
-        if child.connection.poll(_LOOK_SECONDS):
+        if child.connection.poll(_POLL_SECONDS):
             try:
-                message, _ = child.connection.receive(FROM_CHILD, _LOOK_SECONDS)
+                message, _ = child.connection.receive(FROM_CHILD, _POLL_SECONDS)
             except ConnectionError:
                 return
             if isinstance(message, Progress):
@@ -180,9 +180,9 @@ class ForecastJobs:
         """Forecast a store in a child process, and mail stock alerts."""
         store = store_of_job(job, self._accounts)
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
-        told = alerted_products(self._services, store)
+        alerted_before = alerted_products(self._services, store)
         run_store_command("forecast", store, self._services.settings.data, progress)
-        mail_stock_alerts(self._services, store, told)
+        mail_stock_alerts(self._services, store, alerted_before)
 
 
 def build_forecaster(services: Services) -> JobWorker:
@@ -195,7 +195,7 @@ def build_forecaster(services: Services) -> JobWorker:
         "learn-order": orders.learn_order,
         "watch-stock": stores.watch,
     }
-    duties = (
+    tasks = (
         PeriodicJob(
             "choose-constants",
             every=timedelta(hours=1),
@@ -207,8 +207,8 @@ def build_forecaster(services: Services) -> JobWorker:
         PeriodicJob("learn-order", every=timedelta(hours=1), stores=orders.stores_to_rank),
         PeriodicJob("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
     )
-    turns = PeriodicTasks(services.database, services.queue, system_ms)
-    return JobWorker(services.queue, handlers, JobSchedule(turns, duties))
+    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
+    return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 
 class BackgroundLoop(Protocol):
@@ -234,15 +234,17 @@ class ParallelLoops:
 
     def run(self) -> None:
         """Work until `stop` is called."""
-        beside = threading.Thread(target=self._beside, name="forecasts", daemon=True)
-        beside.start()
+        second_thread = threading.Thread(
+            target=self._run_second, name="forecasts", daemon=True
+        )
+        second_thread.start()
         try:
             self._first.run()
         finally:
             self._second.stop()
-            beside.join()
+            second_thread.join()
 
-    def _beside(self) -> None:
+    def _run_second(self) -> None:
         try:
             self._second.run()
         except Exception:

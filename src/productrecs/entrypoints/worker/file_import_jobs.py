@@ -44,18 +44,18 @@ from productrecs.tenancy.accounts.store import Store
 MAX_ATTEMPTS: Final = 5
 """The most attempts at a file; after that the import fails."""
 
-TURN_SECONDS: Final = 20.0
+SLICE_SECONDS: Final = 20.0
 """The time slice of a store's import while another store waits."""
 
-KEEP_MS: Final = 7 * DAY_MS
+RETENTION_MS: Final = 7 * DAY_MS
 """How long a checked file waits for the merchant."""
 
 _EXPIRED: Final = "Nobody started it within 7 days. The file was deleted: send it again."
-_GIVEN_UP: Final = (
+_INTERRUPTED_MESSAGE: Final = (
     f"The import was interrupted {MAX_ATTEMPTS} times; the service's log says why. Send "
     "the file again, or split it."
 )
-_GONE: Final = "The file is no longer in the data folder. Send it again."
+_MISSING_MESSAGE: Final = "The file is no longer in the data folder. Send it again."
 _WAITING: Final = (ImportStatus.CHECKING,)
 _STARTED: Final = (ImportStatus.QUEUED, ImportStatus.RUNNING)
 _STEP: Final = 1.0  # seconds between two writes of the progress
@@ -100,10 +100,13 @@ class FileImportJobs:
     """The handlers of the jobs for the dashboard's files."""
 
     def __init__(
-        self, services: Services, importer: FileImporter, turn: float = TURN_SECONDS
+        self,
+        services: Services,
+        importer: FileImporter,
+        slice_seconds: float = SLICE_SECONDS,
     ) -> None:
-        """Import for the stores of `services`, each for `turn` seconds if others wait."""
-        self._turn = turn
+        """Import for the stores of `services`; if others wait, each for `slice_seconds`."""
+        self._slice_seconds = slice_seconds
         self._services = services
         self._importer = importer
         self._accounts = AccountDirectory(services.database)
@@ -121,32 +124,34 @@ class FileImportJobs:
         """Do the dry runs of a store."""
         store = self._store(job)
         while one := self._next(store, _WAITING):
-            share = self._noted(store, one, progress, job)
+            share = self._progress_callback(store, one, progress, job)
             try:
                 preview = self._importer.check(store, one, self._path(one), share)
                 self._end(store, one, ImportStatus.CHECKED, preview=preview)
             except (FileNotFoundError, ProductRecsError) as error:
                 problem = {"problem": self._problem(store, one, error)}
                 self._end(store, one, ImportStatus.CHECKED, preview=problem)
-            self._give_way(job)
+            self._requeue(job)
 
     def run(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
         store = self._store(job)
         while one := self._next(store, _STARTED):
-            share = self._noted(store, one, progress, job)
+            share = self._progress_callback(store, one, progress, job)
             try:
-                done = self._importer.run(store, one, self._path(one), share)
+                is_finished = self._importer.run(store, one, self._path(one), share)
             except (FileNotFoundError, ProductRecsError) as error:
                 problem = {"problem": self._problem(store, one, error)}
                 self._finish(store, one, ImportStatus.FAILED, problem)
             else:
-                self._finish(store, one, ImportStatus.DONE, done.result, done.rejects)
-            self._give_way(job)
+                self._finish(
+                    store, one, ImportStatus.DONE, is_finished.result, is_finished.rejects
+                )
+            self._requeue(job)
 
     def expire(self, _job: Job, _progress: JobProgress) -> None:
         """Expire checked imports that were not started; the sweep deletes their files."""
-        before = self._services.clock() - KEEP_MS
+        before = self._services.clock() - RETENTION_MS
         with self._services.database.transaction() as transaction:
             expire_imports(transaction, before, _EXPIRED)
 
@@ -170,11 +175,11 @@ class FileImportJobs:
                     repository.begin_attempt(one.import_id)
                     if statuses is _STARTED:
                         running = ImportStatus.RUNNING
-                        repository.move(one.import_id, statuses, running)
+                        repository.change_status(one.import_id, statuses, running)
                     return one
-            self._finish(store, one, ImportStatus.FAILED, {"problem": _GIVEN_UP})
+            self._finish(store, one, ImportStatus.FAILED, {"problem": _INTERRUPTED_MESSAGE})
 
-    def _noted(
+    def _progress_callback(
         self, store: Store, one: FileImport, progress: JobProgress, job: Job
     ) -> OnShare:
         """Return a callback that records the progress, and interrupts the job if needed.
@@ -182,19 +187,19 @@ class FileImportJobs:
         An import also stops when its time slice is over and another store waits. The slice
         starts at the point where the previous attempt stopped, so every attempt advances.
         """
-        last = asked = time.monotonic()
+        last = checked_at = time.monotonic()
         began: float | None = None
-        reached = max(one.progress, self._importer.staged_share(one))
+        progress_share = max(one.progress, self._importer.staged_share(one))
 
-        def note(share: float) -> None:
-            nonlocal last, asked, began
+        def on_share(share: float) -> None:
+            nonlocal last, checked_at, began
             progress.report(share)
             now = time.monotonic()
             is_over = (
                 job.kind == IMPORT_JOB
-                and share > reached
-                and now - (began := began or now) >= self._turn
-                and now - asked >= min(_STEP, self._turn)
+                and share > progress_share
+                and now - (began := began or now) >= self._slice_seconds
+                and now - checked_at >= min(_STEP, self._slice_seconds)
             )
             if now - last >= _STEP or is_over:
                 last = now
@@ -204,12 +209,12 @@ class FileImportJobs:
                         one.import_id, min(max(one.progress, share), 1.0)
                     )
             if is_over:
-                asked = now
-                self._give_way(job)
+                checked_at = now
+                self._requeue(job)
 
-        return note
+        return on_share
 
-    def _give_way(self, job: Job) -> None:
+    def _requeue(self, job: Job) -> None:
         """Yield to another store that waits for the same kind of job.
 
         Raises:
@@ -227,7 +232,7 @@ class FileImportJobs:
                 does not count.
         """
         if isinstance(error, FileNotFoundError):
-            return _GONE
+            return _MISSING_MESSAGE
         if isinstance(error, StorageError | JobInterruptedError):
             with (
                 contextlib.suppress(StorageError),  # then the attempt counts
@@ -248,7 +253,7 @@ class FileImportJobs:
         before = (*_WAITING, *_STARTED)
         with self._services.database.transaction() as transaction:
             repository = FileImportRepository(transaction, store.store_id)
-            repository.move(one.import_id, before, status, attempts=0, **values)
+            repository.change_status(one.import_id, before, status, attempts=0, **values)
 
     def _finish(
         self,
@@ -274,26 +279,26 @@ class FileImportJobs:
 def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
     """Return the worker of dry runs."""
     files = FileImportJobs(services, importer)
-    duty = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
-    return JobWorker(services.queue, {CHECK_JOB: files.check}, _schedule(services, [duty]))
+    task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
+    return JobWorker(services.queue, {CHECK_JOB: files.check}, _schedule(services, [task]))
 
 
 def build_file_importer(
-    services: Services, importer: FileImporter, turn: float = TURN_SECONDS
+    services: Services, importer: FileImporter, slice_seconds: float = SLICE_SECONDS
 ) -> JobWorker:
     """Return the worker that imports the files that merchants have started."""
-    files = FileImportJobs(services, importer, turn)
+    files = FileImportJobs(services, importer, slice_seconds)
     handlers: dict[str, JobHandler] = {
         IMPORT_JOB: files.run,
         "expire-files": files.expire,
     }
-    duties = [
+    tasks = [
         PeriodicJob(IMPORT_JOB, every=timedelta(seconds=30), stores=files.stores_to_import),
         PeriodicJob("expire-files", every=timedelta(hours=6)),
     ]
-    return JobWorker(services.queue, handlers, _schedule(services, duties))
+    return JobWorker(services.queue, handlers, _schedule(services, tasks))
 
 
-def _schedule(services: Services, duties: Sequence[PeriodicJob]) -> JobSchedule:
-    turns = PeriodicTasks(services.database, services.queue, system_ms)
-    return JobSchedule(turns, duties)
+def _schedule(services: Services, tasks: Sequence[PeriodicJob]) -> JobSchedule:
+    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
+    return JobSchedule(periodic_tasks, tasks)

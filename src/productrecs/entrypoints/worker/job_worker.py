@@ -42,13 +42,13 @@ class JobSchedule:
 
     def __init__(
         self,
-        turns: PeriodicTasks,
-        duties: Sequence[PeriodicJob],
+        periodic_tasks: PeriodicTasks,
+        tasks: Sequence[PeriodicJob],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Schedule `duties`; `turns` stores their last runs in the database."""
-        self._turns = turns
-        self._duties = duties
+        """Schedule `tasks`; `periodic_tasks` stores their last runs in the database."""
+        self._periodic_tasks = periodic_tasks
+        self._tasks = tasks
         self._seconds = seconds
         self._next = seconds()
 
@@ -62,19 +62,19 @@ class JobSchedule:
         if now < self._next:
             return
         self._next = now + TICK.total_seconds()
-        for duty in self._duties:
-            wanted = [NewJob(store_id, duty.kind) for store_id in duty.stores()]
-            every_ms = duty.every // timedelta(milliseconds=1)
-            count = self._turns.enqueue_due(duty.kind, every_ms, wanted)
+        for task in self._tasks:
+            new_jobs = [NewJob(store_id, task.kind) for store_id in task.stores()]
+            every_ms = task.every // timedelta(milliseconds=1)
+            count = self._periodic_tasks.enqueue_due(task.kind, every_ms, new_jobs)
             if count:
                 _log.debug(
-                    "periodic job enqueued", extra={"kind": duty.kind, "jobs": count}
+                    "periodic job enqueued", extra={"kind": task.kind, "jobs": count}
                 )
 
 
 IDLE_PAUSE: Final = timedelta(milliseconds=250)
 ERROR_PAUSE: Final = timedelta(seconds=1)
-_BEATS_A_LEASE: Final = 10 / 3
+_RENEWALS_PER_LEASE: Final = 10 / 3
 
 
 class JobRefusedError(ProductRecsError):
@@ -91,7 +91,7 @@ class JobProgress:
     def __init__(self, stopping: threading.Event) -> None:
         """Start at 0; `stopping` is set when the worker should stop."""
         self._stopping = stopping
-        self._lost = False
+        self._has_lost_lease = False
         self.fraction: float | None = None
 
     @property
@@ -100,7 +100,7 @@ class JobProgress:
 
         True when the worker should stop, and when another worker has taken over the lease.
         """
-        return self._lost or self._stopping.is_set()
+        return self._has_lost_lease or self._stopping.is_set()
 
     def report(self, fraction: float) -> None:
         """Record the progress, from 0 to 1; the next heartbeat stores it.
@@ -115,9 +115,9 @@ class JobProgress:
             message = f"stopped at {fraction:.0%}"
             raise JobInterruptedError(message)
 
-    def lose(self) -> None:
+    def lose_lease(self) -> None:
         """Record that another worker has the lease: this run's result is dropped."""
-        self._lost = True
+        self._has_lost_lease = True
 
 
 JobHandler = Callable[[Job, JobProgress], None]
@@ -146,7 +146,7 @@ class JobWorker:
         """Run until `stop` is called; the current job is finished or requeued."""
         _log.info("worker started", extra={"kinds": sorted(self._handlers)})
         while not self._stopping.is_set():
-            self._stopping.wait(self._turn().total_seconds())
+            self._stopping.wait(self._run_due().total_seconds())
         self._on_end()
         _log.info("worker stopped")
 
@@ -166,7 +166,7 @@ class JobWorker:
         began = time.monotonic()
         progress = JobProgress(self._stopping)
         try:
-            with self._alive(job, progress):
+            with self._renewing_lease(job, progress):
                 self._handlers[job.kind](job, progress)
         except Exception as error:  # no job may end the worker
             outcome = self._put_back(job, error)
@@ -175,7 +175,7 @@ class JobWorker:
         _log.info("job finished", extra=_facts(job, outcome, time.monotonic() - began))
         return True
 
-    def _turn(self) -> timedelta:
+    def _run_due(self) -> timedelta:
         """Run due work; return how long to pause."""
         try:
             self._schedule.tick()
@@ -197,25 +197,28 @@ class JobWorker:
         return state or "lost"
 
     @contextlib.contextmanager
-    def _alive(self, job: Job, progress: JobProgress) -> Iterator[None]:
+    def _renewing_lease(self, job: Job, progress: JobProgress) -> Iterator[None]:
         """Renew the lease while the block runs."""
         over = threading.Event()
-        beating = threading.Thread(
-            target=self._beat, args=(job, progress, over), name="heartbeat", daemon=True
+        renewal = threading.Thread(
+            target=self._renew_lease,
+            args=(job, progress, over),
+            name="heartbeat",
+            daemon=True,
         )
-        beating.start()
+        renewal.start()
         try:
             yield
         finally:
             over.set()
-            beating.join()
+            renewal.join()
 
-    def _beat(self, job: Job, progress: JobProgress, over: threading.Event) -> None:
-        pause = self._queue.policy.lease_ms / 1000 / _BEATS_A_LEASE
+    def _renew_lease(self, job: Job, progress: JobProgress, over: threading.Event) -> None:
+        pause = self._queue.policy.lease_ms / 1000 / _RENEWALS_PER_LEASE
         while not over.wait(pause):
             try:
                 if not self._queue.extend(job, progress.fraction):
-                    progress.lose()
+                    progress.lose_lease()
                     return
             except StorageError as error:  # the next heartbeat may still be in time
                 _log.warning("job lease renewal failed", extra={"error": str(error)})

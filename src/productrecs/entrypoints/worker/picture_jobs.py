@@ -45,8 +45,8 @@ from productrecs.records.pictures.repository import (
     PictureRepository,
     follow_catalog,
     retry_rejected,
-    stores_seen_by_others,
-    stores_with_work,
+    stores_with_due_pictures,
+    stores_with_other_embedders,
 )
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.storage.job_queue import Job
@@ -67,9 +67,9 @@ REFETCH_AFTER_MS: Final = 7 * DAY_MS
 _FETCHING: Final = 8
 _BATCH: Final = 32
 _PAUSE_SECONDS: Final = 0.05
-_REST_FACTOR: Final = 8.0
+_PAUSE_FACTOR: Final = 8.0
 _READ_FACTOR: Final = 20.0  # due pictures are cached for this multiple of the read time
-_LONGEST_REST_SECONDS: Final = 60.0
+_MAX_PAUSE_SECONDS: Final = 60.0
 _WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
 
 
@@ -78,7 +78,7 @@ class _DuePictures:
     """A cached list of a store's due pictures, in order."""
 
     due: list[DuePicture]
-    good_until: float
+    valid_until: float
 
     def drop(self, requests: Sequence[DuePicture]) -> None:
         """Remove the requested pictures."""
@@ -95,11 +95,11 @@ class PictureJobs:
         model = services.picture_model()
         self._embedding = choose_embedding(model)
         self._viewer = SandboxedDecoder(embedder=None if model is None else model.path)
-        self._pace = HostRateLimiter()
+        self._rate_limiter = HostRateLimiter()
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
-        self._rest_until: dict[StoreId, float] = {}
+        self._paused_until: dict[StoreId, float] = {}
         self._waiting: dict[StoreId, _DuePictures] = {}
-        self._others: set[StoreId] | None = None  # stores with another embedding
+        self._other_stores: set[StoreId] | None = None  # stores with another embedding
 
     def stores_with_due_pictures(self) -> Sequence[StoreId]:
         """Return the stores that have pictures to fetch or to index.
@@ -107,35 +107,39 @@ class PictureJobs:
         Stores with pictures of another embedding are read once, because the embedding is
         fixed for the process.
         """
-        if self._others is None and self._services.settings.image_hosts:
+        if self._other_stores is None and self._services.settings.image_hosts:
             with self._services.database.transaction(synced=False) as transaction:
                 hosts = self._services.settings.image_hosts
                 retry_rejected(transaction, hosts, system_ms())
         with self._services.database.reading() as connection:
-            if self._others is None:
-                self._others = set(stores_seen_by_others(connection, self._embedding.name))
-            found = stores_with_work(connection, system_ms())
-        return sorted({*found, *self._others})
+            if self._other_stores is None:
+                self._other_stores = set(
+                    stores_with_other_embedders(connection, self._embedding.name)
+                )
+            found = stores_with_due_pictures(connection, system_ms())
+        return sorted({*found, *self._other_stores})
 
-    def see(self, job: Job, progress: JobProgress) -> None:
+    def update(self, job: Job, progress: JobProgress) -> None:
         """Follow the catalog, fetch due pictures, and index them."""
         database, store_id = self._services.database, job.store_id
         until = time.monotonic() + SLICE_SECONDS
-        if self._others and store_id in self._others:
-            self._others.discard(store_id)
+        if self._other_stores and store_id in self._other_stores:
+            self._other_stores.discard(store_id)
             with database.transaction(synced=False) as transaction:
                 repository = PictureRepository(transaction, store_id)
                 repository.requeue_other_embedders(self._embedding.name, system_ms())
         while not follow_catalog(database, store_id, system_ms()):
             progress.report(0.0)
-        seen = 0
+        fetched_count = 0
         while (count := self._fetch_some(store_id)) and time.monotonic() < until:
-            seen += count
+            fetched_count += count
             progress.report(0.5)
-        if time.monotonic() >= self._rest_until.get(store_id, 0.0):
+        if time.monotonic() >= self._paused_until.get(store_id, 0.0):
             self._build(store_id)
-        if seen:
-            _log.info("pictures indexed", extra={"store": store_id, "pictures": seen})
+        if fetched_count:
+            _log.info(
+                "pictures indexed", extra={"store": store_id, "pictures": fetched_count}
+            )
 
     def close(self) -> None:
         """Stop the threads and the child process."""
@@ -149,11 +153,11 @@ class PictureJobs:
         built = build_visual(
             services.database, services.pictures, store_id, self._embedding
         )
-        took = time.monotonic() - began
+        duration = time.monotonic() - began
         if built is not None:
-            rest = min(_REST_FACTOR * took, _LONGEST_REST_SECONDS)
-            self._rest_until[store_id] = time.monotonic() + rest
-            facts = {"store": store_id, "model": built, "s": round(took, 2)}
+            pause = min(_PAUSE_FACTOR * duration, _MAX_PAUSE_SECONDS)
+            self._paused_until[store_id] = time.monotonic() + pause
+            facts = {"store": store_id, "model": built, "s": round(duration, 2)}
             _log.info("visual model built", extra=facts)
 
     def _fetch_some(self, store_id: StoreId) -> int:
@@ -162,21 +166,23 @@ class PictureJobs:
         if not waiting.due:
             self._waiting.pop(store_id, None)
             return 0
-        requests = self._ask(waiting.due)
+        requests = self._request(waiting.due)
         waiting.drop([one for one, _ in requests])
-        outcomes = [self._outcome(one, answer) for one, answer in requests]
+        outcomes = [self._outcome(one, fetched) for one, fetched in requests]
         with self._services.database.transaction(synced=False) as transaction:
             PictureRepository(transaction, store_id).store(outcomes, system_ms())
         if not outcomes:
             hosts = {_host(one.url) for one in waiting.due}
-            time.sleep(max(_PAUSE_SECONDS, min(1.0, self._pace.seconds_until_free(hosts))))
+            time.sleep(
+                max(_PAUSE_SECONDS, min(1.0, self._rate_limiter.seconds_until_free(hosts)))
+            )
         return max(1, len(outcomes))
 
     def _read_due(self, store_id: StoreId) -> _DuePictures:
         """Return due pictures from a short cache: the query sorts the whole catalog."""
         began = time.monotonic()
         waiting = self._waiting.get(store_id)
-        if waiting is not None and waiting.due and began < waiting.good_until:
+        if waiting is not None and waiting.due and began < waiting.valid_until:
             return waiting
         with self._services.database.reading() as connection:
             due = PictureRepository(connection, store_id).due(system_ms(), _BATCH * 8)
@@ -185,44 +191,48 @@ class PictureJobs:
         self._waiting[store_id] = read
         return read
 
-    def _ask(
+    def _request(
         self, due: Sequence[DuePicture]
     ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
         """Request some pictures within each host's rate limit; wait for all replies."""
         requests: list[tuple[DuePicture, Future[FetchResult]]] = []
         for one in due:
             host = _host(one.url)
-            is_ours = host in self._services.settings.image_hosts
-            if self._pace.take(host, is_ours=is_ours):
+            is_own_host = host in self._services.settings.image_hosts
+            if self._rate_limiter.try_take(host, is_own_host=is_own_host):
                 requests.append((one, self._threads.submit(self._fetch, one, host)))
             if len(requests) == _BATCH:
                 break
-        wait([answer for _, answer in requests])
+        wait([fetched for _, fetched in requests])
         return requests
 
     def _fetch(self, one: DuePicture, host: str) -> FetchResult:
         # A picture without a stored digest is fetched once without validators.
-        is_seen = one.embedder == self._embedding.name and one.digest is not None
-        known = CachedValidators(one.etag, one.modified) if is_seen else None
-        rest, seconds = False, 0.0
+        is_embedded = one.embedder == self._embedding.name and one.digest is not None
+        cached_validators = (
+            CachedValidators(one.etag, one.modified) if is_embedded else None
+        )
+        pause, seconds = False, 0.0
         try:
-            return fetch_picture(one.url, known, self._services.settings.image_hosts)
+            return fetch_picture(
+                one.url, cached_validators, self._services.settings.image_hosts
+            )
         except PictureUnavailableError as error:
-            rest, seconds = error.rest, error.wait_seconds
+            pause, seconds = error.should_back_off, error.wait_seconds
             raise
         finally:
-            self._pace.end(host, rest=rest, seconds=seconds)
+            self._rate_limiter.end(host, wait_seconds=pause, seconds=seconds)
 
-    def _outcome(self, one: DuePicture, answer: "Future[FetchResult]") -> FetchOutcome:
+    def _outcome(self, one: DuePicture, fetched: "Future[FetchResult]") -> FetchOutcome:
         """Return the outcome of one fetch."""
         now_ms = system_ms()
         try:
-            found = answer.result()
+            found = fetched.result()
             if found.content is None:
                 return _indexed(one, found, now_ms)
-            seen = pack_descriptor(self._viewer.describe(found.content))
+            fetched_count = pack_descriptor(self._viewer.describe(found.content))
         except PictureUnavailableError as error:
-            if error.may_pass and one.attempts < len(_WAITS_MS):
+            if error.is_transient and one.attempts < len(_WAITS_MS):
                 wait_ms = max(_WAITS_MS[one.attempts], 1_000 * error.wait_seconds)
                 return _failed(one, PictureState.PENDING, str(error), now_ms + wait_ms)
             return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
@@ -230,7 +240,7 @@ class PictureJobs:
             return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
         return replace(
             _indexed(one, found, now_ms),
-            descriptor=seen,
+            descriptor=fetched_count,
             embedder=self._embedding.name,
             digest=file_digest(found.content),
         )
@@ -239,15 +249,15 @@ class PictureJobs:
 def build_picture_worker(services: Services) -> JobWorker:
     """Return the worker of picture jobs."""
     pictures = PictureJobs(services)
-    handlers: dict[str, JobHandler] = {JOB: pictures.see}
-    duties = (
+    handlers: dict[str, JobHandler] = {JOB: pictures.update}
+    tasks = (
         PeriodicJob(
             JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures
         ),
     )
-    turns = PeriodicTasks(services.database, services.queue, system_ms)
+    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
     return JobWorker(
-        services.queue, handlers, JobSchedule(turns, duties), on_end=pictures.close
+        services.queue, handlers, JobSchedule(periodic_tasks, tasks), on_end=pictures.close
     )
 
 
@@ -263,8 +273,8 @@ def _indexed(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
     )
 
 
-def _failed(one: DuePicture, state: PictureState, why: str, due_at: int) -> FetchOutcome:
-    return FetchOutcome(one.number, one.url, state, due_at, one.attempts + 1, why)
+def _failed(one: DuePicture, state: PictureState, reason: str, due_at: int) -> FetchOutcome:
+    return FetchOutcome(one.number, one.url, state, due_at, one.attempts + 1, reason)
 
 
 def _host(url: str) -> str:

@@ -48,9 +48,9 @@ class SearchIndexer:
         """Run until `stop` is called; only one process per data folder indexes."""
         while not self._stopping.is_set():
             try:
-                with exclusive_writer(self._services.indexes) as is_ours:
-                    if is_ours:
-                        self._work()
+                with exclusive_writer(self._services.indexes) as has_lock:
+                    if has_lock:
+                        self._index_stores()
             except OSError as error:
                 _log.warning("search index write failed", extra={"error": str(error)})
             self._stopping.wait(_TROUBLE_SECONDS)
@@ -59,7 +59,7 @@ class SearchIndexer:
         """Let `run` return after the current batch; thread-safe."""
         self._stopping.set()
 
-    def _work(self) -> None:
+    def _index_stores(self) -> None:
         """Update the indexes until a database error, or until `stop`."""
         reader: RawReader | None = None
         indexer: Indexer | None = None
@@ -69,7 +69,7 @@ class SearchIndexer:
             indexer = Indexer(self._services.indexes, accounts)
             with self._embedding():
                 while not self._stopping.is_set():
-                    if not indexer.turn(reader):
+                    if not indexer.run_once(reader):
                         self._stopping.wait(_PAUSE_SECONDS)
         except StorageError as error:
             _log.warning("catalog read failed", extra={"error": str(error)})

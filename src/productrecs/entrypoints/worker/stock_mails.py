@@ -21,8 +21,8 @@ from productrecs.tenancy.accounts.store import Store
 _DUE: Final = frozenset(
     {StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW}
 )
-_MOST: Final = 2_000  # products considered, by money at stake
-_NAMED: Final = 30  # products named in one e-mail
+_MAX_PRODUCTS: Final = 2_000  # products considered, by money at stake
+_MAX_NAMED: Final = 30  # products named in one e-mail
 _WORDS: Final = {
     StockAlert.OUT_OF_STOCK: "sold out",
     StockAlert.RUNS_OUT: "will be sold out before an order of today arrives",
@@ -37,11 +37,13 @@ def alerted_products(services: Services, store: Store) -> frozenset[str]:
         return ForecastRepository(connection, store.store_id).alerted()
 
 
-def mail_stock_alerts(services: Services, store: Store, told: frozenset[str]) -> int:
+def mail_stock_alerts(
+    services: Services, store: Store, already_reported: frozenset[str]
+) -> int:
     """Mail the products that are newly due; return how many e-mails were sent.
 
-    `told` are the products that earlier e-mails have named. A failed e-mail is logged, and
-    the next nightly run retries it.
+    `already_reported` are the products that earlier e-mails have named. A failed e-mail is
+    logged, and the next nightly run retries it.
     """
     server = services.settings.smtp
     with services.database.reading() as connection:
@@ -49,7 +51,7 @@ def mail_stock_alerts(services: Services, store: Store, told: frozenset[str]) ->
     if server is None or not readers:
         return 0
     due = _due(services, store)
-    new, sent = [one for one in due if one.item_id not in told], 0
+    new, sent = [one for one in due if one.item_id not in already_reported], 0
     text = _text(new, store, services.settings.base_url or "")
     for reader in readers if new else ():
         try:
@@ -63,7 +65,7 @@ def mail_stock_alerts(services: Services, store: Store, told: frozenset[str]) ->
         return 0
     with services.database.transaction() as transaction:
         repository = ForecastRepository(transaction, store.store_id)
-        repository.note_alerted({one.item_id for one in due})
+        repository.record_alerted({one.item_id for one in due})
     return sent
 
 
@@ -75,7 +77,7 @@ def _due(services: Services, store: Store) -> list[StockAction]:
     if run is None:
         return []
     actions = plan_stock_actions(stocked, run, store.settings, services.clock())
-    some = [] if actions is None else actions.first(_MOST)
+    some = [] if actions is None else actions.first(_MAX_PRODUCTS)
     return [one for one in some if one.alert in _DUE]
 
 
@@ -83,11 +85,11 @@ def _text(new: Sequence[StockAction], store: Store, base_url: str) -> str:
     lines = [
         f"- {one.title or one.item_id} ({one.item_id}): {_WORDS[one.alert]}"
         + (f"; order {one.order_quantity}" if one.order_quantity else "")
-        for one in new[:_NAMED]
+        for one in new[:_MAX_NAMED]
         if one.alert is not None
     ]
-    if len(new) > _NAMED:
-        lines.append(f"and {len(new) - _NAMED} more")
+    if len(new) > _MAX_NAMED:
+        lines.append(f"and {len(new) - _MAX_NAMED} more")
     listed = "\n".join(lines)
     return (
         f"Last night's forecast of {store.domain} says:\n\n{listed}\n\n"

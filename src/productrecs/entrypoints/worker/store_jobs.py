@@ -28,7 +28,7 @@ from productrecs.features.insights.customers.customer_report import (
     stores_due_for_segments,
 )
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
-from productrecs.features.privacy.repository import stores_under_way
+from productrecs.features.privacy.repository import stores_in_progress
 from productrecs.features.recommendations.earnings import earning_index
 from productrecs.features.recommendations.earnings_replay import replay_earnings
 from productrecs.features.recommendations.repository import EarningsRepository
@@ -66,9 +66,9 @@ class StoreJobs:
         """Run jobs for the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
-        workshop = TrainingDeps(services.database, services.models, services.clock)
-        self._learner = Trainer(workshop)
-        self._attributor = Attributor(services.database, services.trails)
+        deps = TrainingDeps(services.database, services.models, services.clock)
+        self._trainer = Trainer(deps)
+        self._attributor = Attributor(services.database, services.touchpoint_folder)
         self._eraser = build_eraser(services)
 
     def all_stores(self) -> Sequence[StoreId]:
@@ -82,11 +82,11 @@ class StoreJobs:
         stale = stale_stores(
             self._services.database, self._accounts, self._services.clock()
         )
-        return [store_id for store_id in stale if not self._learner.is_paused(store_id)]
+        return [store_id for store_id in stale if not self._trainer.is_paused(store_id)]
 
     def train(self, job: Job, progress: JobProgress) -> None:
         """Train the store's models on its log."""
-        model = self._learner.train(self._store(job), progress.report)
+        model = self._trainer.train(self._store(job), progress.report)
         _log.info("model trained", extra={"store": job.store_id, "seq": model.applied_seq})
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
@@ -205,40 +205,40 @@ class StoreJobs:
             if share < 1:
                 time.sleep(_RESYNC_PAUSE_SECONDS)
         with database.transaction() as transaction:
-            CatalogRepository(transaction, store_id).note_sync(self._services.clock())
+            CatalogRepository(transaction, store_id).record_sync(self._services.clock())
             self._services.queue.enqueue(transaction, NewJob(store_id, "train"))
 
-    def forget_searches(self, job: Job, _progress: JobProgress) -> None:
+    def delete_old_searches(self, job: Job, _progress: JobProgress) -> None:
         """Purge search counts older than the reports' retention."""
         before = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
         day = (before - timedelta(days=RETENTION_DAYS)).date().isoformat()
         with self._services.database.transaction() as transaction:
-            SearchCountRepository(transaction, job.store_id).forget(day)
+            SearchCountRepository(transaction, job.store_id).delete_before(day)
 
     def purge_explorations(self, job: Job, _progress: JobProgress) -> None:
         """Purge exploration records older than their retention."""
         now = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
         day = (now - timedelta(days=EXPLORATIONS_KEPT_DAYS)).date().isoformat()
         with self._services.database.transaction() as transaction:
-            ExplorationRepository(transaction, job.store_id).forget(day)
+            ExplorationRepository(transaction, job.store_id).delete_before(day)
 
     def stores_with_erasures(self) -> Sequence[StoreId]:
         """Return the stores with an unfinished erasure."""
         with self._services.database.reading() as connection:
-            return stores_under_way(connection)
+            return stores_in_progress(connection)
 
     def erase_shoppers(self, job: Job, progress: JobProgress) -> None:
         """Continue the erasure of shoppers; a part may have to wait for a training."""
-        self._eraser.go_on(job.store_id, lambda: progress.stopping)
+        self._eraser.advance(job.store_id, lambda: progress.stopping)
 
-    def forget_receipts(self, job: Job, _progress: JobProgress) -> None:
+    def delete_old_receipts(self, job: Job, _progress: JobProgress) -> None:
         """Purge old event ids, events of bots, idempotency keys and audit log lines."""
         now_ms = self._services.clock()
         with self._services.database.transaction() as transaction:
             events = EventRepository(transaction, job.store_id)
-            events.forget_receipts(now_ms - RETRY_WINDOW_MS)
+            events.delete_receipts(now_ms - RETRY_WINDOW_MS)
             events.purge_bots(now_ms - BOT_RETENTION_MS)
-            IdempotencyRepository(transaction, job.store_id).forget(now_ms)
+            IdempotencyRepository(transaction, job.store_id).delete_expired(now_ms)
             now_ms = self._services.system_clock()
             AuditRepository(transaction, job.store_id).purge(now_ms)
 
@@ -260,8 +260,8 @@ def build_worker(services: Services) -> JobWorker:
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "erase-shoppers": stores.erase_shoppers,
         "forget-explorations": stores.purge_explorations,
-        "forget-receipts": stores.forget_receipts,
-        "forget-searches": stores.forget_searches,
+        "forget-receipts": stores.delete_old_receipts,
+        "forget-searches": stores.delete_old_searches,
         "index-earnings": stores.index_earnings,
         "replay-earnings": stores.replay_earnings,
         "measure-tests": stores.measure_holdout_tests,
@@ -270,7 +270,7 @@ def build_worker(services: Services) -> JobWorker:
         "tell-of-plans": stores.warn_of_ending_plans,
         "train": stores.train,
     }
-    duties = (
+    tasks = (
         PeriodicJob(
             "attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute
         ),
@@ -304,8 +304,8 @@ def build_worker(services: Services) -> JobWorker:
         # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )
-    turns = PeriodicTasks(services.database, queue, system_ms)
-    return JobWorker(queue, handlers, JobSchedule(turns, duties))
+    periodic_tasks = PeriodicTasks(services.database, queue, system_ms)
+    return JobWorker(queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 
 def _clean(queue: JobQueue) -> None:

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 SLICE_SECONDS: Final = 20.0
 """The time slice after which a store's import yields to another store's."""
 
-_KNOWN_NUMBERS: Final = 400_000  # about 60 MB; others are read from the database
+_MAX_KNOWN_NUMBERS: Final = 400_000  # about 60 MB; others are read from the database
 
 
 class UploadJobs:
@@ -50,7 +50,7 @@ class UploadJobs:
         """Import for the stores of `services`."""
         self._services = services
         self._folder = UploadFolder(services.uploads)
-        self._numbers = ItemNumbers(_KNOWN_NUMBERS)
+        self._numbers = ItemNumbers(_MAX_KNOWN_NUMBERS)
         self._accounts = AccountDirectory(services.database)
         self._reader = services.database.raw_reader()
 
@@ -65,7 +65,7 @@ class UploadJobs:
         if store is None:
             message = "the store was deleted"
             raise JobRefusedError(message)
-        turn = _TimeSlice(self._services, progress)
+        time_slice = _TimeSlice(self._services, progress)
         services = self._services
         importing = UploadImport(
             services.database,
@@ -74,8 +74,8 @@ class UploadJobs:
             store.store_id,
             store.settings.zone,
         )
-        while importing.run_next(turn.on_share):
-            turn.end_of_file()
+        while importing.run_next(time_slice.on_share):
+            time_slice.end_of_file()
             _log.info("upload imported", extra={"store": job.store_id})
 
     def sweep(self, _job: Job, _progress: JobProgress) -> None:
@@ -94,12 +94,12 @@ def build_importer(services: Services) -> JobWorker:
         JOB: uploads.import_uploads,
         "sweep-uploads": uploads.sweep,
     }
-    duties = (
+    tasks = (
         PeriodicJob(JOB, every=timedelta(seconds=30), stores=uploads.stores_to_import),
         PeriodicJob("sweep-uploads", every=timedelta(hours=1)),
     )
-    turns = PeriodicTasks(services.database, services.queue, system_ms)
-    return JobWorker(services.queue, handlers, JobSchedule(turns, duties))
+    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
+    return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 
 class _TimeSlice:
@@ -108,7 +108,7 @@ class _TimeSlice:
     def __init__(self, services: Services, progress: JobProgress) -> None:
         self._queue = services.queue
         self._progress = progress
-        self._began = self._opened = self._moved = time.monotonic()
+        self._began = self._started_file_at = self._moved = time.monotonic()
         self._allowed = SLICE_SECONDS
 
     def on_share(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
@@ -118,19 +118,19 @@ class _TimeSlice:
         if not has_moved:
             # A resumed import first skips stored rows: allow at least as much time again.
             self._moved = now
-            self._allowed = max(SLICE_SECONDS, 2 * (now - self._opened))
+            self._allowed = max(SLICE_SECONDS, 2 * (now - self._started_file_at))
         elif now - self._moved > self._allowed:
             self._moved = now
-            self._give_way()
+            self._check_slice()
 
     def end_of_file(self) -> None:
         """Start the next file; interrupt the job if its slice is over."""
         self._progress.report(1.0)
-        self._opened = time.monotonic()
-        if self._opened - self._began > SLICE_SECONDS:
-            self._give_way()
+        self._started_file_at = time.monotonic()
+        if self._started_file_at - self._began > SLICE_SECONDS:
+            self._check_slice()
 
-    def _give_way(self) -> None:
+    def _check_slice(self) -> None:
         if self._queue.is_due({JOB}):
             message = "an upload of another store is waiting"
             raise JobInterruptedError(message)

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 MAX_DAYS_OF_COVER: Final = 365.0
 """The largest days of cover that are reported; a larger estimate is meaningless."""
 
-_TOO_LITTLE: Final = 1e-9
+_MIN_DAILY_SALES: Final = 1e-9
 
 
 def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
@@ -34,17 +34,17 @@ def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
     """
     if stock is None or not means:
         return None
-    pace = sum(means) / len(means)
-    if pace <= _TOO_LITTLE:
+    daily_sales = sum(means) / len(means)
+    if daily_sales <= _MIN_DAILY_SALES:
         return None
     if stock <= 0:
         return 0.0
-    left = float(stock)
+    stock_left = float(stock)
     for number, mean in enumerate(means):
-        if mean >= left:
-            return number + left / mean
-        left -= mean
-    cover = len(means) + left / pace
+        if mean >= stock_left:
+            return number + stock_left / mean
+        stock_left -= mean
+    cover = len(means) + stock_left / daily_sales
     return cover if cover <= MAX_DAYS_OF_COVER else None
 
 
@@ -54,16 +54,20 @@ def days_of_cover_each(stock: Floats, means: Floats) -> Floats:
     `means` is [items, days], with at least one day.
     """
     summed = np.cumsum(means, axis=1)
-    reached = summed >= stock[:, None]
-    day = np.argmax(reached, axis=1)
+    is_sold_out = summed >= stock[:, None]
+    day = np.argmax(is_sold_out, axis=1)
     rows = np.arange(len(stock))
-    pace = summed[:, -1] / means.shape[1]
+    daily_sales = summed[:, -1] / means.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        within = day + (stock - (summed[rows, day] - means[rows, day])) / means[rows, day]
-        beyond = means.shape[1] + (stock - summed[:, -1]) / pace
-    cover = np.where(reached.any(axis=1), within, beyond)
+        days_within = (
+            day + (stock - (summed[rows, day] - means[rows, day])) / means[rows, day]
+        )
+        days_beyond = means.shape[1] + (stock - summed[:, -1]) / daily_sales
+    cover = np.where(is_sold_out.any(axis=1), days_within, days_beyond)
     cover = np.where(stock <= 0, 0.0, cover)
-    has_cover = np.isfinite(stock) & (pace > _TOO_LITTLE) & (cover <= MAX_DAYS_OF_COVER)
+    has_cover = (
+        np.isfinite(stock) & (daily_sales > _MIN_DAILY_SALES) & (cover <= MAX_DAYS_OF_COVER)
+    )
     return np.where(has_cover, cover, np.nan)
 
 

@@ -34,7 +34,7 @@ _UNITS_OF_LINES: Final = (
 )
 _JOB: Final = "forecast"
 _TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes a new one."
-_ON_ITS_WAY: Final = "Goods on their way from suppliers are not known and not counted."
+_SUPPLIES_NOTE: Final = "Goods on their way from suppliers are not known and not counted."
 
 COLUMNS: Final = (
     Definition("item_id", "text", "the product"),
@@ -89,13 +89,13 @@ def demand_report(
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.run()
-        named = dict(query.where).get("item_id")
-        stocked = repository.stocked(named) if run is not None else None
+        item_id = dict(query.where).get("item_id")
+        stocked = repository.stocked(item_id) if run is not None else None
     title = f"Stock and demand of {store.domain}"
     if run is None or stocked is None:
         return Report("demand", title, columns=COLUMNS, notes=(_NOT_YET,))
     actions = plan_stock_actions(stocked, run, store.settings, now_ms)
-    notes = [_TOO_OLD if actions is None else _ON_ITS_WAY]
+    notes = [_TOO_OLD if actions is None else _SUPPLIES_NOTE]
     if run.target_mode == "order_lines":
         notes.insert(0, _UNITS_OF_LINES)
     if actions is not None and len(actions) > query.limit:
@@ -152,10 +152,10 @@ def _order(query: ReportQuery) -> str | None:
 
 def _row(action: StockAction) -> tuple[ReportValue, ...]:
     cells = [getattr(action, column.name) for column in COLUMNS]
-    return tuple(None if one is None else _plain(one) for one in cells)
+    return tuple(None if one is None else _report_value(one) for one in cells)
 
 
-def _plain(value: Any) -> ReportValue:
+def _report_value(value: Any) -> ReportValue:
     return value if isinstance(value, str | int | float) else str(value.isoformat())
 
 
@@ -167,15 +167,21 @@ def _sums(actions: StockActions) -> tuple[Figure, ...]:
         )
         for alert in StockAlert
     ]
-    together = "of all products"
+    definition_suffix = "of all products"
     return (
         *alerts,
         Figure(
             Definition("healthy", "count", "products in stock without alert"),
             actions.healthy,
         ),
-        Figure(Definition("revenue_at_risk", "money", together), actions.revenue_at_risk),
-        Figure(Definition("overstock_value", "money", together), actions.overstock_value),
+        Figure(
+            Definition("revenue_at_risk", "money", definition_suffix),
+            actions.revenue_at_risk,
+        ),
+        Figure(
+            Definition("overstock_value", "money", definition_suffix),
+            actions.overstock_value,
+        ),
     )
 
 
@@ -222,10 +228,10 @@ def _figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]
         ("seconds", "duration of the run", run.seconds),
     )
     figures += [Figure(Definition(name, "number", why), one) for name, why, one in counts]
-    return (*figures, *_judged(run))
+    return (*figures, *_accuracy_figures(run))
 
 
-_WAYS: Final = {
+_ACCURACY_FIELDS: Final = {
     "ours": ("", "what served"),
     "naive": (
         "naive_",
@@ -253,19 +259,19 @@ _SCORES: Final = {
 }
 
 
-def _judged(run: ForecastRun) -> list[Figure]:
+def _accuracy_figures(run: ForecastRun) -> list[Figure]:
     """Return the backtest of products, each figure next to those of the baselines."""
     if run.judged is None or "ours" not in run.judged:  # the format of older runs
         return []
     return [
         Figure(
-            Definition(f"items {prefix}{name}", "number", f"{way}: {why}"),
-            round(_told(run.judged[kept][name]), 4),
+            Definition(f"items {prefix}{name}", "number", f"{title}: {why}"),
+            round(_rounded(run.judged[stored_name][name]), 4),
         )
         for name, why in _SCORES.items()
-        for kept, (prefix, way) in _WAYS.items()
+        for stored_name, (prefix, title) in _ACCURACY_FIELDS.items()
     ]
 
 
-def _told(value: float | Sequence[float]) -> float:
+def _rounded(value: float | Sequence[float]) -> float:
     return float(value) if isinstance(value, int | float) else sum(value) / len(value)

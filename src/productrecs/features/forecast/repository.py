@@ -135,7 +135,7 @@ class ForecastRepository:
         )
         return frozenset(json.loads(self._connection.execute(query).scalar() or "[]"))
 
-    def note_alerted(self, item_ids: Collection[str]) -> None:
+    def record_alerted(self, item_ids: Collection[str]) -> None:
         """Record the products that alert e-mails have named."""
         query = forecast_runs.update().where(forecast_runs.c.store_id == self._store_id)
         self._connection.execute(query.values(alerted=json.dumps(sorted(item_ids))))
@@ -164,13 +164,13 @@ class ForecastRepository:
             values.append(item_id)
         rows = raw_connection(self._connection).all(query, values)
         rows.sort(key=lambda row: str(row[0]))
-        paths = b"".join(_ahead(row[-2], row[-1]) for row in rows)
-        both = np.frombuffer(paths, "<f4").astype(np.float64)
-        both = both.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
+        paths = b"".join(_on_sale_mask(row[-2], row[-1]) for row in rows)
+        predicted = np.frombuffer(paths, "<f4").astype(np.float64)
+        predicted = predicted.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
         items = [StockedItem._make(row[:-2]) for row in rows]
-        return StockedItems(items, both[:, 0], both[:, 1])
+        return StockedItems(items, predicted[:, 0], predicted[:, 1])
 
-    def _items(self, *more: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    def _items(self, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
         joined = items.outerjoin(
             item_forecasts,
             (item_forecasts.c.store_id == items.c.store_id)
@@ -190,14 +190,14 @@ class ForecastRepository:
                 items.c.created_at,
                 item_forecasts.c.method,
                 item_forecasts.c.days,
-                *more,
+                *columns,
             )
             .select_from(joined)
             .where(items.c.store_id == self._store_id, items.c.present.is_(True))
         )
 
 
-def _ahead(stored: bytes | None, days: str | None) -> bytes:
+def _on_sale_mask(stored: bytes | None, days: str | None) -> bytes:
     """Return an item's means and p90s; rows of an earlier release have only the means."""
     if stored is not None:
         return bytes(stored)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from productrecs.tenancy.accounts.store_settings import StoreSettings
 
-_WORTH_A_WORD: Final = 0.5  # units at risk from which an alert is raised
+_MIN_UNITS_AT_RISK: Final = 0.5  # units at risk from which an alert is raised
 
 
 class StockAlert(StrEnum):
@@ -85,7 +85,7 @@ class StockActions:
     ) -> None:
         """Compute the actions for a `run` that has days ahead."""
         self._items, self._today = stocked.items, today
-        means, p90s = _from_tomorrow(stocked, run, settings.zone, today)
+        means, p90s = _coming_days(stocked, run, settings.zone, today)
         spreads = np.array([item.spread for item in self._items], np.float64)
         supply = ReplenishmentPolicy(
             lead_days=settings.lead_time_days,
@@ -100,11 +100,11 @@ class StockActions:
         prices = _numbers([item.price for item in self._items])
         costs = _numbers([item.cost for item in self._items])
         self._at_risk = np.round(self._plan.lost * prices, 2)
-        worth = np.where(np.isnan(costs), prices, costs)
-        self._bound = np.round(self._plan.surplus * worth, 2)
+        unit_values = np.where(np.isnan(costs), prices, costs)
+        self._bound = np.round(self._plan.surplus * unit_values, 2)
         self._alerts = _alerts(self._stock, self._plan)
-        is_too_much = self._alerts == _ALERTS.index(StockAlert.OVERSTOCK)
-        self._money = np.where(is_too_much, self._bound, self._at_risk)
+        is_overstock = self._alerts == _ALERTS.index(StockAlert.OVERSTOCK)
+        self._money = np.where(is_overstock, self._bound, self._at_risk)
 
     def __len__(self) -> int:
         """Return how many products there are."""
@@ -151,7 +151,7 @@ class StockActions:
     def _action(self, row: int) -> StockAction:
         item, plan = self._items[row], self._plan
         order_in = int(plan.order_in[row])
-        surplus, cover = _told(plan.surplus[row]), _told(self._cover[row])
+        surplus, cover = _rounded(plan.surplus[row]), _rounded(self._cover[row])
         code = int(self._alerts[row])
         sold = (None, None, None) if item.sold is None else json.loads(item.sold)
         return StockAction(
@@ -160,7 +160,7 @@ class StockActions:
             title=item.title,
             method=item.method,
             alert=None if code < 0 else _ALERTS[code],
-            money=_told(self._money[row]),
+            money=_rounded(self._money[row]),
             stock_qty=item.stock_qty,
             sold_30_days=sold[0],
             sold_60_days=sold[1],
@@ -170,9 +170,9 @@ class StockActions:
             stockout_date=None if cover is None else stockout_day(self._today, cover),
             order_date=None if order_in < 0 else self._today + timedelta(days=order_in),
             order_quantity=None if order_in < 0 else int(plan.quantity[row]),
-            revenue_at_risk=_told(self._at_risk[row]),
+            revenue_at_risk=_rounded(self._at_risk[row]),
             overstock_units=None if surplus is None else int(surplus),
-            overstock_value=_told(self._bound[row]),
+            overstock_value=_rounded(self._bound[row]),
         )
 
 
@@ -191,7 +191,7 @@ def plan_stock_actions(
     return StockActions(stocked, run, settings, today)
 
 
-def _from_tomorrow(
+def _coming_days(
     stocked: StockedItems, run: ForecastRun, zone: tzinfo, today: date
 ) -> tuple[Floats, Floats]:
     """Return means and p90s from tomorrow on; 0 on days when an item is not offered.
@@ -199,11 +199,16 @@ def _from_tomorrow(
     Days of the run that have passed are replaced at the end by the average of the rest.
     """
     dates = dates_from(run.first_day, stocked.means.shape[1])
-    begun = sum(one <= today for one in dates)
-    offered = sellable_days(stocked.items, dates, zone)[:, begun:]
-    later = (stocked.means[:, begun:] * offered, stocked.p90s[:, begun:] * offered)
+    skipped_days = sum(one <= today for one in dates)
+    offered = sellable_days(stocked.items, dates, zone)[:, skipped_days:]
+    later = (
+        stocked.means[:, skipped_days:] * offered,
+        stocked.p90s[:, skipped_days:] * offered,
+    )
     means, p90s = (
-        np.concatenate((part, np.repeat(part.mean(axis=1)[:, None], begun, axis=1)), axis=1)
+        np.concatenate(
+            (part, np.repeat(part.mean(axis=1)[:, None], skipped_days, axis=1)), axis=1
+        )
         for part in later
     )
     return means, p90s
@@ -225,12 +230,12 @@ def _alerts(stock: Floats, plan: StockPlan) -> Ints:
     lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
     pressing = (
         (stock <= 0) & (lost > 0),
-        (stock > 0) & is_due & (lost > _WORTH_A_WORD),
+        (stock > 0) & is_due & (lost > _MIN_UNITS_AT_RISK),
         (stock > 0) & is_due,
         (stock > 0) & (np.nan_to_num(plan.surplus) >= 1),
     )
     return np.select(pressing, range(len(_ALERTS)), -1)
 
 
-def _told(value: float) -> float | None:
+def _rounded(value: float) -> float | None:
     return None if np.isnan(value) else float(value)

@@ -49,7 +49,7 @@ SYNONYMS: Final = {
     "replenishment": "demand order stock",
     "ai assistant": "language models mcp",
 }
-_MEANT_WEIGHT: Final = 0.6  # of a synonym of a query word
+_SYNONYM_WEIGHT: Final = 0.6  # of a synonym of a query word
 _K, _B = 1.2, 0.6  # the usual k1; b is lower because sections are short
 
 
@@ -78,20 +78,20 @@ class GuideSearch:
 
     def find(self, query: str, limit: int) -> list[Section]:
         """Return up to `limit` sections that contain a word of `query`, best first."""
-        asked = dict.fromkeys(_meant(query), _MEANT_WEIGHT)
-        asked |= dict.fromkeys(_tokens(query), 1.0)
-        scored = [(self._score(asked, at), -at) for at in range(len(self._sections))]
+        term_weights = dict.fromkeys(_synonym_terms(query), _SYNONYM_WEIGHT)
+        term_weights |= dict.fromkeys(_tokens(query), 1.0)
+        scored = [(self._score(term_weights, at), -at) for at in range(len(self._sections))]
         best = sorted((one for one in scored if one[0] > 0), reverse=True)[:limit]
         return [self._sections[-at] for _, at in best]
 
-    def _score(self, asked: Mapping[str, float], at: int) -> float:
+    def _score(self, term_weights: Mapping[str, float], at: int) -> float:
         words, total = self._words[at], len(self._sections)
         damping = _K * (1 - _B + _B * self._lengths[at] / self._mean)
         score = 0.0
-        for word in asked.keys() & words.keys():
+        for word in term_weights.keys() & words.keys():
             rare = math.log(1 + (total - self._in[word] + 0.5) / (self._in[word] + 0.5))
-            often = words[word] * (_K + 1) / (words[word] + damping)
-            score += asked[word] * rare * often
+            term_frequency = words[word] * (_K + 1) / (words[word] + damping)
+            score += term_weights[word] * rare * term_frequency
         return score
 
 
@@ -115,21 +115,21 @@ def sections(guide: Guide, library: GuideTexts) -> list[Section]:
 
 def snippet(section: Section, query: str) -> str:
     """Return the line of a section that matches most of the query, else its first line."""
-    asked = {*_tokens(query), *_meant(query)}
+    term_weights = {*_tokens(query), *_synonym_terms(query)}
     lines = [line for line in section.text.splitlines() if not line.startswith("```")]
-    best = max(lines, key=lambda line: len(asked & set(_tokens(line))), default="")
+    best = max(lines, key=lambda line: len(term_weights & set(_tokens(line))), default="")
     return best[:_SNIPPET]
 
 
-def _meant(query: str) -> list[str]:
+def _synonym_terms(query: str) -> list[str]:
     """Return the synonyms that guides use for the query's terms."""
-    plain = " ".join(_SPACE.split(query[:_LONGEST].lower()))
-    meant = (words for term, words in SYNONYMS.items() if _is_in(term, plain))
-    return [word for words in meant for word in _tokens(words)]
+    simplified = " ".join(_SPACE.split(query[:_LONGEST].lower()))
+    synonym_words = (words for term, words in SYNONYMS.items() if _is_in(term, simplified))
+    return [word for words in synonym_words for word in _tokens(words)]
 
 
-def _is_in(term: str, plain: str) -> bool:
-    return re.search(rf"\b{re.escape(term)}(s|ing)?\b", plain) is not None
+def _is_in(term: str, simplified: str) -> bool:
+    return re.search(rf"\b{re.escape(term)}(s|ing)?\b", simplified) is not None
 
 
 def _words_of(section: Section) -> Counter[str]:

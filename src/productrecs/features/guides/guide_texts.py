@@ -38,8 +38,8 @@ class GuideTexts:
         """
         found = _BY_SLUG.get(slug)
         if found is None:
-            near = ", ".join(one.slug for one in near_guides(slug))
-            message = f"there is no guide of this name; try {near}"
+            suggestions = ", ".join(one.slug for one in similar_guides(slug))
+            message = f"there is no guide of this name; try {suggestions}"
             raise UnknownGuideError(message)
         return found
 
@@ -51,8 +51,8 @@ class GuideTexts:
         """
         guide = self.guide(slug)
         if slug not in self._texts:
-            filled = _FACT.sub(self._fact, guide_source(guide))
-            self._texts[slug] = _MARK.sub("", filled)
+            with_facts = _FACT.sub(self._fact, guide_source(guide))
+            self._texts[slug] = _MARK.sub("", with_facts)
         return self._texts[slug]
 
     def markdown(self, slug: str, base_url: str) -> str:
@@ -62,10 +62,10 @@ class GuideTexts:
             UnknownGuideError: when there is no guide of this name.
         """
         title, _, rest = self.text(slug).partition("\n")
-        whence = f"Source: {BASE}/docs-md/{slug}.md · all guides: {BASE}/llms.txt"
-        return f"{title}\n\n{whence}\n{rest}".replace(BASE, base_url)
+        source_line = f"Source: {BASE}/docs-md/{slug}.md · all guides: {BASE}/llms.txt"
+        return f"{title}\n\n{source_line}\n{rest}".replace(BASE, base_url)
 
-    def whole(self, base_url: str) -> str:
+    def all_guides(self, base_url: str) -> str:
         """Return /llms-full.txt: every guide as it is served, in the order of the index."""
         guides = (self.markdown(one.slug, base_url) for one in GUIDES)
         return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
@@ -83,10 +83,10 @@ def undescribed(engines: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def near_guides(slug: str) -> list[Guide]:
+def similar_guides(slug: str) -> list[Guide]:
     """Return the guides with names similar to `slug`; all guides if there are none."""
-    near = difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
-    return [_BY_SLUG[one] for one in near]
+    suggestions = difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
+    return [_BY_SLUG[one] for one in suggestions]
 
 
 def llms_index(base_url: str) -> str:
@@ -154,8 +154,8 @@ def embed_snippets(slug: str, base_url: str, domain: str) -> list[EmbedSnippet]:
             end = block.end()
             if block["language"] in _LANGUAGES:
                 code = block["code"].rstrip().replace(BASE, base_url)
-                plain = re.sub(r"[*`]|\]\([^)]*\)|\[", "", where).rstrip(":")
-                found.append(EmbedSnippet(plain, code.replace(_EXAMPLE, domain)))
+                introduction = re.sub(r"[*`]|\]\([^)]*\)|\[", "", where).rstrip(":")
+                found.append(EmbedSnippet(introduction, code.replace(_EXAMPLE, domain)))
     return found
 
 

@@ -34,18 +34,18 @@ def highlighted(code: str, language: str) -> str:
         html = escape(code, quote=False)
     else:
         html = highlight(code, lexer, _FORMATTER)
-    return _PLACEHOLDER.sub(_marked, html)
+    return _PLACEHOLDER.sub(_highlighted, html)
 
 
-def _marked(found: re.Match[str]) -> str:
+def _highlighted(found: re.Match[str]) -> str:
     text = found.group()
     return f'<span data-yours="{PLACEHOLDERS[text]}">{text}</span>'
 
 
 # Placeholder for the service's address during rendering: lexers would split `{base_url}`
 # into tokens, and links would escape it.
-_STAND_IN: Final = "https://service.invalid"
-_PICTURE: Final = f"{_STAND_IN}/docs/"
+_PLACEHOLDER_BASE: Final = "https://service.invalid"
+_PICTURE: Final = f"{_PLACEHOLDER_BASE}/docs/"
 _LINK: Final = re.compile(r"^([a-z-]+)\.md(#.*)?$")
 _OUTLINED: Final = {"h2", "h3"}
 
@@ -73,22 +73,22 @@ def render_markdown(markdown: str) -> RenderedGuide:
     parser.enable("table")
     parser.add_render_rule("table_open", _open_table)
     parser.add_render_rule("table_close", _close_table)
-    tokens = parser.parse(markdown.replace(BASE, _STAND_IN))
+    tokens = parser.parse(markdown.replace(BASE, _PLACEHOLDER_BASE))
     headings = tuple(_headings(tokens))
     for token in tokens:
         if token.type == "fence":
             token.info = token.info.split(" ")[0]  # the tests use the rest, as in "sh run"
         for child in token.children or ():
-            _lead_to_page(child)
+            _link_to_page(child)
             _size_picture(child)
     html: str = parser.renderer.render(tokens, parser.options, {})
-    return RenderedGuide(html.replace(_STAND_IN, BASE), headings)
+    return RenderedGuide(html.replace(_PLACEHOLDER_BASE, BASE), headings)
 
 
 def anchor_of(heading: str) -> str:
     """Return the anchor of a heading, made as code hosts make it."""
-    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
-    return kept.replace(" ", "-")
+    cleaned = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return cleaned.replace(" ", "-")
 
 
 def _headings(tokens: Sequence[Token]) -> list[Heading]:
@@ -102,7 +102,7 @@ def _headings(tokens: Sequence[Token]) -> list[Heading]:
     return found
 
 
-def _lead_to_page(token: Token) -> None:
+def _link_to_page(token: Token) -> None:
     link = _LINK.match(str(token.attrGet("href") or ""))
     if token.type == "link_open" and link:
         token.attrSet("href", f"/guides/{link.group(1)}{link.group(2) or ''}")

@@ -50,7 +50,7 @@ def look_picture(
 
 
 def propose_hotspots(
-    spots: Sequence[PhotoSpot], catalog: CatalogView, known: Sequence[Hotspot]
+    spots: Sequence[PhotoSpot], catalog: CatalogView, existing: Sequence[Hotspot]
 ) -> list[HotspotProposal]:
     """Return proposals that do not overlap existing hotspots, most certain first."""
     found = []
@@ -62,7 +62,7 @@ def propose_hotspots(
             if (item_id := catalog.ids[item]) is not None
         )
         if products and not any(
-            intersection_over_union(box, one.box) > _SAME for one in known
+            intersection_over_union(box, one.box) > _SAME for one in existing
         ):
             label = spot.label[:LONGEST_LABEL]
             found.append(HotspotProposal(label, box, round(spot.confidence, 4), products))

@@ -11,9 +11,9 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 
-MOST_LOOKS: Final = 5_000
-MOST_HOTSPOTS: Final = 20
-MOST_VERSIONS: Final = 20
+MAX_LOOKS: Final = 5_000
+MAX_HOTSPOTS: Final = 20
+MAX_VERSIONS: Final = 20
 """The number of earlier versions stored per look."""
 LONGEST_LABEL: Final = 80
 _LONGEST_TITLE, _LONGEST_ID, _LONGEST_URL = 200, 255, 2_000
@@ -98,8 +98,8 @@ def checked_look(content: LookContent) -> LookContent:
     _check_picture(content)
     _check_id("item_id", content.item_id)
     _check_text("title", content.title, _LONGEST_TITLE)
-    if len(content.hotspots) > MOST_HOTSPOTS:
-        message = f"a look may have at most {MOST_HOTSPOTS} hotspots"
+    if len(content.hotspots) > MAX_HOTSPOTS:
+        message = f"a look may have at most {MAX_HOTSPOTS} hotspots"
         raise LookError(message)
     for number, one in enumerate(content.hotspots):
         where = f"hotspots.{number}"
@@ -146,9 +146,9 @@ def _check_id(where: str, text: str) -> None:
     _check_text(where, text, _LONGEST_ID)
 
 
-def _check_text(where: str, text: str, most: int) -> None:
-    if len(text) > most or "\0" in text:
-        message = f"{where} may have at most {most} characters, and no NUL"
+def _check_text(where: str, text: str, limit: int) -> None:
+    if len(text) > limit or "\0" in text:
+        message = f"{where} may have at most {limit} characters, and no NUL"
         raise LookError(message)
 
 

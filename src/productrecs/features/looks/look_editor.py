@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.features.looks.look import (
-    MOST_LOOKS,
-    MOST_VERSIONS,
+    MAX_LOOKS,
+    MAX_VERSIONS,
     Hotspot,
     Look,
     LookContent,
@@ -56,19 +56,17 @@ class LookEditor:
             repository = LookRepository(transaction, self._store_id)
             for content in checked:
                 number = repository.next_id()
-                _check_kept(repository, content)
+                _check_pictures(repository, content)
                 published_at = now_ms if publish else None
                 look = Look(number, content, state, published_at, now_ms, self._by)
                 repository.add(look)
                 added.append(look)
-            if repository.count() > MOST_LOOKS:
-                message = (
-                    f"a store may have at most {MOST_LOOKS:,} looks; remove some first"
-                )
+            if repository.count() > MAX_LOOKS:
+                message = f"a store may have at most {MAX_LOOKS:,} looks; remove some first"
                 raise LookError(message)
         return added
 
-    def keep_picture(self, data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
+    def store_picture(self, data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
         """Store a merchant's picture for a look; unused pictures are deleted after a day.
 
         `LookContent.picture_id` refers to it.
@@ -86,7 +84,7 @@ class LookEditor:
             repository = LookRepository(transaction, self._store_id)
             repository.next_id()
             repository.delete_pictures("", now_ms - DAY_MS)
-            repository.keep_picture(picture, now_ms)
+            repository.store_picture(picture, now_ms)
         return picture
 
     def picture(self, picture_id: str) -> bytes | None:
@@ -116,13 +114,13 @@ class LookEditor:
             UnknownLookError: when there is no look with this id.
         """
 
-        def say(known: LookContent) -> LookContent:
+        def change(current: LookContent) -> LookContent:
             if content.image_url or content.picture_id:
                 return checked_look(content)
-            picture_id, url = known.picture_id, known.image_url
+            picture_id, url = current.picture_id, current.image_url
             return checked_look(replace(content, image_url=url, picture_id=picture_id))
 
-        return self._changed(look_id, say=say)
+        return self._changed(look_id, change=change)
 
     def add_hotspots(self, look_id: int, hotspots: Sequence[Hotspot]) -> Look:
         """Add hotspots to a look, such as accepted proposals.
@@ -133,7 +131,7 @@ class LookEditor:
         """
         return self._changed(
             look_id,
-            say=lambda content: checked_look(
+            change=lambda content: checked_look(
                 replace(content, hotspots=(*content.hotspots, *hotspots))
             ),
         )
@@ -148,7 +146,7 @@ class LookEditor:
         picture_id = picture.picture_id
         return self._changed(
             look_id,
-            say=lambda content: replace(content, image_url="", picture_id=picture_id),
+            change=lambda content: replace(content, image_url="", picture_id=picture_id),
         )
 
     def versions(self, look_id: int) -> list[LookVersion]:
@@ -166,7 +164,7 @@ class LookEditor:
         if not found:
             message = f"look {look_id} has no version {version}"
             raise UnknownLookError(message)
-        return self._changed(look_id, say=lambda _content: found[0].content)
+        return self._changed(look_id, change=lambda _content: found[0].content)
 
     def publish(self, look_id: int) -> Look:
         """Publish a look; it becomes the newest of its product.
@@ -201,47 +199,47 @@ class LookEditor:
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             repository.next_id()
-            known = repository.find(look_id)
-            if known is None:
+            current = repository.find(look_id)
+            if current is None:
                 raise _unknown(look_id)
             repository.remove(look_id)
-            repository.delete_pictures(known.content.picture_id, self._clock() - DAY_MS)
+            repository.delete_pictures(current.content.picture_id, self._clock() - DAY_MS)
 
     def _changed(
         self,
         look_id: int,
         state: LookState | None = None,
-        say: Callable[[LookContent], LookContent] = lambda content: content,
+        change: Callable[[LookContent], LookContent] = lambda content: content,
     ) -> Look:
         now_ms = self._clock()
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             version = repository.next_id()
-            known = repository.find(look_id)
-            if known is None:
+            current = repository.find(look_id)
+            if current is None:
                 raise _unknown(look_id)
             changed = replace(
-                known,
-                content=say(known.content),
-                state=state or known.state,
+                current,
+                content=change(current.content),
+                state=state or current.state,
                 published_at=(
-                    now_ms if state is LookState.PUBLISHED else known.published_at
+                    now_ms if state is LookState.PUBLISHED else current.published_at
                 ),
                 updated_at=now_ms,
                 updated_by=self._by,
             )
-            if changed.content != known.content:
-                repository.add_version(known, version, MOST_VERSIONS)
-            is_another = changed.content.picture_id != known.content.picture_id
+            if changed.content != current.content:
+                repository.add_version(current, version, MAX_VERSIONS)
+            is_another = changed.content.picture_id != current.content.picture_id
             if is_another:
-                _check_kept(repository, changed.content)
+                _check_pictures(repository, changed.content)
             repository.change(changed)
             if is_another:
-                repository.delete_pictures(known.content.picture_id, now_ms - DAY_MS)
+                repository.delete_pictures(current.content.picture_id, now_ms - DAY_MS)
         return changed
 
 
-def _check_kept(repository: LookRepository, content: LookContent) -> None:
+def _check_pictures(repository: LookRepository, content: LookContent) -> None:
     if content.picture_id and not repository.has_picture(content.picture_id):
         message = "the look's picture is no longer stored here; upload it again"
         raise LookError(message)

@@ -11,19 +11,19 @@ from productrecs.engines.visual.region_proposals import intersection_over_union
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.training.visual.photo_matcher import Box, PhotoSearch, RegionMatch
 
-MOST_HOTSPOTS: Final = 8
-MOST_PRODUCTS: Final = 6
+MAX_HOTSPOTS: Final = 8
+MAX_PRODUCTS: Final = 6
 
-_LEAST: Final = 0.35  # minimum evidence of a spot
+_MIN_EVIDENCE: Final = 0.35  # minimum evidence of a spot
 _AGREED: Final = 0.6  # minimum share of the voters for a label
 _LIKELY: Final = (
     0.65  # minimum confidence of a label: below it two labels in three were wrong
 )
-_TELLING: Final = 0.5  # maximum catalog share of an informative category
-_FEW: Final = 20  # catalog size up to which every category is informative
+_MAX_CATEGORY_SHARE: Final = 0.5  # maximum catalog share of an informative category
+_SMALL_CATALOG: Final = 20  # catalog size up to which every category is informative
 _OVERLAP: Final = 0.25
 _INSIDE: Final = 0.6  # share of the smaller box that makes it part of the other
-_MOST_OF_IT: Final = 0.45  # share of the photo
+_LARGE_SHARE: Final = 0.45  # share of the photo
 
 _LEVEL: Final = " > "  # separates the levels of a category path; the last is its name
 
@@ -53,11 +53,13 @@ def find_spots(
         spot for place in places if (spot := _spot(sureness, catalog, place)) is not None
     ]
     spots.sort(key=lambda spot: (-spot.confidence, -spot.scores[0], spot.box))
-    thinned: list[PhotoSpot] = []
+    distinct: list[PhotoSpot] = []
     for spot in spots:
-        if len(thinned) < MOST_HOTSPOTS and not any(_is_same(spot, one) for one in thinned):
-            thinned.append(spot)
-    return thinned
+        if len(distinct) < MAX_HOTSPOTS and not any(
+            _is_same(spot, one) for one in distinct
+        ):
+            distinct.append(spot)
+    return distinct
 
 
 def _spot(
@@ -71,7 +73,7 @@ def _spot(
     if place.confidence is not None:
         return PhotoSpot(place.label or label, place.box, place.confidence, items, scores)
     evidence = sureness.evidence_of(scores[0], share)
-    if evidence < _LEAST:
+    if evidence < _MIN_EVIDENCE:
         return None
     # Applied twice: both whether the region is a thing and its category are uncertain.
     confidence = sureness.chance_of(evidence) ** 2
@@ -88,16 +90,16 @@ def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float
     """
     voters = items[:VOTERS]
     narrowest = Counter(
-        min(named, key=lambda name: (len(catalog.members.get(name, ())), name))
+        min(categorised, key=lambda name: (len(catalog.members.get(name, ())), name))
         for item in voters
-        if (named := catalog.categories[item])
+        if (categorised := catalog.categories[item])
     )
     share = max(narrowest.values(), default=0) / len(voters)
     votes = Counter(name for item in voters for name in catalog.categories[item])
     agreed = [
         name
         for name, count in votes.items()
-        if count >= _AGREED * len(voters) and _tells(catalog, name)
+        if count >= _AGREED * len(voters) and _is_informative(catalog, name)
     ]
     if not agreed:
         return "", share, 0.0
@@ -108,10 +110,10 @@ def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float
     return label.rpartition(_LEVEL)[2], share, votes[label] / len(voters)
 
 
-def _tells(catalog: CatalogView, category: str) -> bool:
+def _is_informative(catalog: CatalogView, category: str) -> bool:
     """Return whether a category is informative: not one of nearly all items."""
     count, total = len(catalog.members.get(category, ())), len(catalog.numbers)
-    return total < _FEW or count <= _TELLING * total
+    return total < _SMALL_CATALOG or count <= _MAX_CATEGORY_SHARE * total
 
 
 def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
@@ -130,11 +132,11 @@ def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
         return False
     smaller, larger = sorted((width * height, other.box[2] * other.box[3]))
     is_part = (right - left) * (bottom - top) > _INSIDE * smaller
-    return is_part and (larger < _MOST_OF_IT or one.label == other.label)
+    return is_part and (larger < _LARGE_SHARE or one.label == other.label)
 
 
 def spots_in_picture(
-    data: bytes, looking: PhotoSearch, catalog: CatalogView, visible: Bools
+    data: bytes, photo_search: PhotoSearch, catalog: CatalogView, visible: Bools
 ) -> list[PhotoSpot]:
     """Return up to eight regions of a picture with similar products, most certain first.
 
@@ -144,5 +146,5 @@ def spots_in_picture(
         NotAPictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
-    seen = looking.around(data, MOST_PRODUCTS, visible)
+    seen = photo_search.around(data, MAX_PRODUCTS, visible)
     return find_spots(seen.sureness, catalog, seen.places)

@@ -114,8 +114,8 @@ class LookRepository:
             for row in self._transaction.execute(query)
         ]
 
-    def add_version(self, look: Look, version: int, most: int) -> None:
-        """Store a look before its change; delete the oldest versions above `most`."""
+    def add_version(self, look: Look, version: int, limit: int) -> None:
+        """Store a look before its change; delete the oldest versions above `limit`."""
         values = _values(look)
         row = {name: values[name] for name in look_versions.c.keys() if name in values}  # noqa: SIM118 - no mapping
         self._transaction.execute(
@@ -123,15 +123,15 @@ class LookRepository:
                 store_id=self._store_id, look_id=look.look_id, version=version, **row
             )
         )
-        old = [one.version for one in self.versions(look.look_id)[most:]]
+        old = [one.version for one in self.versions(look.look_id)[limit:]]
         columns = look_versions.c
-        gone = look_versions.delete().where(
+        deletion = look_versions.delete().where(
             columns.store_id == self._store_id,
             columns.look_id == look.look_id,
             columns.version.in_(old),
         )
         if old:
-            self._transaction.execute(gone)
+            self._transaction.execute(deletion)
 
     def has_picture(self, picture_id: str) -> bool:
         """Return whether a picture is stored."""
@@ -145,7 +145,7 @@ class LookRepository:
         found = self._transaction.execute(query).scalar_one_or_none()
         return None if found is None else bytes(found)
 
-    def keep_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
+    def store_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
         """Store a picture; equal content is stored once, with its time renewed."""
         row = upsert(self._transaction, look_pictures).values(
             store_id=self._store_id,

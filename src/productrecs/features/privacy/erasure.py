@@ -35,7 +35,7 @@ from productrecs.training.trained_models import models_folder
 LEDGER_FILE: Final = "erased.jsonl"
 
 
-def append_erasure(folder: Path, store_id: StoreId, moments: Mapping[str, int]) -> None:
+def append_erasure(folder: Path, store_id: StoreId, erased_at: Mapping[str, int]) -> None:
     """Append digests of erased ids with the times of their erasure; durable at return.
 
     An id may occur several times: the latest counts.
@@ -44,8 +44,8 @@ def append_erasure(folder: Path, store_id: StoreId, moments: Mapping[str, int]) 
         OSError: when the disk fails.
     """
     lines = [
-        json.dumps({"store_id": store_id, "name": name, "erased_at": moment}) + "\n"
-        for name, moment in sorted(moments.items())
+        json.dumps({"store_id": store_id, "name": name, "erased_at": erased_ms}) + "\n"
+        for name, erased_ms in sorted(erased_at.items())
     ]
     with (folder / LEDGER_FILE).open("a", encoding="utf-8") as file:
         file.write("".join(lines))
@@ -72,18 +72,18 @@ def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
             entry = json.loads(line)
         except ValueError:
             continue
-        moments = found.setdefault(StoreId(entry["store_id"]), {})
-        name, moment = str(entry["name"]), int(entry["erased_at"])
-        moments[name] = max(moment, moments.get(name, moment))
+        erased_at = found.setdefault(StoreId(entry["store_id"]), {})
+        name, erased_ms = str(entry["name"]), int(entry["erased_at"])
+        erased_at[name] = max(erased_ms, erased_at.get(name, erased_ms))
     return found
 
 
 _log = logging.getLogger(__name__)
 
-AT_ONCE: Final = 1_000
+BATCH: Final = 1_000
 """Rows per transaction: events wait for it."""
 
-FEW_SEARCHES: Final = 10
+MAX_RARE_SEARCHES: Final = 10
 """Queries from fewer shoppers than this may identify a shopper."""
 
 
@@ -94,10 +94,10 @@ class Eraser:
     database: Database
     data: Path
     models: Path
-    trails: Path
+    touchpoint_folder: Path
     clock: Clock
 
-    def ask(self, store_id: StoreId, name: str) -> Erasure:
+    def request(self, store_id: StoreId, name: str) -> Erasure:
         """Record an erasure request; from now on new records of the shopper are refused.
 
         `name` is any of their ids, a customer's or a session's.
@@ -107,14 +107,14 @@ class Eraser:
         """
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, store_id)
-            erasure_id, now_ms = log.take(1), self.clock()
+            erasure_id, now_ms = log.take_seqs(1), self.clock()
             names = ShopperRepository(transaction, store_id).names_of(name)
-            moments = {name_digest(store_id, one): now_ms for one in names}
-            ErasedNameRepository(transaction, store_id).add(moments)
+            erased_at = {name_digest(store_id, one): now_ms for one in names}
+            ErasedNameRepository(transaction, store_id).add(erased_at)
             ErasureRepository(transaction, store_id).add(erasure_id, now_ms, names)
         return Erasure(erasure_id, now_ms, names, 0, 0, None, None)
 
-    def go_on(
+    def advance(
         self, store_id: StoreId, is_over: Callable[[], bool] = lambda: False
     ) -> list[Erasure]:
         """Continue the store's erasures as far as possible; return the unfinished ones.
@@ -123,7 +123,7 @@ class Eraser:
             StoreDeletedError: when the store was deleted.
             OSError, StorageError: what is erased stays erased; call it again.
         """
-        for erasure in self._under_way(store_id):
+        for erasure in self._in_progress(store_id):
             if erasure.cleared_seq is None:
                 if not self._clear(store_id, erasure, is_over):
                     break
@@ -131,7 +131,9 @@ class Eraser:
                     "shopper erased",
                     extra={"store": store_id, "erasure": erasure.erasure_id},
                 )
-        waiting = [one for one in self._under_way(store_id) if one.cleared_seq is not None]
+        waiting = [
+            one for one in self._in_progress(store_id) if one.cleared_seq is not None
+        ]
         if waiting and not is_over() and self._purge_derived_data(store_id, waiting):
             now_ms = self.clock()
             with self.database.transaction() as transaction:
@@ -139,14 +141,14 @@ class Eraser:
                     ErasureRepository(transaction, store_id).finish(
                         erasure.erasure_id, now_ms
                     )
-        return self._under_way(store_id)
+        return self._in_progress(store_id)
 
     def all(self, store_id: StoreId) -> list[Erasure]:
         """Return every erasure of a store, the oldest first."""
         with self.database.reading() as connection:
             return ErasureRepository(connection, store_id).all()
 
-    def _under_way(self, store_id: StoreId) -> list[Erasure]:
+    def _in_progress(self, store_id: StoreId) -> list[Erasure]:
         return [one for one in self.all(store_id) if one.done_at is None]
 
     def _clear(
@@ -162,33 +164,33 @@ class Eraser:
         with self.database.transaction() as transaction:
             shoppers = ShopperRepository(transaction, store_id)
             texts = {" ".join(one.split())[:100].lower() for one in shoppers.typed(names)}
-            shoppers.forget_searches(sorted(texts), FEW_SEARCHES)
+            shoppers.delete_rare_searches(sorted(texts), MAX_RARE_SEARCHES)
             shoppers.delete_experiment_rows(names)
             shoppers.delete_upload_errors(names)
             shoppers.delete_live_events()
-        while self._clear_some(store_id, erasure):
+        while self._delete_batch(store_id, erasure):
             if is_over():
                 return False
         self._unlink_sessions(store_id, names)
         with self.database.transaction() as transaction:
             # The links between the names go last: the earlier steps need them.
-            seq = StoreLog(self.database, transaction, store_id).take(1)
+            seq = StoreLog(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.unlink(names)
             shoppers.reset_views()
             ErasureRepository(transaction, store_id).clear(erasure.erasure_id, seq)
         return True
 
-    def _clear_some(self, store_id: StoreId, erasure: Erasure) -> bool:
+    def _delete_batch(self, store_id: StoreId, erasure: Erasure) -> bool:
         with self.database.transaction() as transaction:
             shoppers = ShopperRepository(transaction, store_id)
-            gone = shoppers.delete_events(erasure.names, AT_ONCE)
-            lines = 0 if gone else shoppers.unname_lines(erasure.names, AT_ONCE)
-            if gone or lines:
+            deleted = shoppers.delete_events(erasure.names, BATCH)
+            lines = 0 if deleted else shoppers.unname_lines(erasure.names, BATCH)
+            if deleted or lines:
                 ErasureRepository(transaction, store_id).count(
-                    erasure.erasure_id, events_gone=gone, lines_changed=lines
+                    erasure.erasure_id, events_gone=deleted, lines_changed=lines
                 )
-        return bool(gone or lines)
+        return bool(deleted or lines)
 
     def _unlink_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
         for table in (events, bot_events, purchase_lines):
@@ -196,10 +198,10 @@ class Eraser:
                 keys = ShopperRepository(connection, store_id).facts_of_other_customers(
                     table, names
                 )
-            for start in range(0, len(keys), AT_ONCE):
+            for start in range(0, len(keys), BATCH):
                 with self.database.transaction() as transaction:
                     ShopperRepository(transaction, store_id).unname_sessions(
-                        table, keys[start : start + AT_ONCE]
+                        table, keys[start : start + BATCH]
                     )
 
     def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
@@ -208,7 +210,7 @@ class Eraser:
         Files uploaded earlier are imported first, without the shopper. Then models and
         reports must have been computed again.
         """
-        shutil.rmtree(self.trails / store_id, ignore_errors=True)
+        shutil.rmtree(self.touchpoint_folder / store_id, ignore_errors=True)
         needed = max(one.cleared_seq or 0 for one in cleared)
         with self.database.reading() as connection:
             serving = TrainingRepository(connection, store_id).serving()
@@ -240,11 +242,11 @@ def replay_erasures(eraser: Eraser) -> int:
 
 def _erase_of(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) -> int:
     with eraser.database.reading() as connection:
-        known = ErasedNameRepository(connection, store_id).moments()
+        stored = ErasedNameRepository(connection, store_id).all_erased_at()
         missing = {
-            name: moment
-            for name, moment in erasures.items()
-            if known.get(name, -1) < moment
+            name: erased_ms
+            for name, erased_ms in erasures.items()
+            if stored.get(name, -1) < erased_ms
         }
         if not missing:
             return 0
@@ -254,9 +256,9 @@ def _erase_of(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) ->
             if name_digest(store_id, name) in missing
         }
     for name in sorted(names):
-        eraser.ask(store_id, name)
+        eraser.request(store_id, name)
     with eraser.database.transaction() as transaction:
         ErasedNameRepository(transaction, store_id).add(missing)
     if names:
-        eraser.go_on(store_id)
+        eraser.advance(store_id)
     return len(names)

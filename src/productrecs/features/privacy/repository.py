@@ -29,10 +29,10 @@ from productrecs.storage.tables import (
 
 _CHUNK: Final = 400
 _TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
-_EMPTYING: Final = -1  # attribution reads the log from its beginning again
+_DELETING: Final = -1  # attribution reads the log from its beginning again
 _BY_NAME: Final = "customers"  # the only result that names customers
 _UNFINISHED: Final = ("queued", "running")
-_ENDED: Final = ("done", "failed")
+_FINISHED: Final = ("done", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ShopperRepository:
 
     def rows(self, table: sa.Table, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield this shopper's rows of a table, in its order."""
-        column = _PERSON[table]
+        column = _PERSON_COLUMNS[table]
         for some in _chunks(names):
             query = (
                 sa.select(table)
@@ -101,8 +101,8 @@ class ShopperRepository:
             found.update(self._transaction.execute(query).scalars())
         return found
 
-    def forget_searches(self, texts: Sequence[str], few: int) -> None:
-        """Delete the counts of these queries if they have fewer than `few` shoppers."""
+    def delete_rare_searches(self, texts: Sequence[str], max_count: int) -> None:
+        """Delete the counts of these queries with fewer than `max_count` shoppers."""
         counts = search_counts.c
         intents: set[str] = set()
         for some in _chunks(texts):
@@ -115,32 +115,32 @@ class ShopperRepository:
                 sa.select(counts.intent)
                 .where(counts.store_id == self._store_id, counts.intent.in_(some))
                 .group_by(counts.intent)
-                .having(sa.func.sum(counts.searches) < few)
+                .having(sa.func.sum(counts.searches) < max_count)
             )
             found = list(self._transaction.execute(rare).scalars())
-            gone = search_counts.delete().where(
+            deletion = search_counts.delete().where(
                 counts.store_id == self._store_id, counts.intent.in_(found)
             )
-            self._transaction.execute(gone)
+            self._transaction.execute(deletion)
 
-    def delete_events(self, names: Sequence[str], most: int) -> int:
-        """Delete up to `most` of the shopper's events, a bot's too; return how many."""
+    def delete_events(self, names: Sequence[str], limit: int) -> int:
+        """Delete up to `limit` of the shopper's events, a bot's too; return how many."""
         for some in _chunks(names):
             for table in (events, bot_events):
                 found = (
                     sa.select(table.c.seq)
                     .where(table.c.store_id == self._store_id, table.c.person.in_(some))
-                    .limit(most)
+                    .limit(limit)
                 )
-                gone = table.delete().where(
+                deletion = table.delete().where(
                     table.c.store_id == self._store_id, table.c.seq.in_(found)
                 )
-                if count := self._transaction.execute(gone).rowcount:
+                if count := self._transaction.execute(deletion).rowcount:
                     return count
         return 0
 
-    def unname_lines(self, names: Sequence[str], most: int) -> int:
-        """Clear the customer of up to `most` purchased lines; return how many."""
+    def unname_lines(self, names: Sequence[str], limit: int) -> int:
+        """Clear the customer of up to `limit` purchased lines; return how many."""
         for some in _chunks(names):
             found = (
                 sa.select(purchase_lines.c.line_seq)
@@ -148,7 +148,7 @@ class ShopperRepository:
                     purchase_lines.c.store_id == self._store_id,
                     purchase_lines.c.person.in_(some),
                 )
-                .limit(most)
+                .limit(limit)
             )
             changed = (
                 purchase_lines.update()
@@ -193,14 +193,14 @@ class ShopperRepository:
         """
         for some in _chunks(names):
             for table in (exposures, explorations):
-                gone = table.delete().where(
-                    table.c.store_id == self._store_id, _PERSON[table].in_(some)
+                deletion = table.delete().where(
+                    table.c.store_id == self._store_id, _PERSON_COLUMNS[table].in_(some)
                 )
-                self._transaction.execute(gone)
-            others = exposures.update().where(
+                self._transaction.execute(deletion)
+            other_rows = exposures.update().where(
                 exposures.c.store_id == self._store_id, exposures.c.unit.in_(some)
             )
-            self._transaction.execute(others.values(unit=exposures.c.identity))
+            self._transaction.execute(other_rows.values(unit=exposures.c.identity))
 
     def delete_upload_errors(self, names: Sequence[str]) -> None:
         """Delete entries of upload reports that quote one of the names."""
@@ -221,46 +221,52 @@ class ShopperRepository:
     def _delete_import_reports(self, names: Sequence[str]) -> None:
         """Delete dry runs and rejected rows of dashboard imports that quote a name."""
         columns = file_imports.c
-        written = {form for name in names for form in _written_forms(name)}
+        written_forms = {form for name in names for form in _written_forms(name)}
         for column, empty in (
             (columns.preview, "{}"),
             (columns.result, "{}"),
             (columns.rejects, ""),
         ):
-            quoting = sa.or_(*(column.contains(form, autoescape=True) for form in written))
-            gone = file_imports.update().where(columns.store_id == self._store_id, quoting)
-            self._transaction.execute(gone.values({column: empty}))
+            quoting = sa.or_(
+                *(column.contains(form, autoescape=True) for form in written_forms)
+            )
+            deletion = file_imports.update().where(
+                columns.store_id == self._store_id, quoting
+            )
+            self._transaction.execute(deletion.values({column: empty}))
 
     def delete_live_events(self) -> None:
         """Delete all events of the live view, which holds one hour."""
-        gone = live_events.delete().where(live_events.c.store_id == self._store_id)
-        self._transaction.execute(gone)
+        deletion = live_events.delete().where(live_events.c.store_id == self._store_id)
+        self._transaction.execute(deletion)
 
     def unlink(self, names: Sequence[str]) -> None:
         """Delete the links between the names; the last step of an erasure."""
         links = shopper_links.c
         for some in _chunks(names):
-            gone = shopper_links.delete().where(
+            deletion = shopper_links.delete().where(
                 links.store_id == self._store_id,
                 links.session.in_(some) | links.customer.in_(some),
             )
-            self._transaction.execute(gone)
+            self._transaction.execute(deletion)
 
     def reset_views(self) -> None:
         """Reset attribution and customers, so that they are recomputed from the log."""
-        marks = attribution_marks.update().where(
+        progress_update = attribution_marks.update().where(
             attribution_marks.c.store_id == self._store_id
         )
-        self._transaction.execute(marks.values(seq=_EMPTYING))
-        gone = insights.delete().where(
+        self._transaction.execute(progress_update.values(seq=_DELETING))
+        deletion = insights.delete().where(
             insights.c.store_id == self._store_id, insights.c.name == _BY_NAME
         )
-        self._transaction.execute(gone)
+        self._transaction.execute(deletion)
 
     def views_caught_up(self, seq: int) -> bool:
         """Return whether attribution has processed the log again at least up to `seq`."""
-        marks = attribution_marks.c
-        query = sa.select(marks.seq).where(marks.store_id == self._store_id)
+        progress_update = attribution_marks.c
+        query = sa.select(progress_update.seq).where(
+            progress_update.store_id == self._store_id
+        )
         found = self._transaction.execute(query).scalar()
         return found is None or int(found) >= seq
 
@@ -274,7 +280,7 @@ class ShopperRepository:
         columns = file_imports.c
         sent = sa.select(sa.func.count()).where(
             columns.store_id == self._store_id,
-            columns.status.not_in(_ENDED),
+            columns.status.not_in(_FINISHED),
             columns.submitted_at <= moment_ms,
         )
         return sum(
@@ -327,7 +333,7 @@ class ErasureRepository:
             lines=0,
         )
         self._transaction.execute(row)
-        self._tell()
+        self._notify()
 
     def count(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
         """Add to an erasure's counts."""
@@ -348,7 +354,7 @@ class ErasureRepository:
             columns.store_id == self._store_id, columns.erasure_id == erasure_id
         )
         self._transaction.execute(changed.values(names=None, cleared_seq=seq))
-        self._tell()
+        self._notify()
 
     def finish(self, erasure_id: int, now_ms: int) -> None:
         """Record that all derived data is purged too."""
@@ -360,12 +366,12 @@ class ErasureRepository:
         )
         self._transaction.execute(changed.values(done_at=now_ms))
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         head = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(head.values(erasures=store_heads.c.erasures + 1))
 
 
-def stores_under_way(connection: sa.Connection) -> list[StoreId]:
+def stores_in_progress(connection: sa.Connection) -> list[StoreId]:
     """Return every store of the installation with an unfinished erasure."""
     query = (
         sa.select(erasures.c.store_id)
@@ -399,7 +405,7 @@ def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
         yield from connection.execute(query).scalars()
 
 
-_PERSON: Final = {
+_PERSON_COLUMNS: Final = {
     events: events.c.person,
     bot_events: bot_events.c.person,
     purchase_lines: purchase_lines.c.person,

@@ -62,12 +62,12 @@ def shopper_records(
             for row in shoppers.rows(table, names):
                 page.append(row)
                 if len(page) == PAGE:
-                    yield from _named(kind, page, catalog)
+                    yield from _product_id(kind, page, catalog)
                     page = []
-            yield from _named(kind, page, catalog)
+            yield from _product_id(kind, page, catalog)
 
 
-def _named(
+def _product_id(
     kind: str, page: Sequence[dict[str, Any]], catalog: CatalogRepository
 ) -> Iterator[ShopperRecord]:
     items = {row.get(column) for row in page for column in ("item", "about")}
@@ -81,7 +81,9 @@ def exported_shopper(
 ) -> Iterator[Fields]:
     """Yield the records of a shopper with these names, grouped by kind (`record`)."""
     for record in shopper_records(database, store_id, names):
-        yield {"record": record.kind} | without_empty_fields(_WRITTEN[record.kind](record))
+        yield {"record": record.kind} | without_empty_fields(
+            _RECORD_FIELDS[record.kind](record)
+        )
 
 
 def _event(record: ShopperRecord) -> Fields:
@@ -112,7 +114,7 @@ def _test(record: ShopperRecord) -> Fields:
     }
 
 
-def _try(record: ShopperRecord) -> Fields:
+def _exploration(record: ShopperRecord) -> Fields:
     row = record.row
     return {
         "name": row["shopper"],
@@ -126,11 +128,11 @@ def _name(record: ShopperRecord) -> Fields:
     return {"session_id": record.row["session"], "user_id": record.row["customer"]}
 
 
-_WRITTEN: Final[dict[str, Callable[[ShopperRecord], dict[str, Any]]]] = {
+_RECORD_FIELDS: Final[dict[str, Callable[[ShopperRecord], dict[str, Any]]]] = {
     "name": _name,
     "event": _event,
     "bot": _event,
     "purchase": _purchase,
     "test": _test,
-    "try": _try,
+    "try": _exploration,
 }

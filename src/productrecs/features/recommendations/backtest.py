@@ -39,15 +39,19 @@ from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import fit
 
-ENOUGH: Final = 50  # minimum number of evaluated visits or orders
+MIN_GROUPS: Final = 50  # minimum number of evaluated visits or orders
 POPULARITY: Final = "popularity"
 MIX: Final = "mix"
-_SHARES: Final = (0.1, 0.2, 0.3)  # test shares; the first with `_PLENTY` cases is used
-_PLENTY: Final = 300
+_SHARES: Final = (
+    0.1,
+    0.2,
+    0.3,
+)  # test shares; the first with `_PREFERRED_CASES` cases is used
+_PREFERRED_CASES: Final = 300
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
-_ASKED: Final = tuple(map(Engine, EVALUATED))
-_OTHER_ONE: Final = 7_919  # a prime; selects the hidden product of a cart
+_EVALUATED_ENGINES: Final = tuple(map(Engine, EVALUATED))
+_HIDDEN_STEP: Final = 7_919  # a prime; selects the hidden product of a cart
 
 Lists = Callable[[tuple[int, ...]], list[int]]
 
@@ -80,70 +84,68 @@ class TaskResult:
     scores: tuple[MethodMetrics, ...] = ()
 
 
-def first_asked(groups: ItemGroups) -> int:
+def first_test_group(groups: ItemGroups) -> int:
     """Return the number of the first group of the test part."""
-    count = len(groups.begins)
+    count = len(groups.starts)
     for share in _SHARES:
-        if count * share >= _PLENTY:
+        if count * share >= _PREFERRED_CASES:
             break
     return count - int(count * share)
 
 
 def backtest(
-    inputs: TrainingInputs, n_items: int, settings: StoreSettings, most: int
+    inputs: TrainingInputs, n_items: int, settings: StoreSettings, limit: int
 ) -> Iterator[TaskResult]:
-    """Yield each task's result; at most `most` cases are evaluated."""
+    """Yield each task's result; at most `limit` cases are evaluated."""
     for groups, tasks in (
         (group_visits(inputs.behaviour), (Task.VISIT,)),
         (group_orders(inputs.purchases), (Task.ORDER, Task.CART)),
     ):
-        first = first_asked(groups)
-        by_task = {task: _questions(task, groups, first, most) for task in tasks}
-        if not any(_is_enough(questions) for questions in by_task.values()):
-            for task, questions in by_task.items():
-                yield _outcome(task, groups, first, questions)
+        first = first_test_group(groups)
+        by_task = {task: _cases(task, groups, first, limit) for task in tasks}
+        if not any(_has_enough(cases) for cases in by_task.values()):
+            for task, cases in by_task.items():
+                yield _outcome(task, groups, first, cases)
             continue
-        since_ms = int(groups.begins[first])
+        since_ms = int(groups.starts[first])
         before = inputs.before(since_ms)
         models = TrainedModels.of("", fit(before, n_items, settings, since_ms))
-        known = _known(before, n_items)
-        for task, questions in by_task.items():
+        popularity = _popularity(before, n_items)
+        for task, cases in by_task.items():
             scores: tuple[MethodMetrics, ...] = ()
-            if _is_enough(questions):
+            if _has_enough(cases):
                 place = _PLACES[task]
                 lists = _methods(_Engines(models, settings, place, since_ms))
-                scores = _scores(questions, lists, known)
-            yield _outcome(task, groups, first, questions, scores)
+                scores = _scores(cases, lists, popularity)
+            yield _outcome(task, groups, first, cases, scores)
 
 
 def replayed_orders(
-    inputs: TrainingInputs, n_items: int, settings: StoreSettings, most: int
+    inputs: TrainingInputs, n_items: int, settings: StoreSettings, limit: int
 ) -> tuple[list[EvaluationCase], list[list[Pick]]]:
     """Return later orders as cases, and the mix list of each from the earlier data.
 
     Both are empty if there are too few orders.
     """
     groups = group_orders(inputs.purchases)
-    first = first_asked(groups)
-    cases = _questions(Task.ORDER, groups, first, most)
-    if not _is_enough(cases):
+    first = first_test_group(groups)
+    cases = _cases(Task.ORDER, groups, first, limit)
+    if not _has_enough(cases):
         return [], []
-    since_ms = int(groups.begins[first])
+    since_ms = int(groups.starts[first])
     models = TrainedModels.of("", fit(inputs.before(since_ms), n_items, settings, since_ms))
     engines = _Engines(models, settings, PageType.PRODUCT, since_ms)
-    return cases, [engines.picks(case.given) for case in cases]
+    return cases, [engines.picks(case.context) for case in cases]
 
 
-def _questions(
-    task: Task, groups: ItemGroups, first: int, most: int
-) -> list[EvaluationCase]:
-    """Return up to `most` evaluation cases, sampled evenly from group `first` on."""
-    questions = [
-        question
-        for group in range(first, len(groups.begins))
-        for question in _of_group(task, group, groups.contents(group))
+def _cases(task: Task, groups: ItemGroups, first: int, limit: int) -> list[EvaluationCase]:
+    """Return up to `limit` evaluation cases, sampled evenly from group `first` on."""
+    cases = [
+        case
+        for group in range(first, len(groups.starts))
+        for case in _of_group(task, group, groups.contents(group))
     ]
-    return questions[:: -(-len(questions) // most)] if questions else []
+    return cases[:: -(-len(cases) // limit)] if cases else []
 
 
 def _of_group(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCase]:
@@ -156,51 +158,51 @@ def _of_group(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCa
         for item in items:
             yield EvaluationCase(group, (item,), frozenset(items) - {item})
     elif len(items) > 2:  # noqa: PLR2004 - two items remain as input
-        hidden = items[group * _OTHER_ONE % len(items)]
-        given = tuple(item for item in items if item != hidden)
-        yield EvaluationCase(group, given, frozenset((hidden,)))
+        hidden = items[group * _HIDDEN_STEP % len(items)]
+        context = tuple(item for item in items if item != hidden)
+        yield EvaluationCase(group, context, frozenset((hidden,)))
 
 
-def _is_enough(questions: list[EvaluationCase]) -> bool:
-    return len({question.group for question in questions}) >= ENOUGH
+def _has_enough(cases: list[EvaluationCase]) -> bool:
+    return len({case.group for case in cases}) >= MIN_GROUPS
 
 
 def _outcome(
     task: Task,
     groups: ItemGroups,
     first: int,
-    questions: list[EvaluationCase],
+    cases: list[EvaluationCase],
     scores: tuple[MethodMetrics, ...] = (),
 ) -> TaskResult:
-    since_ms = int(groups.begins[first]) if first < len(groups.begins) else 0
-    asked_groups = len({question.group for question in questions})
-    return TaskResult(task, since_ms, asked_groups, len(questions), scores)
+    since_ms = int(groups.starts[first]) if first < len(groups.starts) else 0
+    group_count = len({case.group for case in cases})
+    return TaskResult(task, since_ms, group_count, len(cases), scores)
 
 
-def _known(inputs: TrainingInputs, n_items: int) -> Floats:
+def _popularity(inputs: TrainingInputs, n_items: int) -> Floats:
     """Return how often each item was viewed, carted or bought."""
-    met = np.bincount(inputs.behaviour.items, minlength=n_items)
+    counts = np.bincount(inputs.behaviour.items, minlength=n_items)
     sold = np.bincount(inputs.purchases.items, minlength=n_items)
-    return (met + sold).astype(np.float64)
+    return (counts + sold).astype(np.float64)
 
 
 def _scores(
-    questions: list[EvaluationCase], methods: Mapping[str, Lists], known: Floats
+    cases: list[EvaluationCase], methods: Mapping[str, Lists], popularity: Floats
 ) -> tuple[MethodMetrics, ...]:
-    answers = {
-        name: CaseMetrics.of(questions, [lists(question.given) for question in questions])
+    metrics = {
+        name: CaseMetrics.of(cases, [lists(case.context) for case in cases])
         for name, lists in methods.items()
     }
-    groups = np.array([question.group for question in questions], dtype=np.int64)
-    popular = answers[POPULARITY]
+    groups = np.array([case.group for case in cases], dtype=np.int64)
+    popular = metrics[POPULARITY]
     return tuple(
         method_metrics(
             name,
-            mine,
-            known,
-            None if name == POPULARITY else paired_difference(mine, popular, groups),
+            own_metrics,
+            popularity,
+            None if name == POPULARITY else paired_difference(own_metrics, popular, groups),
         )
-        for name, mine in answers.items()
+        for name, own_metrics in metrics.items()
     )
 
 
@@ -220,10 +222,10 @@ class _Engines:
         """Return the trending list."""
         return _first(self._trending, self._about(given))
 
-    def alone(self, engine: Engine) -> Lists:
+    def single_engine(self, engine: Engine) -> Lists:
         """Return the lists of one engine by itself."""
         return lambda given: _first(
-            self._proposed(engine, given, is_alone=True), self._about(given)
+            self._proposed(engine, given, is_only_engine=True), self._about(given)
         )
 
     def mix(self, given: tuple[int, ...]) -> list[int]:
@@ -232,7 +234,7 @@ class _Engines:
 
     def picks(self, given: tuple[int, ...]) -> list[Pick]:
         """Return the fused list with its scores; each filled place has nine tenths."""
-        found = {engine: self._proposed(engine, given) for engine in _ASKED}
+        found = {engine: self._proposed(engine, given) for engine in _EVALUATED_ENGINES}
         found[Engine.BUY] = self._companions.goes_with(self._basket(given)).items
         recipe, place = self._recipe, self._place
         completing = recipe.completing if len(found[Engine.COMPLEMENTARY]) else None
@@ -244,8 +246,8 @@ class _Engines:
             Pick(item, Engine.BROWSE, scores[item]) for item in _first(fused.items, about)
         ]
         score = picks[-1].score if picks else 1.0
-        rest = _first(self._trending, about.union(pick.item for pick in picks))
-        for item in rest[: LENGTH - len(picks)]:
+        trending = _first(self._trending, about.union(pick.item for pick in picks))
+        for item in trending[: LENGTH - len(picks)]:
             score *= 0.9
             picks.append(Pick(item, Engine.TRENDING, score))
         return picks
@@ -257,16 +259,20 @@ class _Engines:
         return set(self._basket(given))
 
     def _proposed(
-        self, engine: Engine, given: tuple[int, ...], *, is_alone: bool = False
+        self, engine: Engine, given: tuple[int, ...], *, is_only_engine: bool = False
     ) -> Items:
         basket = self._basket(given)
         request = CandidateRequest(basket, given[-_PREFIX:], self._now_ms, _CANDIDATES)
-        return _proposed(self._companions, engine, request, is_alone=is_alone).items
+        return _proposed(
+            self._companions, engine, request, is_only_engine=is_only_engine
+        ).items
 
 
 def _methods(engines: _Engines) -> dict[str, Lists]:
     """Return the compared methods: popularity, each engine by itself, and their fusion."""
-    by_engine = {engine.value: engines.alone(engine) for engine in _ASKED}
+    by_engine = {
+        engine.value: engines.single_engine(engine) for engine in _EVALUATED_ENGINES
+    }
     return {POPULARITY: engines.popularity, **by_engine, MIX: engines.mix}
 
 
@@ -275,7 +281,7 @@ def _proposed(
     engine: Engine,
     request: CandidateRequest,
     *,
-    is_alone: bool,
+    is_only_engine: bool,
 ) -> Ranked:
     """Return the candidates of one engine, trained on the earlier data."""
     if engine is Engine.BUY:
@@ -285,7 +291,7 @@ def _proposed(
     if engine is not Engine.BROWSE:
         return own_candidates(companions.models, engine, request)
     return companions.models.sessions.next_items(
-        request.visit, request.now_ms, request.limit, goes_on=is_alone
+        request.visit, request.now_ms, request.limit, extend=is_only_engine
     )
 
 

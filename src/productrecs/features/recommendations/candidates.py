@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from productrecs.engines.arrays import NO_RANKED, Ranked
+from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.engine_spec import CandidateRequest, OwnModel
 from productrecs.engines.fusion import RANK_OFFSET, fuse
 from productrecs.features.recommendations.eligible_items import EligibleItems
@@ -28,7 +29,7 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.training.engine_registry import ENGINES, OWN_MODELS
 from productrecs.training.trained_models import TrainedModels
 
-_ENOUGH: Final = 20
+_MIN_NEIGHBOURS: Final = 20
 """Minimum number of visible precomputed neighbours; with fewer, all items are searched."""
 
 _ANCHORS: Final = 5
@@ -48,11 +49,11 @@ def visually_similar(eligible: EligibleItems, anchors: Sequence[int]) -> Ranked:
     if not anchors:
         return NO_RANKED
     visual = eligible.models.visual
-    known = visual.similar_to_item(anchors[0])
-    shown = sum(eligible.shows(item) for item in known.items.tolist())
-    if shown >= min(_ENOUGH, len(known.items)) and shown:
-        return known
-    return visual.similar_to_item_exhaustive(anchors[0], _ENOUGH, eligible.visible)
+    precomputed = visual.similar_to_item(anchors[0])
+    shown = sum(eligible.may_show(item) for item in precomputed.items.tolist())
+    if shown >= min(_MIN_NEIGHBOURS, len(precomputed.items)) and shown:
+        return precomputed
+    return visual.similar_to_item_exhaustive(anchors[0], _MIN_NEIGHBOURS, eligible.visible)
 
 
 def visually_similar_to_each(
@@ -71,13 +72,13 @@ def visually_similar_to_each(
     totals = np.bincount(places, scores)
     for place in np.lexsort((distinct, -totals)).tolist():
         item = int(distinct[place])
-        if eligible.shows(item):
+        if eligible.may_show(item):
             yield item
 
 
 _CATEGORIES: Final = 6
 
-Filler = Callable[[EligibleItems, Sequence[int]], Iterator[int]]
+Backfill = Callable[[EligibleItems, Sequence[int]], Iterator[int]]
 
 
 def from_categories(eligible: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
@@ -103,7 +104,7 @@ def trending(eligible: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[
     return eligible.trending()
 
 
-BACKFILLS: Final[Mapping[Engine, Filler]] = MappingProxyType(
+BACKFILLS: Final[Mapping[Engine, Backfill]] = MappingProxyType(
     {
         Engine.SIMILAR: visually_similar_to_each,
         Engine.CATEGORY: from_categories,
@@ -112,9 +113,11 @@ BACKFILLS: Final[Mapping[Engine, Filler]] = MappingProxyType(
 )
 
 
-_REMEMBERED: Final = 0.6  # weight of purchases relative to the visit (algorithms.md 4.2)
+_PURCHASE_MEMORY_WEIGHT: Final = (
+    0.6  # weight of purchases relative to the visit (algorithms.md 4.2)
+)
 _RANKED: Final = 400  # maximum length of an order that the whole store shares
-_COMPANIONS: Final = 0.3  # weight relative to repurchased items
+_COMPANION_WEIGHT: Final = 0.3  # weight relative to repurchased items
 
 
 class CandidateCall(NamedTuple):
@@ -125,22 +128,22 @@ class CandidateCall(NamedTuple):
     context: ShopperContext
     eligible: EligibleItems
     now_ms: int
-    is_alone: bool  # no other engine supplies candidates
+    is_only_engine: bool  # no other engine supplies candidates
 
 
 Candidates = Callable[[CandidateCall], Ranked]
 
 
-def _browsed(call: CandidateCall) -> Ranked:
+def _browse_candidates(call: CandidateCall) -> Ranked:
     """Return next items of similar visits, and items that match the shopper's interests."""
-    store, _, context, eligible, now_ms, is_alone = call
+    store, _, context, eligible, now_ms, is_only_engine = call
     visit, found = context_visit(context), NO_RANKED
     if visit:
         sessions, visitor = store.models.sessions, context.visitor
         arguments = (visit, now_ms, MOST, visitor, context.interactions)
-        found = sessions.next_items(*arguments, goes_on=is_alone)
-    if context.remembered:
-        found = _with_remembered(store, found, context)
+        found = sessions.next_items(*arguments, extend=is_only_engine)
+    if context.remembered_purchases:
+        found = _with_purchase_memory(store, found, context)
     if not context.interest_signals:
         return found
     return with_interest_signals(
@@ -148,37 +151,39 @@ def _browsed(call: CandidateCall) -> Ranked:
     )
 
 
-def _with_remembered(store: StoreState, found: Ranked, context: ShopperContext) -> Ranked:
+def _with_purchase_memory(
+    store: StoreState, found: Ranked, context: ShopperContext
+) -> Ranked:
     """Return candidates of a visit, merged with those of all the shopper's purchases."""
-    bought, counts = context.remembered, context.fading
+    bought, counts = context.remembered_purchases, context.purchase_weights
     companions = store.models.widest.complete(bought, MOST, counts)
     if not len(companions.items):
         return found
-    fused = fuse([found.items, companions.items], (1.0, _REMEMBERED))
+    fused = fuse([found.items, companions.items], (1.0, _PURCHASE_MEMORY_WEIGHT))
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
-def _bought(call: CandidateCall) -> Ranked:
+def _buy_candidates(call: CandidateCall) -> Ranked:
     """Return items bought together with the request's items.
 
     The recipe may add pairs of their variants and the items that the shopper rebuys.
     """
     companions, context = call.store.companions, call.context
     basket = context_basket(context)
-    if not call.recipe.borrows:
+    if not call.recipe.pools_variants:
         return companions.bought_with(basket)
-    together, regulars = companions.goes_with(basket), context.regulars
+    bought_together, regulars = companions.goes_with(basket), context.regulars
     if not len(regulars.items):
-        return together
-    fused = fuse([regulars.items, together.items], (1.0, _COMPANIONS))
+        return bought_together
+    fused = fuse([regulars.items, bought_together.items], (1.0, _COMPANION_WEIGHT))
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
-def _completing(call: CandidateCall) -> Ranked:
+def _complementary_candidates(call: CandidateCall) -> Ranked:
     return call.store.companions.completing(call.context.anchors)
 
 
-def _similar(call: CandidateCall) -> Ranked:
+def _similar_candidates(call: CandidateCall) -> Ranked:
     return visually_similar(call.eligible, call.context.anchors)
 
 
@@ -216,13 +221,13 @@ def _in_order(items: Iterable[int]) -> Ranked:
 
 def own_candidates(models: TrainedModels, engine: str, request: CandidateRequest) -> Ranked:
     """Return the candidates of an engine with its own model; none if it is untrained."""
-    model, source = models.own.get(engine), _OWN.get(engine)
+    model, source = models.own_models.get(engine), _OWN_MODELS.get(engine)
     if model is None or source is None:
         return NO_RANKED
     return source.candidates(model, request)
 
 
-def _by_own_model(engine: str) -> Candidates:
+def _own_model_candidates(engine: str) -> Candidates:
     def candidates(call: CandidateCall) -> Ranked:
         context = call.context
         request = CandidateRequest(
@@ -233,30 +238,55 @@ def _by_own_model(engine: str) -> Candidates:
     return candidates
 
 
-def _table() -> dict[str, Candidates]:
+def _candidates_by_engine() -> dict[str, Candidates]:
     """Return the candidate function of each engine of the registry.
 
     Raises:
         ValueError: when an engine has none.
     """
     table: dict[str, Candidates] = {
-        Engine.BUY: _bought,
-        Engine.BROWSE: _browsed,
-        Engine.COMPLEMENTARY: _completing,
-        Engine.SIMILAR: _similar,
+        Engine.BUY: _buy_candidates,
+        Engine.BROWSE: _browse_candidates,
+        Engine.COMPLEMENTARY: _complementary_candidates,
+        Engine.SIMILAR: _similar_candidates,
         Engine.TRENDING: _best_selling,
         Engine.RECENTLY_VIEWED: _recently_viewed,
         Engine.BUY_AGAIN: _due_again,
         Engine.NEW: _newest,
     }
-    table |= {engine: _by_own_model(engine) for engine in _OWN}
-    fillers: Mapping[Any, object] = BACKFILLS
+    table |= {engine: _own_model_candidates(engine) for engine in _OWN_MODELS}
+    backfills: Mapping[Any, object] = BACKFILLS
     for one in ENGINES:
-        if one.name not in (fillers if one.is_filler else table):
+        if one.name not in (backfills if one.is_filler else table):
             message = f"engine {one.name!r}: nothing answers for it; give it a model"
             raise ValueError(message)
     return table
 
 
-_OWN: Final[Mapping[str, OwnModel]] = dict(OWN_MODELS)
-CANDIDATES: Final[Mapping[str, Candidates]] = MappingProxyType(_table())
+_OWN_MODELS: Final[Mapping[str, OwnModel]] = dict(OWN_MODELS)
+CANDIDATES: Final[Mapping[str, Candidates]] = MappingProxyType(_candidates_by_engine())
+
+
+class FusedCandidates(NamedTuple):
+    """The engines' candidates, best first, before any filter."""
+
+    engines: tuple[Engine, ...]
+    items: Items  # [n] distinct item numbers
+    scores: npt.NDArray[np.floating[Any]]  # [n] in falling order
+    leaders: npt.NDArray[np.int8]  # [n] index of the item's engine in `engines`
+
+
+def fuse_candidates(
+    weights: Mapping[Engine, float], proposals: Sequence[Ranked]
+) -> FusedCandidates:
+    """Return every engine's candidates fused into one order.
+
+    A single engine keeps its own scores. Several are fused by weighted reciprocal ranks,
+    and a product is attributed to the engine with the largest share of its score.
+    """
+    engines = tuple(weights)
+    if len(proposals) == 1:
+        items, scores = proposals[0]
+        return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
+    fused = fuse([one.items for one in proposals], tuple(weights.values()))
+    return FusedCandidates(engines, *fused)

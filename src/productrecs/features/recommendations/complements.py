@@ -15,7 +15,7 @@ _CANDIDATES: Final = 60
 
 Basket = tuple[int, ...]
 Weights = Mapping[Engine, float]
-_Find = Callable[[Basket], Ranked]
+_CandidateFunction = Callable[[Basket], Ranked]
 
 
 class BasketCandidates:
@@ -27,37 +27,39 @@ class BasketCandidates:
 
     __slots__ = ("bought_with", "completing", "goes_with", "models")
 
-    bought_with: _Find
+    bought_with: _CandidateFunction
     """Returns items bought together with a basket, best first."""
-    goes_with: _Find
+    goes_with: _CandidateFunction
     """Returns the same with the pooled baskets of variant groups, if there are any."""
-    completing: _Find
+    completing: _CandidateFunction
     """Returns complements of a basket, best first; none if categories are unknown."""
 
     def __init__(self, models: TrainedModels) -> None:
         """Start with nothing computed."""
         self.models = models
         cached = memoized(Cache.BASKET_CANDIDATES)
-        self.bought_with = cached(partial(_together, models.copurchase))
+        self.bought_with = cached(partial(_bought_together, models.copurchase))
         self.goes_with = self.bought_with
-        if models.lent is not None:
-            self.goes_with = cached(partial(_together, models.lent))
-        self.completing = cached(partial(_completing, models, self.goes_with))
+        if models.pooled is not None:
+            self.goes_with = cached(partial(_bought_together, models.pooled))
+        self.completing = cached(partial(_complements, models, self.goes_with))
 
 
-def _together(model: CopurchaseModel, basket: Basket) -> Ranked:
+def _bought_together(model: CopurchaseModel, basket: Basket) -> Ranked:
     return model.complete(basket, _CANDIDATES)
 
 
-def _completing(models: TrainedModels, goes_with: _Find, basket: Basket) -> Ranked:
+def _complements(
+    models: TrainedModels, bought_with_pooled: _CandidateFunction, basket: Basket
+) -> Ranked:
     """Return complements, by the cart model if there is one."""
     if not models.complements.n_items:
         return NO_RANKED
     if models.carts is None:
-        together = goes_with(basket)
+        bought_together = bought_with_pooled(basket)
     else:
-        together = models.carts.complete(basket, _CANDIDATES)
-    return models.complements.among(together, basket)
+        bought_together = models.carts.complete(basket, _CANDIDATES)
+    return models.complements.complements_among(bought_together, basket)
 
 
 def with_complements(
@@ -73,9 +75,9 @@ def with_complements(
     complements are known.
     """
     weights = recipe.blend[place]
-    completing = (recipe.completing or {}).get(place)
-    if completing is not None:
-        completes = companions.completing(basket)
-        if len(completes.items):
-            weights, found = completing, {**found, Engine.COMPLEMENTARY: completes}
+    complements_of = (recipe.completing or {}).get(place)
+    if complements_of is not None:
+        complements = companions.completing(basket)
+        if len(complements.items):
+            weights, found = complements_of, {**found, Engine.COMPLEMENTARY: complements}
     return weights, tuple([found[one] for one in weights])

@@ -25,7 +25,7 @@ from productrecs.records.orders.shopper_history import ShopperHistory
 COOLDOWN_MS: Final = 14 * DAY_MS
 _VISIT_MS: Final = 30 * MINUTE_MS
 COOLDOWN_FACTOR: Final = 0.3  # score factor of a cooldown category in the backfill
-_IN_A_CART: Final = 0.02  # minimum share of the same category among co-purchases
+_CART_SHARE: Final = 0.02  # minimum share of the same category among co-purchases
 _OLDEST_MS: Final = 365 * DAY_MS  # age limit of purchases that show repurchase habits
 _LINES: Final = 200
 
@@ -42,15 +42,17 @@ def cooldown_categories(
     """
     found: set[str] = set()
     for history in histories:
-        ago = now_ms - history.bought_at[-1] if history.bought_at else COOLDOWN_MS
-        if _VISIT_MS <= ago < COOLDOWN_MS:
-            found |= _of(eligible, history, now_ms)
+        since_purchase_ms = (
+            now_ms - history.bought_at[-1] if history.bought_at else COOLDOWN_MS
+        )
+        if _VISIT_MS <= since_purchase_ms < COOLDOWN_MS:
+            found |= _categories_on_cooldown(eligible, history, now_ms)
     is_cart = context.page_type is PageType.CART
     if not (found or is_cart):
         return frozenset()
-    known = len(eligible.catalog)
-    found -= {eligible.narrowest[item] for item in context.anchors if item < known}
-    cooldown = {name for name in found if name and not eligible.goes_with_itself(name)}
+    catalog_size = len(eligible.catalog)
+    found -= {eligible.narrowest[item] for item in context.anchors if item < catalog_size}
+    cooldown = {name for name in found if name and not eligible.sells_several_of(name)}
     if is_cart:
         return cooldown_in_cart(eligible, context.anchors).union(cooldown)
     return frozenset(cooldown)
@@ -58,9 +60,11 @@ def cooldown_categories(
 
 def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[str]:
     """Return the narrowest categories of a cart's items of which people buy only one."""
-    known, several = len(eligible.catalog), eligible.goes_with_itself
-    held = {eligible.narrowest[item] for item in cart if item < known}
-    return frozenset(name for name in held if name and not several(name, _IN_A_CART))
+    catalog_size, sells_several = len(eligible.catalog), eligible.sells_several_of
+    cart_categories = {eligible.narrowest[item] for item in cart if item < catalog_size}
+    return frozenset(
+        name for name in cart_categories if name and not sells_several(name, _CART_SHARE)
+    )
 
 
 def discount_factor(
@@ -72,8 +76,8 @@ def discount_factor(
         return (lambda item: fatigue.get(item, 1.0)) if fatigue else None
 
     def factor(item: int) -> float:
-        cools = eligible.narrowest[item] in cooldown
-        return fatigue.get(item, 1.0) * (COOLDOWN_FACTOR if cools else 1.0)
+        is_on_cooldown = eligible.narrowest[item] in cooldown
+        return fatigue.get(item, 1.0) * (COOLDOWN_FACTOR if is_on_cooldown else 1.0)
 
     return factor
 
@@ -83,54 +87,58 @@ def backfill_anchors(context: ShopperContext, eligible: EligibleItems) -> tuple[
 
     Items on cooldown are left out, except those of a cart, whose wider categories are used.
     """
-    anchors, known = context_anchors(context), len(eligible.catalog)
+    anchors, catalog_size = context_anchors(context), len(eligible.catalog)
     if not context.cooldown or context.page_type is PageType.CART:
         return anchors
     return tuple(
         item
         for item in anchors
-        if item >= known or eligible.narrowest[item] not in context.cooldown
+        if item >= catalog_size or eligible.narrowest[item] not in context.cooldown
     )
 
 
-def _of(eligible: EligibleItems, history: ShopperHistory, now_ms: int) -> set[str]:
+def _categories_on_cooldown(
+    eligible: EligibleItems, history: ShopperHistory, now_ms: int
+) -> set[str]:
     """Return the categories of one history's last purchase that are on cooldown."""
-    known, since_ms, narrowest = (
+    catalog_size, since_ms, narrowest = (
         len(eligible.catalog),
         now_ms - COOLDOWN_MS,
         eligible.narrowest,
     )
-    lately = {item for item in history.purchases_since(since_ms) if item < known}
-    found = {narrowest[item] for item in lately}
+    recently_bought = {
+        item for item in history.purchases_since(since_ms) if item < catalog_size
+    }
+    found = {narrowest[item] for item in recently_bought}
     open_ = set(found)  # categories without a newer view yet
     for item in reversed(history.recent):
         if not open_:
             break
-        category = narrowest[item] if item < known else ""
+        category = narrowest[item] if item < catalog_size else ""
         if category in open_:
             open_.discard(category)
-            if item not in lately:
+            if item not in recently_bought:
                 found.discard(category)
-    return found - _bought_before(eligible, history, since_ms) if found else found
+    return found - _rebought_categories(eligible, history, since_ms) if found else found
 
 
-def _bought_before(
+def _rebought_categories(
     eligible: EligibleItems, history: ShopperHistory, since_ms: int
 ) -> set[str]:
     """Return the categories that a shopper bought on more than one day of the last year."""
-    known, found, last = len(eligible.catalog), set[str](), dict[str, int]()
+    catalog_size, found, last = len(eligible.catalog), set[str](), dict[str, int]()
     lines = zip(history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True)
-    for item, at in lines:
-        if item >= known or at < since_ms - _OLDEST_MS:
+    for item, bought_at in lines:
+        if item >= catalog_size or bought_at < since_ms - _OLDEST_MS:
             continue
         category = eligible.narrowest[item]
-        if at - last.setdefault(category, at) > HALF_A_DAY_MS:
+        if bought_at - last.setdefault(category, bought_at) > HALF_A_DAY_MS:
             found.add(category)
-        last[category] = at
+        last[category] = bought_at
     return found
 
 
-_FREE: Final = 2.0  # impressions without a discount
+_FREE_IMPRESSIONS: Final = 2.0  # impressions without a discount
 _STEEPNESS: Final = 0.15
 
 
@@ -140,8 +148,8 @@ def ignored_impressions(
     """Return how often a shopper saw each ignored product."""
     times: dict[int, float] = {}
     for history in histories:
-        for item, seen in history.shown.ignored(now_ms).items():
-            times[item] = times.get(item, 0.0) + seen
+        for item, impressions in history.shown.ignored(now_ms).items():
+            times[item] = times.get(item, 0.0) + impressions
     return times
 
 
@@ -152,26 +160,26 @@ def fatigue_factors(ignored: Mapping[int, float]) -> Mapping[int, float]:
     times 0.45. Impressions fade with their age in days. All of a call's identities count.
     """
     return {
-        item: 1.0 / (1.0 + _STEEPNESS * (seen - _FREE))
-        for item, seen in ignored.items()
-        if seen > _FREE
+        item: 1.0 / (1.0 + _STEEPNESS * (impressions - _FREE_IMPRESSIONS))
+        for item, impressions in ignored.items()
+        if impressions > _FREE_IMPRESSIONS
     }
 
 
 def discounted_order(
-    items: Iterator[int], sinking: Callable[[int], float] | None, wanted: int
+    items: Iterator[int], discount: Callable[[int], float] | None, head_size: int
 ) -> Iterator[int]:
-    """Yield items in order, with discounted ones moved down among the first `wanted`.
+    """Yield items in order, with discounted ones moved down among the first `head_size`.
 
     An order without scores is scored by rank, as in the fusion.
     """
-    if sinking is None:
+    if discount is None:
         yield from items
         return
-    order = dict.fromkeys(islice(items, 2 * wanted + 2))
+    order = dict.fromkeys(islice(items, 2 * head_size + 2))
     head = sorted(
         enumerate(order),
-        key=lambda placed: -sinking(placed[1]) / (RANK_OFFSET + placed[0]),
+        key=lambda placed: -discount(placed[1]) / (RANK_OFFSET + placed[0]),
     )
     yield from (item for _, item in head)
     yield from items

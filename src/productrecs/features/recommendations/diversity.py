@@ -16,8 +16,8 @@ from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.request import ListPlan, Pick
 from productrecs.records.catalog.text_folding import fold_text
 
-ABOUT_AN_ITEM: Final = 0.75  # maximum share of one category in a list with an anchor
-ABOUT_NOBODY: Final = 0.4  # and in a list without one
+SHARE_WITH_ANCHOR: Final = 0.75  # maximum share of one category in a list with an anchor
+SHARE_WITHOUT_ANCHOR: Final = 0.4  # and in a list without one
 _HEAD: Final = 100  # length of the diversified part of the backfill
 
 
@@ -32,16 +32,16 @@ class DiversityFilter:
         page_type: PageType,
     ) -> None:
         """Start a list of `num` items; variants of its anchors count as already listed."""
-        share = ABOUT_AN_ITEM if anchors else ABOUT_NOBODY
-        self._most = max(2, math.ceil(num * share))
+        share = SHARE_WITH_ANCHOR if anchors else SHARE_WITHOUT_ANCHOR
+        self._max_per_category = max(2, math.ceil(num * share))
         self._num = num
         self._eligible = eligible
         self._visible = eligible.visible
         self._narrowest = eligible.narrowest
         variants = eligible.catalog.variants
-        known = len(variants)
+        size = len(variants)
         self._variants = variants
-        self._met = {variants[anchor] for anchor in anchors if anchor < known}
+        self._listed_variants = {variants[anchor] for anchor in anchors if anchor < size}
         self._shares: dict[str, int] = {}
         self._anchors = anchors
         self._sold_with = eligible.models.copurchase if page_type is PageType.CART else None
@@ -53,61 +53,66 @@ class DiversityFilter:
         """
         variant, category = self._variants[item], self._narrowest[item]
         share = self._shares.get(category, 0) + 1
-        if variant and variant in self._met:
+        if variant and variant in self._listed_variants:
             return False
-        if category and share > self._most and not of_any:
+        if category and share > self._max_per_category and not of_any:
             return False
         if variant:
-            self._met.add(variant)
+            self._listed_variants.add(variant)
         self._shares[category] = share
         return True
 
-    def hold(self, items: Sequence[int]) -> None:
+    def add_listed(self, items: Sequence[int]) -> None:
         """Count the items that are already in the list."""
         for item in items:
             self.admits(item, of_any=True)
 
     def choose(
-        self, items: Sequence[int], refused: Container[int], cooldown: Container[str]
+        self, items: Sequence[int], not_listable: Container[int], cooldown: Container[str]
     ) -> list[int]:
         """Return the positions of the listed items, and of those above a limit.
 
-        All may be shown. None is `refused`. None is of a category on cooldown, unless
+        All may be shown. None is `not_listable`. None is of a category on cooldown, unless
         orders contain it together with a cart's item of that category. Only one variant of
         a product and no variant of an anchor is listed, and a narrowest category gets a
         limited share of the list.
         """
         # Inlines `admits` for speed: this runs for a dozen items of every list.
         visible, variants, narrowest = self._visible, self._variants, self._narrowest
-        met, shares, most, num = self._met, self._shares, self._most, self._num
-        known = len(visible)
+        listed_variants, shares, max_per_category, num = (
+            self._listed_variants,
+            self._shares,
+            self._max_per_category,
+            self._num,
+        )
+        size = len(visible)
         chosen: list[int] = []
-        waiting: list[int] = []
+        deferred: list[int] = []
         for place, item in enumerate(items):
-            if item in refused or item >= known or not visible[item]:
+            if item in not_listable or item >= size or not visible[item]:
                 continue
             variant, category = variants[item], narrowest[item]
             if category in cooldown and not self._is_kind_of_cart(item):
                 continue
             share = shares.get(category, 0)
-            if (category and share >= most) or (
+            if (category and share >= max_per_category) or (
                 variant
-                and variant in met
+                and variant in listed_variants
                 and not self._is_collected(item, [items[one] for one in chosen])
             ):
-                waiting.append(place)
+                deferred.append(place)
                 continue
             if variant:
-                met.add(variant)
+                listed_variants.add(variant)
             shares[category] = share + 1
             chosen.append(place)
             if len(chosen) == num:
                 return chosen
-        return chosen + waiting[: num - len(chosen)]
+        return chosen + deferred[: num - len(chosen)]
 
     def _is_kind_of_cart(self, item: int) -> bool:
         """Return whether a cart's list may show an item of a category on cooldown."""
-        return self._sold_with is not None and self._eligible.goes_with_its_kind(
+        return self._sold_with is not None and self._eligible.is_bought_with_same_category(
             item, self._anchors
         )
 
@@ -116,15 +121,15 @@ class DiversityFilter:
         sold, variants = self._sold_with, self._variants
         if sold is None:
             return False
-        variant, known = variants[item], len(variants)
+        variant, size = variants[item], len(variants)
         return any(
-            one < known and variants[one] == variant and sold.baskets_of(one, item)
+            one < size and variants[one] == variant and sold.baskets_of(one, item)
             for one in (*self._anchors, *listed)
         )
 
 
 def diverse_backfill(
-    items: Iterator[int], variety: DiversityFilter, *, of_any: bool
+    items: Iterator[int], diversity: DiversityFilter, *, of_any: bool
 ) -> Iterator[int]:
     """Yield backfill items, diversified.
 
@@ -132,15 +137,15 @@ def diverse_backfill(
     the first hundred that exceed a limit come after the others; the rest keeps its order.
     """
     if of_any:
-        yield from (item for item in items if variety.admits(item, of_any=True))
+        yield from (item for item in items if diversity.admits(item, of_any=True))
         return
-    waiting = []
+    deferred = []
     for item in islice(items, _HEAD):
-        if variety.admits(item):
+        if diversity.admits(item):
             yield item
         else:
-            waiting.append(item)
-    yield from waiting
+            deferred.append(item)
+    yield from deferred
     yield from items
 
 
@@ -160,15 +165,17 @@ def within_limits(
     for place, pick in enumerate((*held, *picks)):
         brand = eligible.catalog.attributes.of(pick.item).get("brand", [""])[0]
         groups = [
-            (kind, name, most)
-            for kind, name, most in (
+            (kind, name, max_per_category)
+            for kind, name, max_per_category in (
                 ("category", eligible.narrowest[pick.item], plan.most_per_category),
                 ("brand", fold_text(brand), plan.most_per_brand),
             )
-            if name and most is not None
+            if name and max_per_category is not None
         ]
         is_held = place < len(held)
-        if is_held or all(counts[kind, name] < most for kind, name, most in groups):
+        if is_held or all(
+            counts[kind, name] < max_per_category for kind, name, max_per_category in groups
+        ):
             counts.update((kind, name) for kind, name, _ in groups)
             if not is_held:
                 chosen.append(pick)

@@ -14,7 +14,7 @@ import numpy as np
 from productrecs.core.clock import iso
 from productrecs.core.report import Definition, Figure, Report, ReportQuery
 from productrecs.engines.arrays import Floats, Ints
-from productrecs.features.recommendations.backtest import ENOUGH, replayed_orders
+from productrecs.features.recommendations.backtest import MIN_GROUPS, replayed_orders
 from productrecs.features.recommendations.earnings import earning_index, rank_by_earnings
 from productrecs.features.recommendations.ranking_metrics import (
     EvaluationCase,
@@ -70,7 +70,7 @@ def replay_earnings(database: Database, store: Store, now_ms: int) -> None:
         "priced": int(np.isfinite(items.prices).sum()),
         "rows": [],
     }
-    if result["orders"] >= ENOUGH and result["costs"]:
+    if result["orders"] >= MIN_GROUPS and result["costs"]:
         num = store.settings.rec_num
         groups = np.array([case.group for case in cases], np.int64)
         made = [
@@ -101,7 +101,7 @@ def earnings_report(database: Database, store: Store, query: ReportQuery) -> Rep
     elif not result["costs"]:
         notes.append("No product has a cost: send `cost` with your products.")
     elif not rows:
-        notes.append(f"{result['orders']} orders to replay, {ENOUGH} are needed.")
+        notes.append(f"{result['orders']} orders to replay, {MIN_GROUPS} are needed.")
     if rows:
         notes.append(
             "Shoppers of the past did not see these lists. Relevance is measured; whether "

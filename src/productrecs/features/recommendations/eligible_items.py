@@ -15,13 +15,13 @@ from productrecs.records.catalog.item import NarrowestCategories
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.trained_models import TrainedModels
 
-_ENOUGH: Final = 200
+_BEST_LIMIT: Final = 200
 _CHUNK: Final = 256
-_NEWCOMERS: Final = 200
+_COLD_START_LIMIT: Final = 200
 _HEAD: Final = 4_096  # ranks of an order that a boost can change
 _MEMBERS: Final = 20  # top items that show whether people buy several of a category
-_PROVEN: Final = 3  # minimum number of orders with two items of a category
-_SEVERAL: Final = 0.05  # minimum share of a category among its own co-purchases
+_MIN_ORDERS: Final = 3  # minimum number of orders with two items of a category
+_MIN_OWN_SHARE: Final = 0.05  # minimum share of a category among its own co-purchases
 
 
 @dataclass(slots=True, eq=False)
@@ -41,8 +41,8 @@ class EligibleItems:
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
     narrowest: NarrowestCategories = field(init=False)
-    _newcomers: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
-    _own_shares: dict[str, float] = field(default_factory=dict)
+    _cold_start_items: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
+    _same_category_shares: dict[str, float] = field(default_factory=dict)
     replacements: dict[tuple[int, bool], tuple[Items, Items, Items]] = field(
         default_factory=dict
     )
@@ -60,29 +60,31 @@ class EligibleItems:
             best = self._best[name] = self._rank_category(name)
         return best
 
-    def goes_with_itself(self, category: str, least: float = _SEVERAL) -> bool:
+    def sells_several_of(self, category: str, min_share: float = _MIN_OWN_SHARE) -> bool:
         """Return whether products of a category are bought together with each other.
 
-        True if the category's share among its own co-purchases is above `least`.
+        True if the category's share among its own co-purchases is above `min_share`.
         """
-        share = self._own_shares.get(category)
+        share = self._same_category_shares.get(category)
         if share is None:
-            share = self._own_shares[category] = self._own_share(category)
-        return share > least
+            share = self._same_category_shares[category] = self._same_category_share(
+                category
+            )
+        return share > min_share
 
-    def newcomers(self, category: str = "") -> tuple[Ints, Floats]:
+    def cold_start_items(self, category: str = "") -> tuple[Ints, Floats]:
         """Return up to 200 visible items with few impressions, and exploration weights.
 
         They are the newest of a category, or of the catalog. Boosts and buries change the
         weights.
         """
-        found = self._newcomers.get(category)
+        found = self._cold_start_items.get(category)
         if found is None:
-            found = self._newcomers[category] = self._find_newcomers(category)
+            found = self._cold_start_items[category] = self._find_cold_start_items(category)
         return found
 
-    def _find_newcomers(self, category: str) -> tuple[Ints, Floats]:
-        catalog, trials = self.catalog, self.models.trials
+    def _find_cold_start_items(self, category: str) -> tuple[Ints, Floats]:
+        catalog, item_stats = self.catalog, self.models.trials
         if category:
             members = np.array(catalog.members.get(category, ()), dtype=np.int64)
             members = members[np.argsort(-catalog.created[members], kind="stable")]
@@ -90,23 +92,23 @@ class EligibleItems:
             members = catalog.newest()
         members = members[members < len(self.visible)]
         items = members[self.visible[members]]
-        items = items[trials.are_new(items)][:_NEWCOMERS]
-        promise = trials.exploration_weights(items, members)
+        items = items[item_stats.are_new(items)][:_COLD_START_LIMIT]
+        weights = item_stats.exploration_weights(items, members)
         if self.rules is not None and self.rules.factors is not None:
-            promise *= self.rules.factors.take(items, mode="clip")
-        return items, promise
+            weights *= self.rules.factors.take(items, mode="clip")
+        return items, weights
 
-    def shows(self, item: int) -> bool:
+    def may_show(self, item: int) -> bool:
         """Return whether an item may be shown."""
         return item < len(self.visible) and bool(self.visible[item])
 
-    def trending(self, among: Mask | None = None) -> Iterator[int]:
+    def trending(self, subset: Mask | None = None) -> Iterator[int]:
         """Return trending items, then the rest of the catalog, newest first.
 
-        An item may occur twice. With `among`, a subset of `visible`, only its items
+        An item may occur twice. With `subset`, a subset of `visible`, only its items
         occur.
         """
-        shown = self.visible if among is None else among
+        shown = self.visible if subset is None else subset
         if self.rules is None or self.rules.factors is None:
             return self._trending(shown)
         if self._head is None:
@@ -126,36 +128,36 @@ class EligibleItems:
                 chunk = chunk[chunk < len(shown)]
                 yield from chunk[shown[chunk]].tolist()
 
-    def goes_with_its_kind(self, item: int, cart: Sequence[int]) -> bool:
+    def is_bought_with_same_category(self, item: int, cart: Sequence[int]) -> bool:
         """Return whether orders show an item with a cart's item of its narrowest category.
 
         At least three orders are needed: two may be chance.
         """
-        narrowest, sold, known = self.narrowest, self.models.copurchase, len(self.narrowest)
+        narrowest, sold, size = self.narrowest, self.models.copurchase, len(self.narrowest)
         return any(
-            one < known
+            one < size
             and narrowest[one] == narrowest[item]
-            and sold.baskets_of(one, item) >= _PROVEN
+            and sold.baskets_of(one, item) >= _MIN_ORDERS
             for one in cart
         )
 
-    def _own_share(self, category: str) -> float:
+    def _same_category_share(self, category: str) -> float:
         """Return the category's share among the co-purchases of its top items."""
-        own, met, known = 0, 0, len(self.catalog)
+        same_category, total, size = 0, 0, len(self.catalog)
         for item in self.best_of_category(category)[:_MEMBERS]:
             for other, baskets in self.models.copurchase.baskets_with(item):
-                met += baskets
-                if other < known and self.narrowest[other] == category:
-                    own += baskets
-        return own / met if met else 0.0
+                total += baskets
+                if other < size and self.narrowest[other] == category:
+                    same_category += baskets
+        return same_category / total if total else 0.0
 
     def _rank_category(self, name: str) -> list[int]:
         members = np.array(self.catalog.members.get(name, ()), dtype=np.int64)
         members = members[members < len(self.visible)]
-        weighs = self.rules is not None and self.rules.factors is not None
-        most = _HEAD if weighs else _ENOUGH
-        best = category_top_items(members[self.visible[members]], self.models.ranks, most)
-        ranked: list[int] = self._weighted(best.astype(np.int64))[:_ENOUGH].tolist()
+        has_factors = self.rules is not None and self.rules.factors is not None
+        limit = _HEAD if has_factors else _BEST_LIMIT
+        best = category_top_items(members[self.visible[members]], self.models.ranks, limit)
+        ranked: list[int] = self._weighted(best.astype(np.int64))[:_BEST_LIMIT].tolist()
         return ranked
 
     def _weighted(self, ordered: Ints) -> Ints:

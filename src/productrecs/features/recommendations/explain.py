@@ -92,16 +92,16 @@ def explain_placement(
 def _explained(
     shop: StoreState, request: RecommendationRequest, decision: Decision, now_ms: int
 ) -> Explanation:
-    looking = _Looking(shop, decision, request, now_ms)
+    explainer = _Explainer(shop, decision, request, now_ms)
     context = decision.context
-    struck = tuple(looking.struck())
+    struck = tuple(explainer.hidden_products())
     ids = shop.catalog.ids
     picked = {pick.item for pick in decision.picks}
-    shown = [item for item in decision.ranking.items.tolist() if looking.may_show(item)]
+    shown = [item for item in decision.ranking.items.tolist() if explainer.may_show(item)]
     return Explanation(
         source=request.source,
         page_type=context.page_type,
-        products=tuple(looking.product(pick) for pick in decision.picks),
+        products=tuple(explainer.product(pick) for pick in decision.picks),
         struck=struck,
         weights={engine.value: weight for engine, weight in decision.weights.items()},
         proposals={
@@ -110,8 +110,8 @@ def _explained(
         },
         below=sum(item not in picked for item in shown),
         is_learned=decision.is_learned,
-        anchors=_named(ids, context.anchors),
-        recent=_named(ids, context.recent[::-1]),
+        anchors=_known_ids(ids, context.anchors),
+        recent=_known_ids(ids, context.recent[::-1]),
     )
 
 
@@ -145,7 +145,7 @@ def explain_trending(
     return Explanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
 
 
-class _Looking:
+class _Explainer:
     """Explains one decision, product by product."""
 
     def __init__(
@@ -169,63 +169,67 @@ class _Looking:
         )
         unfiltered = None if plan is None else plan._replace(filters=())
         self._unfiltered = shop.eligible(now_ms, page_type, ruled, plan=unfiltered)
-        self._visits, self._seen = 0, dict[int, int]()
+        self._similar_visits, self._views_by_item = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
             context = decision.context
-            self._visits, self._seen = shop.models.sessions.voting_sessions(
-                context_visit(context), context.visitor, context.interactions
+            self._similar_visits, self._views_by_item = (
+                shop.models.sessions.voting_sessions(
+                    context_visit(context), context.visitor, context.interactions
+                )
             )
 
     def product(self, pick: Pick) -> ExplainedProduct:
         """Return the evidence for one product of the list."""
-        about, tried = self._about(pick.item), self._decision.tried
-        voices = self._voices(pick.item)
-        heard = {voice.engine for voice in voices}
+        about, explored = self._about(pick.item), self._decision.explored
+        votes = self._votes(pick.item)
+        engines = {vote.engine for vote in votes}
         return ExplainedProduct(
             item_id=self._shop.catalog.ids[pick.item] or "",
             source=pick.engine,
             score=pick.score,
-            voices=voices,
-            bought_with=self._bought_with(pick.item, heard),
-            completes=self._completes(pick.item, heard),
-            goes_with=self._goes_with(pick.item, heard),
+            voices=votes,
+            bought_with=self._bought_with(pick.item, engines),
+            completes=self._completes(pick.item, engines),
+            goes_with=self._goes_with(pick.item, engines),
             seen_by=(
-                SeenBy(self._seen.get(pick.item, 0), self._visits)
-                if Engine.BROWSE in heard
+                SeenBy(self._views_by_item.get(pick.item, 0), self._similar_visits)
+                if Engine.BROWSE in engines
                 else None
             ),
-            return_share=self._return_share(pick.item, heard),
+            return_share=self._return_share(pick.item, engines),
             category=self._category(pick),
             trending_rank=_trending_rank(self._shop, pick.item),
             rules=_applied(about),
             pinned_by=_pinned_by(about),
             tired=self._decision.context.fatigue.get(pick.item),
-            rests=self._rests(pick.item),
-            tried=tried.chance if tried is not None and tried.pick == pick else None,
+            rests=self._cooldown_factor(pick.item),
+            tried=explored.probability
+            if explored is not None and explored.pick == pick
+            else None,
             replaces=self._replaces(pick.item),
             earning=earning_of(self._shop, pick.item),
         )
 
-    def struck(self) -> Iterator[HiddenProduct]:
+    def hidden_products(self) -> Iterator[HiddenProduct]:
         """Yield candidates and pins that may not be shown, in the order of the fusion."""
         rules = self._decision.eligible.rules
         pinned = [pin.item for pin in rules.pins] if rules is not None else []
         for item in dict.fromkeys([*self._decision.ranking.items.tolist(), *pinned]):
-            why = self._why_not(item)
-            if why is not None:
+            reason = self._hidden_reason(item)
+            if reason is not None:
                 ids = self._shop.catalog.ids
                 item_id = ids[item] if item < len(ids) else None
                 about = _applied(self._about(item))
-                yield HiddenProduct(item_id, why, self._voices(item), about)
+                yield HiddenProduct(item_id, reason, self._votes(item), about)
 
     def may_show(self, item: int) -> bool:
         """Return whether an item could be in the list."""
         decision = self._decision
-        if item in decision.refused or not decision.eligible.shows(item):
+        if item in decision.not_listable or not decision.eligible.may_show(item):
             return False
-        return item in self._shown or self._rests(item) is None
+        return item in self._shown or self._cooldown_factor(item) is None
 
-    def _why_not(self, item: int) -> RefusalReason | HiddenReason | None:
+    def _hidden_reason(self, item: int) -> RefusalReason | HiddenReason | None:
         if self.may_show(item):
             return None
         if item in self._decision.context.anchors:
@@ -235,9 +239,9 @@ class _Looking:
         hidden = self._shop.catalog.why_hidden(
             item, self._now_ms, hide_sold_out=self._shop.settings.hide_out_of_stock
         )
-        if hidden is None and self._decision.eligible.shows(item):
+        if hidden is None and self._decision.eligible.may_show(item):
             return RefusalReason.RESTING
-        if hidden is None and self._unfiltered.shows(item):
+        if hidden is None and self._unfiltered.may_show(item):
             return RefusalReason.FILTERED
         return hidden or RefusalReason.EXCLUDED
 
@@ -245,15 +249,15 @@ class _Looking:
         book = self._shop.book
         return [] if book is None else book.about(item, *self._places)
 
-    def _voices(self, item: int) -> tuple[EngineVote, ...]:
+    def _votes(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision
-        alone = len(decision.proposals) == 1
+        is_single = len(decision.proposals) == 1
         return tuple(
             EngineVote(
                 engine,
                 rank + 1,
                 float(ranked.scores[rank]),
-                None if alone else weight / (RANK_OFFSET + rank),
+                None if is_single else weight / (RANK_OFFSET + rank),
             )
             for (engine, weight), ranked in zip(
                 decision.weights.items(), decision.proposals, strict=True
@@ -261,22 +265,22 @@ class _Looking:
             if (rank := _rank_in(ranked, item)) is not None
         )
 
-    def _bought_with(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
+    def _bought_with(self, item: int, engines: set[Engine]) -> tuple[BoughtWith, ...]:
         context = self._decision.context
-        if Engine.BUY not in heard and not context.remembered:
+        if Engine.BUY not in engines and not context.remembered_purchases:
             return ()
         models = self._shop.models
         is_strict = self._source is Source.BUY  # `buy` ignores pooled variant baskets
         model = models.copurchase if is_strict else models.widest
-        return self._beside(context_basket(context), item, model)
+        return self._bought_together(context_basket(context), item, model)
 
-    def _completes(self, item: int, heard: set[Engine]) -> tuple[BoughtWith, ...]:
-        if Engine.COMPLEMENTARY not in heard:
+    def _completes(self, item: int, engines: set[Engine]) -> tuple[BoughtWith, ...]:
+        if Engine.COMPLEMENTARY not in engines:
             return ()
         anchors, models = self._decision.context.anchors, self._shop.models
-        return self._beside(anchors, item, models.carts or models.widest)
+        return self._bought_together(anchors, item, models.carts or models.widest)
 
-    def _beside(
+    def _bought_together(
         self, anchors: Sequence[int], item: int, model: CopurchaseModel
     ) -> tuple[BoughtWith, ...]:
         """Return the anchors that co-occur with an item in a model, most frequent first."""
@@ -288,29 +292,31 @@ class _Looking:
         ]
         return tuple(sorted(found, key=lambda one: -one.baskets))
 
-    def _return_share(self, item: int, heard: set[Engine]) -> float | None:
-        if Engine.BROWSE not in heard:
+    def _return_share(self, item: int, engines: set[Engine]) -> float | None:
+        if Engine.BROWSE not in engines:
             return None
         visit = context_visit(self._decision.context)
         return self._shop.models.sessions.return_share(visit, item) or None
 
-    def _goes_with(self, item: int, heard: set[Engine]) -> GoesWith | None:
-        if Engine.COMPLEMENTARY not in heard or self._completes(item, heard):
+    def _goes_with(self, item: int, engines: set[Engine]) -> GoesWith | None:
+        if Engine.COMPLEMENTARY not in engines or self._completes(item, engines):
             return None
         eligible, complements = self._decision.eligible, self._shop.models.complements
         for anchor in self._decision.context.anchors:
-            met = complements.category_lift(anchor, item)
-            if met is not None:
-                mine, its = (eligible.narrowest[one] for one in (item, anchor))
-                return GoesWith(mine, its, met.baskets, met.lift)
+            lift = complements.category_lift(anchor, item)
+            if lift is not None:
+                category, anchor_category = (
+                    eligible.narrowest[one] for one in (item, anchor)
+                )
+                return GoesWith(category, anchor_category, lift.baskets, lift.lift)
         return None
 
-    def _rests(self, item: int) -> float | None:
+    def _cooldown_factor(self, item: int) -> float | None:
         context, eligible = self._decision.context, self._decision.eligible
         if not context.cooldown or eligible.narrowest[item] not in context.cooldown:
             return None
         is_cart = context.page_type is PageType.CART
-        if is_cart and eligible.goes_with_its_kind(item, context.anchors):
+        if is_cart and eligible.is_bought_with_same_category(item, context.anchors):
             return None
         return COOLDOWN_FACTOR
 
@@ -355,6 +361,6 @@ def _pinned_by(rules: Sequence[Rule]) -> int | None:
     return next(pins, None)
 
 
-def _named(ids: Sequence[str | None], items: Sequence[int]) -> tuple[str, ...]:
-    known = (ids[item] for item in items if item < len(ids))
-    return tuple(name for name in known if name is not None)
+def _known_ids(ids: Sequence[str | None], items: Sequence[int]) -> tuple[str, ...]:
+    ids_of_items = (ids[item] for item in items if item < len(ids))
+    return tuple(name for name in ids_of_items if name is not None)

@@ -24,7 +24,7 @@ FEATURES: Final = (
     "how often the shopper was shown it and ignored it",
     "how new it is",
 )
-_VOICES: Final = (Engine.BROWSE, Engine.BUY)
+_ENGINES: Final = (Engine.BROWSE, Engine.BUY)
 _NOT_PROPOSED: Final = 0.0
 _PLACES: Final = tuple(RANK_OFFSET / (RANK_OFFSET + place) for place in range(1_000))
 _NEW_DAYS: Final = 30.0
@@ -42,24 +42,24 @@ class RankingInput:
 
 
 def ranking_features(
-    eligible: EligibleItems, items: Ints, rates: Floats, scene: RankingInput, now_ms: int
+    eligible: EligibleItems, items: Ints, rates: Floats, inputs: RankingInput, now_ms: int
 ) -> Floats:
     """Return features of `items` [n, len(FEATURES)]; `rates` [n] as `ItemStats.rates`."""
     numbers: list[int] = items.tolist()
     catalog, ranks = eligible.catalog, eligible.models.ranks
     rows = np.empty((len(numbers), len(FEATURES)))
-    best = max(scene.blend.values(), default=1.0)
-    rows[:, 0] = [scene.blend.get(item, 0.0) / best for item in numbers]
-    for column, engine in enumerate(_VOICES, 1):
-        proposed: list[int] = scene.proposals.get(engine, _NOBODY).tolist()
+    best = max(inputs.blend.values(), default=1.0)
+    rows[:, 0] = [inputs.blend.get(item, 0.0) / best for item in numbers]
+    for column, engine in enumerate(_ENGINES, 1):
+        proposed: list[int] = inputs.proposals.get(engine, _NO_ITEMS).tolist()
         places = dict(zip(proposed, _PLACES, strict=False))
         rows[:, column] = [places.get(item, _NOT_PROPOSED) for item in numbers]
     trending = max(len(eligible.models.trending), 1)
     rows[:, 3] = 1.0
-    known = items < len(ranks)
-    rows[known, 3] = np.log1p(ranks[items[known]]) / np.log1p(trending)
+    is_ranked = items < len(ranks)
+    rows[is_ranked, 3] = np.log1p(ranks[items[is_ranked]]) / np.log1p(trending)
     rows[:, 4] = rates
-    about = scene.about
+    about = inputs.about
     if about is None or about >= len(catalog):
         rows[:, 5:7] = 0.0
     else:
@@ -67,16 +67,16 @@ def ranking_features(
         rows[:, 5] = [
             bool(category) and eligible.narrowest[item] == category for item in numbers
         ]
-        rows[:, 6] = _beside(catalog.prices[items], price)
-    seen, ignored = scene.recent, scene.ignored
-    rows[:, 7] = [item in seen for item in numbers]
+        rows[:, 6] = _relative_price(catalog.prices[items], price)
+    recent, ignored = inputs.recent, inputs.ignored
+    rows[:, 7] = [item in recent for item in numbers]
     rows[:, 8] = [ignored.get(item, 0.0) for item in numbers] if ignored else 0.0
     ages = (now_ms - catalog.created[items]) / DAY_MS
     rows[:, 9] = _NEW_DAYS / (_NEW_DAYS + np.maximum(ages, 0.0))
     return rows
 
 
-def _beside(prices: Floats, price: float) -> Floats:
+def _relative_price(prices: Floats, price: float) -> Floats:
     """Return the log ratios of prices to one price, 0 where either is unknown."""
     found = np.zeros(len(prices))
     if price > 0:
@@ -85,10 +85,10 @@ def _beside(prices: Floats, price: float) -> Floats:
     return found
 
 
-_NOBODY: Final = np.zeros(0, np.int32)
+_NO_ITEMS: Final = np.zeros(0, np.int32)
 
 
-FEWEST: Final = 8  # minimum number of top candidates to re-rank
+MIN_CANDIDATES: Final = 8  # minimum number of top candidates to re-rank
 LISTS: Final = 2  # list lengths to re-rank: deeper items have no impressions
 
 
@@ -113,14 +113,14 @@ def learned_order(
     trees = eligible.models.trees
     if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order
         return None
-    best = items[: max(LISTS * context.num, FEWEST)].astype(np.int64)
+    best = items[: max(LISTS * context.num, MIN_CANDIDATES)].astype(np.int64)
     if int(best.max()) >= len(eligible.catalog):
         return None  # the model may be newer than the catalog view
     blend = dict(zip(best.tolist(), scores[: len(best)].tolist(), strict=True))
-    scene = RankingInput(
+    inputs = RankingInput(
         context.proposals, blend, context.about, context.recent, context.ignored
     )
     rates = eligible.models.trials.rates(best)
-    rows = ranking_features(eligible, best, rates, scene, context.now_ms)
+    rows = ranking_features(eligible, best, rates, inputs, context.now_ms)
     order = (-trees.score(rows)).argsort(kind="stable")
     return np.concatenate((order, np.arange(len(best), len(items))))

@@ -17,8 +17,8 @@ from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 
-FEWEST: Final = 3  # minimum list length for exploration
-ENOUGH_SHOWN: Final = 1_000  # minimum number of store impressions for exploration
+MIN_PICKS: Final = 3  # minimum list length for exploration
+MIN_IMPRESSIONS: Final = 1_000  # minimum number of store impressions for exploration
 _BITS: Final = 64
 
 
@@ -34,7 +34,7 @@ class ExploredItem(NamedTuple):
 
     pick: Pick
     place: int
-    chance: float
+    probability: float
 
 
 def exploration_day(shop: StoreState, now_ms: int) -> int:
@@ -42,20 +42,23 @@ def exploration_day(shop: StoreState, now_ms: int) -> int:
 
     Anonymous lists are cached for as long as this value stays the same.
     """
-    if not shop.settings.explore_percent or shop.models.trials.total < ENOUGH_SHOWN:
+    if not shop.settings.explore_percent or shop.models.trials.total < MIN_IMPRESSIONS:
         return 0
     return now_ms // DAY_MS
 
 
 def exploration_draw(
-    store_id: StoreId, who: str, about: tuple[int, ...], now_ms: int
+    store_id: StoreId, shopper: str, about: tuple[int, ...], now_ms: int
 ) -> Draw:
     """Return the random numbers of a shopper's list on a day of UTC."""
-    words = ("productrecs explore", store_id, str(now_ms // DAY_MS), who, repr(about))
+    words = ("productrecs explore", store_id, str(now_ms // DAY_MS), shopper, repr(about))
     digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
     half = _BITS // 8
     return Draw(
-        *(int.from_bytes(digest[at : at + half], "big") / 2**_BITS for at in (0, half))
+        *(
+            int.from_bytes(digest[start : start + half], "big") / 2**_BITS
+            for start in (0, half)
+        )
     )
 
 
@@ -65,32 +68,38 @@ def pick_exploration(
     percent: float,
     anchors: tuple[int, ...],
     picks: list[Pick],
-    refused: AbstractSet[int],
+    not_listable: AbstractSet[int],
 ) -> ExploredItem | None:
     """Return the list's explored item; None for most lists.
 
     It comes from the narrowest category of the first of `anchors` with new items; without
-    anchors, from the store's newest items. It is never one of `picks` or `refused`.
+    anchors, from the store's newest items. It is never one of `picks` or `not_listable`.
     """
-    if draw.list_ * 100.0 >= percent or len(picks) < FEWEST:
+    if draw.list_ * 100.0 >= percent or len(picks) < MIN_PICKS:
         return None
     names = (
         dict.fromkeys(eligible.narrowest[item] for item in anchors) if anchors else ("",)
     )
-    barred = refused | {pick.item for pick in picks}
+    not_explorable = not_listable | {pick.item for pick in picks}
     for name in names:
         if anchors and not name:
             continue
-        items, weights = eligible.newcomers(name)
-        open_ = np.array([item not in barred for item in items.tolist()], bool)
-        if not open_.any():
+        items, weights = eligible.cold_start_items(name)
+        is_explorable = np.array(
+            [item not in not_explorable for item in items.tolist()], bool
+        )
+        if not is_explorable.any():
             continue
-        items, sums = items[open_], np.cumsum(weights[open_])
-        at = min(int(np.searchsorted(sums, draw.item * sums[-1], "right")), len(sums) - 1)
-        chance = percent / 100.0 * float(weights[open_][at] / sums[-1])
+        items, sums = items[is_explorable], np.cumsum(weights[is_explorable])
+        index = min(
+            int(np.searchsorted(sums, draw.item * sums[-1], "right")), len(sums) - 1
+        )
+        probability = percent / 100.0 * float(weights[is_explorable][index] / sums[-1])
         engine = Engine.CATEGORY if anchors else Engine.TRENDING
         place = len(picks) - 1
-        return ExploredItem(Pick(int(items[at]), engine, picks[place].score), place, chance)
+        return ExploredItem(
+            Pick(int(items[index]), engine, picks[place].score), place, probability
+        )
     return None
 
 
@@ -98,31 +107,31 @@ FILL_SCORE: Final = 1e-3  # score of a backfill item
 
 
 def with_pins(
-    picks: Sequence[Pick], pinned: Iterable[tuple[int, Pick]], wanted: int
+    picks: Sequence[Pick], pinned: Iterable[tuple[int, Pick]], num: int
 ) -> list[Pick]:
-    """Return up to `wanted` picks with the pins at their positions, by falling score.
+    """Return up to `num` picks with the pins at their positions, by falling score.
 
     `pinned` are positions (from 0) with their picks, each item once, in order of
     precedence: if a position is taken, the pin gets the next free one; beyond the
-    list's end it is last; beyond `wanted` it is dropped. The other picks keep their
+    list's end it is last; beyond `num` it is dropped. The other picks keep their
     order; no item occurs twice.
     """
     places: dict[int, Pick] = {}
     for place, pick in pinned:
         while place in places:
             place += 1  # noqa: PLW2901 - the next free position
-        if place < wanted:
+        if place < num:
             places[place] = pick
     fixed = {pick.item for pick in places.values()}
-    rest = [pick for pick in picks if pick.item not in fixed]
+    others = [pick for pick in picks if pick.item not in fixed]
     found: list[Pick] = []
     used = 0
-    for place in range(wanted):
+    for place in range(num):
         if place in places:
             pick = places.pop(place)
-            found.append(pick._replace(score=_score_before(found, rest[used:])))
-        elif used < len(rest):
-            found.append(rest[used])
+            found.append(pick._replace(score=_score_before(found, others[used:])))
+        elif used < len(others):
+            found.append(others[used])
             used += 1
         else:
             break
@@ -131,8 +140,8 @@ def with_pins(
     return found
 
 
-def _score_before(found: Sequence[Pick], rest: Sequence[Pick]) -> float:
+def _score_before(found: Sequence[Pick], others: Sequence[Pick]) -> float:
     """Return the score of the next pick, which keeps the list in falling order."""
-    if rest:
-        return rest[0].score
+    if others:
+        return others[0].score
     return found[-1].score * 0.9 if found else FILL_SCORE

@@ -51,11 +51,11 @@ from productrecs.training.training_run import fit
 from productrecs.training.tuning.hyperparameters import Hyperparameters
 
 WINDOW_DAYS: Final = 60
-MOST_LISTS: Final = 30_000
+MAX_LISTS: Final = 30_000
 _BEFORE: Final = 0.2  # share of the lists before which the engines are trained
-_ASKED: Final = 0.3  # share of the other lists that form the test part: the last ones
+_TEST_SHARE: Final = 0.3  # share of the other lists that form the test part: the last ones
 CONFIDENCE: Final = 0.99  # level of the interval; high because the test repeats daily
-LEAST_GAIN: Final = 0.02  # minimum lower bound: allows for underestimated examination
+MIN_GAIN: Final = 0.02  # minimum lower bound: allows for underestimated examination
 _PREFIX: Final = 9
 _CANDIDATES: Final = 60
 
@@ -90,9 +90,9 @@ class RankerTrainingData:
 
 def train_ranker(
     database: Database,
-    past: RankerTrainingData,
+    training_data: RankerTrainingData,
     now_ms: int,
-    enough: MinimumData = MINIMUM_DATA,
+    minimum: MinimumData = MINIMUM_DATA,
     threads: int = 1,
 ) -> RankerBacktest:
     """Train a ranker from a store's clicks, store it, and return its backtest.
@@ -102,27 +102,27 @@ def train_ranker(
     Raises:
         RankingLibraryMissingError: when the training library cannot be loaded.
     """
-    store = past.store
+    store = training_data.store
     reading = _read(database, store, now_ms)
     shown, clicks = sum(reading.shown), sum(reading.clicked)
-    finding, trees = RankerBacktest(reading.lists, shown, clicks), TreeEnsemble.none()
-    if shown >= enough.shown and clicks >= enough.clicks:
-        lists = reading.taken_up[-MOST_LISTS:]
-        data = _told(lists, past, now_ms)
-        looked = examination_probabilities(
+    result, trees = RankerBacktest(reading.lists, shown, clicks), TreeEnsemble.none()
+    if shown >= minimum.shown and clicks >= minimum.clicks:
+        lists = reading.with_outcome[-MAX_LISTS:]
+        data = _ranking_data(lists, training_data, now_ms)
+        examination = examination_probabilities(
             np.array(reading.shown), np.array(reading.clicked)
         )
-        finding, trees = _tried(finding, data, looked, threads)
+        result, trees = _backtest_and_train(result, data, examination, threads)
     ranker = StoredRanker(
         now_ms,
-        finding.serves,
-        asdict(finding),
+        result.serves,
+        asdict(result),
         {name: array.tolist() for name, array in trees.to_arrays().items()},
     )
     with database.transaction() as transaction:
-        AccountRepository(transaction).hold(store.store_id)
+        AccountRepository(transaction).lock(store.store_id)
         RankingRepository(transaction, store.store_id).store(ranker)
-    return finding
+    return result
 
 
 def _read(database: Database, store: Store, now_ms: int) -> ShownListReader:
@@ -134,22 +134,22 @@ def _read(database: Database, store: Store, now_ms: int) -> ShownListReader:
     return reading
 
 
-def _tried(
-    finding: RankerBacktest, data: RankingData, looked: Floats, threads: int
+def _backtest_and_train(
+    result: RankerBacktest, data: RankingData, examination: Floats, threads: int
 ) -> tuple[RankerBacktest, TreeEnsemble]:
     """Return the backtest on the last lists, and trees trained on all lists."""
-    asked_from = len(data) - int(len(data) * _ASKED)
-    test = data.part(asked_from, len(data))
-    candidate = fit_ranker(data.part(0, asked_from), threads)
-    more, present = ranking_gains(test, candidate.score(test.rows), looked)
-    gain = confidence_interval(more / present.mean(), test.people, CONFIDENCE)
-    serves = gain.low > LEAST_GAIN
+    test_start = len(data) - int(len(data) * _TEST_SHARE)
+    test = data.slice(test_start, len(data))
+    candidate = fit_ranker(data.slice(0, test_start), threads)
+    gains, present = ranking_gains(test, candidate.score(test.rows), examination)
+    gain = confidence_interval(gains / present.mean(), test.persons, CONFIDENCE)
+    serves = gain.low > MIN_GAIN
     trees = fit_ranker(data, threads) if serves else TreeEnsemble.none()
     counts = np.bincount(candidate.traits, minlength=len(FEATURES)).tolist()
     found = RankerBacktest(
-        lists=finding.lists,
-        shown=finding.shown,
-        clicks=finding.clicks,
+        lists=result.lists,
+        shown=result.shown,
+        clicks=result.clicks,
         asked=len(test),
         gain=gain,
         serves=serves,
@@ -158,14 +158,20 @@ def _tried(
     return found, trees
 
 
-def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> RankingData:
+def _ranking_data(
+    lists: Sequence[ShownList], training_data: RankerTrainingData, now_ms: int
+) -> RankingData:
     """Return the features of all but the first lists, by engines trained on the first."""
-    catalog, settings = past.catalog, past.store.settings
+    catalog, settings = training_data.catalog, training_data.store.settings
     lists = [one for one in lists if max(one.items) < len(catalog)]
     first = int(len(lists) * _BEFORE)
     since_ms = lists[first].ts
     arrays = fit(
-        past.inputs.before(since_ms), len(catalog), settings, since_ms, past.constants
+        training_data.inputs.before(since_ms),
+        len(catalog),
+        settings,
+        since_ms,
+        training_data.constants,
     )
     visible = catalog.visible(now_ms, hide_sold_out=False)
     eligible = EligibleItems(catalog, TrainedModels.of("", arrays), visible, None)
@@ -177,8 +183,10 @@ def _told(lists: Sequence[ShownList], past: RankerTrainingData, now_ms: int) -> 
         rows=np.concatenate(rows),
         offsets=np.concatenate(([0], np.cumsum(sizes))),
         places=np.array([place for one in usable for place in one.places], np.int64),
-        taken=np.array([what for one in usable for what in one.taken], np.int64),
-        people=np.array([visitor_hash(one.person) for one in usable], np.int64),
+        outcomes=np.array(
+            [outcome for one in usable for outcome in one.outcomes], np.int64
+        ),
+        persons=np.array([visitor_hash(one.person) for one in usable], np.int64),
     )
 
 
@@ -191,20 +199,20 @@ def _rows(
     """Return the features of a list's products as of the moment when it was made."""
     models = companions.models
     place = PageType.SHOPPER if one.page is None else PageType.PRODUCT
-    visit = one.recent[-_PREFIX:]
+    recent = one.recent[-_PREFIX:]
     basket = (one.page,) if one.page is not None else tuple(dict.fromkeys(one.recent))
     found = {
         Engine.BROWSE: models.sessions.next_items(
-            visit, one.ts, _CANDIDATES, visitor_hash(one.person)
+            recent, one.ts, _CANDIDATES, visitor_hash(one.person)
         ),
         Engine.BUY: companions.bought_with(basket),
     }
     recipe = recipe_of(Source.MIX, settings)
     weights, ranked = with_complements(companions, recipe, place, basket, found)
-    lists = [each.items for each in ranked]
+    lists = [one_ranked.items for one_ranked in ranked]
     proposals = dict(zip(weights, lists, strict=True))
     fused = fuse(lists, tuple(weights.values()))
-    scene = RankingInput(
+    ranking_input = RankingInput(
         proposals=proposals,
         blend=dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True)),
         about=one.page if one.page is not None else next(iter(reversed(one.recent)), None),
@@ -212,4 +220,4 @@ def _rows(
         ignored=one.ignored,
     )
     items = np.array(one.items, np.int64)
-    return ranking_features(eligible, items, np.array(one.rates), scene, one.ts)
+    return ranking_features(eligible, items, np.array(one.rates), ranking_input, one.ts)

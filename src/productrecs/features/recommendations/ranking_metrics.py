@@ -11,8 +11,8 @@ from productrecs.engines.arrays import Floats, Ints
 
 LENGTH: Final = 20  # list cutoff of recall@20, MRR@20 and coverage
 HEAD: Final = 10  # of nDCG@10
-SAID: Final = 50  # minimum number of nonempty lists of a method, for a verdict
-_DRAWS: Final = 1_000
+MIN_ANSWERED: Final = 50  # minimum number of nonempty lists of a method, for a verdict
+_RESAMPLES: Final = 1_000
 _DISCOUNTS: Final = 1.0 / np.log2(np.arange(2.0, HEAD + 2.0))
 _SEED: Final = 17  # fixed, so that intervals are reproducible
 
@@ -21,7 +21,7 @@ class EvaluationCase(NamedTuple):
     """One evaluation case: the given items and the right answers; `group` is its visit."""
 
     group: int
-    given: tuple[int, ...]  # newest last
+    context: tuple[int, ...]  # newest last
     answers: frozenset[int]
 
 
@@ -58,7 +58,7 @@ class MethodMetrics:
     1/rank of the first of them, `ndcg_at_10` the normalised discounted gain of the
     first 10. `coverage` is the share of trained products that were in some list;
     `novelty` the mean surprise of the shown items, in bits, higher for rare ones.
-    `beside` is the difference of recall@20 to popularity.
+    `difference` is the difference of recall@20 to popularity.
     """
 
     method: str
@@ -76,72 +76,79 @@ class CaseMetrics:
     """Metrics of each list, case by case, and the shown items."""
 
     recalls: Floats  # shares of the answers among the first 20
-    firsts: Floats  # 1/place of the first answer among them, 0 without any
-    gains: Floats  # nDCG of the first 10
+    reciprocal_ranks: Floats  # 1/place of the first answer among them, 0 without any
+    ndcg: Floats  # nDCG of the first 10
     shown: Ints  # of all lists, one after the other
-    said: int = 0  # number of nonempty lists
+    answered: int = 0  # number of nonempty lists
 
     @classmethod
     def of(
-        cls, questions: Sequence[EvaluationCase], lists: Sequence[Sequence[int]]
+        cls, cases: Sequence[EvaluationCase], lists: Sequence[Sequence[int]]
     ) -> "CaseMetrics":
         """Return the metrics of lists; of each the first 20 products count."""
         lists = [one[:LENGTH] for one in lists]
-        worth = np.zeros((3, len(lists)))
-        for number, (question, one) in enumerate(zip(questions, lists, strict=True)):
-            places = [at for at, item in enumerate(one) if item in question.answers]
+        metrics = np.zeros((3, len(lists)))
+        for number, (case, one) in enumerate(zip(cases, lists, strict=True)):
+            places = [rank for rank, item in enumerate(one) if item in case.answers]
             if places:
-                best = _DISCOUNTS[: len(question.answers)].sum()
-                head = [at for at in places if at < HEAD]
-                worth[:, number] = (
-                    len(places) / len(question.answers),
+                best = _DISCOUNTS[: len(case.answers)].sum()
+                head = [rank for rank in places if rank < HEAD]
+                metrics[:, number] = (
+                    len(places) / len(case.answers),
                     1.0 / (places[0] + 1),
                     _DISCOUNTS[head].sum() / best,
                 )
         shown = [item for one in lists for item in one]
-        said = sum(bool(one) for one in lists)
-        return cls(worth[0], worth[1], worth[2], np.array(shown, np.int64), said)
+        answered = sum(bool(one) for one in lists)
+        return cls(metrics[0], metrics[1], metrics[2], np.array(shown, np.int64), answered)
 
 
 def method_metrics(
-    method: str, answers: CaseMetrics, known: Floats, beside: Interval | None = None
+    method: str,
+    metrics: CaseMetrics,
+    popularity: Floats,
+    difference: Interval | None = None,
 ) -> MethodMetrics:
-    """Return a method's metrics; `known` [n_items] is each item's earlier popularity.
+    """Return a method's metrics; `popularity` [n_items] is each item's earlier popularity.
 
-    A method that answered fewer than `SAID` cases is not compared with others.
+    A method that answered fewer than `MIN_ANSWERED` cases is not compared with others.
     """
-    said = answers.said >= min(SAID, len(answers.recalls))
-    surprise = -np.log2((known + 1.0) / (known.sum() + len(known)))
+    is_comparable = metrics.answered >= min(MIN_ANSWERED, len(metrics.recalls))
+    surprise = -np.log2((popularity + 1.0) / (popularity.sum() + len(popularity)))
     return MethodMetrics(
         method=method,
-        recall_at_20=float(answers.recalls.mean()),
-        mrr_at_20=float(answers.firsts.mean()),
-        ndcg_at_10=float(answers.gains.mean()),
-        coverage=len(np.unique(answers.shown)) / max(int((known > 0).sum()), 1),
-        novelty=float(surprise[answers.shown].mean()) if len(answers.shown) else 0.0,
-        beside=beside if said else None,
-        verdict=(beside.verdict if said else RankingVerdict.UNTOLD) if beside else None,
+        recall_at_20=float(metrics.recalls.mean()),
+        mrr_at_20=float(metrics.reciprocal_ranks.mean()),
+        ndcg_at_10=float(metrics.ndcg.mean()),
+        coverage=len(np.unique(metrics.shown)) / max(int((popularity > 0).sum()), 1),
+        novelty=float(surprise[metrics.shown].mean()) if len(metrics.shown) else 0.0,
+        beside=difference if is_comparable else None,
+        verdict=(difference.verdict if is_comparable else RankingVerdict.UNTOLD)
+        if difference
+        else None,
     )
 
 
-def paired_difference(ours: CaseMetrics, theirs: CaseMetrics, groups: Ints) -> Interval:
+def paired_difference(
+    one_method: CaseMetrics, other_method: CaseMetrics, groups: Ints
+) -> Interval:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
     Cases of one visit or order form a group. The random draws are the same in every
     run.
     """
-    return confidence_interval(ours.recalls - theirs.recalls, groups)
+    return confidence_interval(one_method.recalls - other_method.recalls, groups)
 
 
-def confidence_interval(values: Floats, groups: Ints, sureness: float = 0.95) -> Interval:
+def confidence_interval(values: Floats, groups: Ints, confidence: float = 0.95) -> Interval:
     """Return the mean of values with its 95 % interval; the bootstrap draws groups."""
-    where = np.unique(groups, return_inverse=True)[1]
-    gains = np.bincount(where, weights=values)
-    sizes = np.bincount(where).astype(np.float64)
+    group_index = np.unique(groups, return_inverse=True)[1]
+    sums = np.bincount(group_index, weights=values)
+    sizes = np.bincount(group_index).astype(np.float64)
     rng = np.random.default_rng(_SEED)
-    means = np.empty(_DRAWS)
-    for draw in range(_DRAWS):
+    means = np.empty(_RESAMPLES)
+    for sample in range(_RESAMPLES):
         chosen = rng.integers(len(sizes), size=len(sizes))
-        means[draw] = gains[chosen].sum() / sizes[chosen].sum()
-    low, high = np.quantile(means, (0.5 - sureness / 2, 0.5 + sureness / 2))
-    return Interval(float(gains.sum() / sizes.sum()), float(low), float(high))
+        means[sample] = sums[chosen].sum() / sizes[chosen].sum()
+    low, high = np.quantile(means, (0.5 - confidence / 2, 0.5 + confidence / 2))
+    return Interval(float(sums.sum() / sizes.sum()), float(low), float(high))

@@ -19,7 +19,7 @@ class PageType(StrEnum):
     PRODUCT = "product"
     CART = "cart"
     SHOPPER = "shopper"
-    NOBODY = "nobody"
+    NO_CONTEXT = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +27,30 @@ class Recipe:
     """Engines with their weights per page type, then the backfill of a short list."""
 
     blend: Mapping[PageType, Mapping[Engine, float]]
-    fill: tuple[Engine, ...] = ()
+    backfill: tuple[Engine, ...] = ()
     is_varied: bool = False  # limits variants and single categories in a list
-    borrows: bool = False  # co-purchases include pooled variants and repurchased items
-    learns: bool = False  # the learned ranker may reorder candidates
-    explores: bool = False  # a share of lists has an explored item
+    pools_variants: bool = (
+        False  # co-purchases include pooled variants and repurchased items
+    )
+    uses_learned_ranker: bool = False  # the learned ranker may reorder candidates
+    has_exploration: bool = False  # a share of lists has an explored item
     rebuys: bool = False  # lists the shopper's purchases that are due again
-    remembers: bool = False  # the shopper's purchases count in addition to the visit
+    uses_purchase_memory: bool = (
+        False  # the shopper's purchases count in addition to the visit
+    )
     has_fatigue: bool = False  # often ignored products are discounted
     has_cooldown: bool = False  # categories just bought or in the cart are demoted
-    habit: Mapping[Engine, float] | None = None  # weights for habitual repurchasers
+    habit_blend: Mapping[Engine, float] | None = None  # weights for habitual repurchasers
     completing: Mapping[PageType, Mapping[Engine, float]] | None = (
         None  # weights if complements are known
     )
 
 
 # Similar pictures come before items of the same category: interface 4.1, rule 5.
-_FILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
+_BACKFILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
 
 
-def _everywhere(
+def _in_all_placements(
     weights: Mapping[Engine, float],
 ) -> Mapping[PageType, Mapping[Engine, float]]:
     return MappingProxyType(dict.fromkeys(PageType, weights))
@@ -62,7 +66,7 @@ def _weights(place: PageType, engines: Iterable[EngineSpec]) -> dict[Engine, flo
 
 # Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
 _MIX: Final = MappingProxyType({place: _weights(place, ENGINES) for place in PageType})
-_OWN: Final = [one for one in ENGINES if one.model is not None]
+_OWN_MODEL_ENGINES: Final = [one for one in ENGINES if one.model is not None]
 
 # With complements, co-purchase keeps its total weight: half goes to the complements.
 _COMPLETING: Final = MappingProxyType(
@@ -71,41 +75,43 @@ _COMPLETING: Final = MappingProxyType(
             Engine.BROWSE: 1.0,
             Engine.COMPLEMENTARY: 0.4,
             Engine.BUY: 0.4,
-            **_weights(PageType.PRODUCT, _OWN),
+            **_weights(PageType.PRODUCT, _OWN_MODEL_ENGINES),
         },
         PageType.CART: {
             Engine.COMPLEMENTARY: 0.5,
             Engine.BUY: 0.5,
             Engine.BROWSE: 0.4,
-            **_weights(PageType.CART, _OWN),
+            **_weights(PageType.CART, _OWN_MODEL_ENGINES),
         },
     }
 )
 _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         # Co-purchases only, no backfill: interface 4.1, rule 2.
-        Source.BUY: Recipe(blend=_everywhere({Engine.BUY: 1.0})),
+        Source.BUY: Recipe(blend=_in_all_placements({Engine.BUY: 1.0})),
         Source.BROWSE: Recipe(
-            _everywhere({Engine.BROWSE: 1.0}),
-            _FILL,
+            _in_all_placements({Engine.BROWSE: 1.0}),
+            _BACKFILL,
             is_varied=True,
-            remembers=True,
-            explores=True,
+            uses_purchase_memory=True,
+            has_exploration=True,
             has_fatigue=True,
             has_cooldown=True,
         ),
         # An item without a picture is answered as `mix`: interface 4.1, rule 4.
-        Source.SIMILAR: Recipe(blend=_everywhere({Engine.SIMILAR: 1.0}), fill=_FILL),
+        Source.SIMILAR: Recipe(
+            blend=_in_all_placements({Engine.SIMILAR: 1.0}), backfill=_BACKFILL
+        ),
         Source.MIX: Recipe(
             _MIX,
-            _FILL,
+            _BACKFILL,
             is_varied=True,
-            borrows=True,
-            learns=True,
-            explores=True,
+            pools_variants=True,
+            uses_learned_ranker=True,
+            has_exploration=True,
             has_fatigue=True,
             has_cooldown=True,
-            habit=_MIX[PageType.CART],
+            habit_blend=_MIX[PageType.CART],
             completing=_COMPLETING,
         ),
     }
@@ -114,11 +120,14 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
 _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
     {
         Strategy.COMPLEMENTARY: Recipe(
-            _everywhere({Engine.COMPLEMENTARY: 1.0, Engine.BUY: 0.5}), borrows=True
+            _in_all_placements({Engine.COMPLEMENTARY: 1.0, Engine.BUY: 0.5}),
+            pools_variants=True,
         ),
-        Strategy.RECENTLY_VIEWED: Recipe(_everywhere({Engine.RECENTLY_VIEWED: 1.0})),
-        Strategy.BUY_AGAIN: Recipe(_everywhere({Engine.BUY_AGAIN: 1.0}), rebuys=True),
-        Strategy.NEW: Recipe(_everywhere({Engine.NEW: 1.0})),
+        Strategy.RECENTLY_VIEWED: Recipe(_in_all_placements({Engine.RECENTLY_VIEWED: 1.0})),
+        Strategy.BUY_AGAIN: Recipe(
+            _in_all_placements({Engine.BUY_AGAIN: 1.0}), rebuys=True
+        ),
+        Strategy.NEW: Recipe(_in_all_placements({Engine.NEW: 1.0})),
         **dict.fromkeys(
             (
                 Strategy.TRENDING,
@@ -126,13 +135,15 @@ _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
                 Strategy.TOP_OF_BRAND,
                 Strategy.ON_SALE,
             ),
-            Recipe(_everywhere({Engine.TRENDING: 1.0})),
+            Recipe(_in_all_placements({Engine.TRENDING: 1.0})),
         ),
     }
 )
 _UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
-        source: replace(one, fill=tuple(e for e in one.fill if e is not Engine.SIMILAR))
+        source: replace(
+            one, backfill=tuple(e for e in one.backfill if e is not Engine.SIMILAR)
+        )
         for source, one in _RECIPES.items()
     }
 )

@@ -4,19 +4,19 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import NO_RANKED, Items, Ranked
-from productrecs.engines.fusion import fuse
+from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.features.recommendations.candidates import (
     BACKFILLS,
     CANDIDATES,
     CandidateCall,
+    FusedCandidates,
     effective_source,
+    fuse_candidates,
 )
 from productrecs.features.recommendations.complements import with_complements
 from productrecs.features.recommendations.cooldown_and_fatigue import (
@@ -69,15 +69,6 @@ from productrecs.records.orders.shopper_history import ShopperHistory
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
 
 
-class FusedCandidates(NamedTuple):
-    """The engines' candidates, best first, before any filter."""
-
-    engines: tuple[Engine, ...]
-    items: Items  # [n] distinct item numbers
-    scores: npt.NDArray[np.floating[Any]]  # [n] in falling order
-    leaders: npt.NDArray[np.int8]  # [n] index of the item's engine in `engines`
-
-
 class Decision(NamedTuple):
     """A list, and every intermediate result behind it."""
 
@@ -86,9 +77,9 @@ class Decision(NamedTuple):
     weights: Mapping[Engine, float]
     proposals: tuple[Ranked, ...]  # candidates of each engine in `weights`
     ranking: FusedCandidates  # the fused order after the store's rules
-    refused: frozenset[int]  # never listed: anchors, excluded and bought items
+    not_listable: frozenset[int]  # never listed: anchors, excluded and bought items
     picks: list[Pick]
-    tried: ExploredItem | None = None  # the explored item
+    explored: ExploredItem | None = None  # the explored item
     is_learned: bool = False  # whether the learned ranker ordered the candidates
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first
 
@@ -97,17 +88,17 @@ def exploration_of(
     store_id: StoreId, decision: Decision, now_ms: int
 ) -> Exploration | None:
     """Return the record of a list's explored item, if it has one."""
-    tried, context = decision.tried, decision.context
-    if tried is None:
+    explored, context = decision.explored, decision.context
+    if explored is None:
         return None
     return Exploration(
         store_id=store_id,
         day=datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat(),
         shopper=context.person,
         about=context.anchors[0] if context.anchors else -1,
-        item=tried.pick.item,
-        place=tried.place + 1,
-        chance=tried.chance,
+        item=explored.pick.item,
+        place=explored.place + 1,
+        chance=explored.probability,
         first_at=now_ms,
     )
 
@@ -117,20 +108,20 @@ def recommend(
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-    note: Callable[[Exploration], None] | None = None,
+    record_exploration: Callable[[Exploration], None] | None = None,
 ) -> list[Pick]:
     """Return up to `request.num` picks, best first, by falling score.
 
     They never include anchors, items that the call excludes, or (unless repeats are
     allowed) items that the shopper bought. All are visible at `now_ms` and none is excluded
     by a rule. `buy` may return fewer, even none; other sources return fewer only if the
-    catalog has no more. `note` receives the record of the explored item, if the list has
-    one.
+    catalog has no more. `record_exploration` receives the record of the explored item, if
+    the list has one.
     """
     decision = decide(shop, request, histories, now_ms)
     explored = exploration_of(shop.catalog.store_id, decision, now_ms)
-    if note is not None and explored is not None:
-        note(explored)
+    if record_exploration is not None and explored is not None:
+        record_exploration(explored)
     return decision.picks
 
 
@@ -143,60 +134,71 @@ def decide(
     """Return the picks of `recommend`, with every intermediate result."""
     plan = request.plan
     recipe = recipe_of(effective_source(shop, request), shop.settings, plan)
-    context, eligible = _understood(shop, request, recipe, histories, now_ms)
-    refused = context.bought.union(
+    context, eligible = _context_and_eligible(shop, request, recipe, histories, now_ms)
+    not_listable = context.bought.union(
         context.anchors, shop.catalog.numbers_of(request.excluded)
     )
-    weights, proposals = _proposed(shop, recipe, context, eligible, now_ms)
-    blended = _blended(weights, proposals)
+    weights, proposals = _generate_candidates(shop, recipe, context, eligible, now_ms)
+    fused = fuse_candidates(weights, proposals)
     ordered = None
-    if recipe.learns and shop.settings.learned_order:
-        ordered = _learned(blended, proposals, context, eligible, request.num, now_ms)
-    ranking = _weighted(ordered or blended, eligible.rules, context.fatigue)
+    if recipe.uses_learned_ranker and shop.settings.learned_order:
+        ordered = _learned_order(fused, proposals, context, eligible, request.num, now_ms)
+    ranking = _with_rules_and_fatigue(ordered or fused, eligible.rules, context.fatigue)
     is_limited = plan is not None and plan.is_limited
     reach = _REACH * request.num if is_limited else request.num + reserve_places(shop)
-    picks = _shown(ranking, context, eligible, refused, reach, is_varied=recipe.is_varied)
-    leads: list[Pick] = []
+    picks = _eligible_picks(
+        ranking, context, eligible, not_listable, reach, is_varied=recipe.is_varied
+    )
+    replacements: list[Pick] = []
     if (sold_out := sold_out_anchor(shop, request, now_ms)) is not None:
         visit = dict(zip(weights, proposals, strict=True)).get(Engine.BROWSE, NO_RANKED)
         found = FusedCandidates(
             ENGINES, *rank_replacements(shop, eligible, sold_out, visit, now_ms)
         )
-        found = _weighted(found, eligible.rules, context.fatigue)
-        leads = _leading(found, picks, refused, leading_places(request.num))
-        picks = merge_leads(leads, picks, reach)
-    if len(picks) < reach and recipe.fill:
-        picks += _filled(recipe, context, eligible, refused, picks, reach)
-    picks = earning_order(shop, picks, len(leads))
+        found = _with_rules_and_fatigue(found, eligible.rules, context.fatigue)
+        replacements = _replacement_picks(
+            found, picks, not_listable, leading_places(request.num)
+        )
+        picks = merge_leads(replacements, picks, reach)
+    if len(picks) < reach and recipe.backfill:
+        picks += _backfill(recipe, context, eligible, not_listable, picks, reach)
+    picks = earning_order(shop, picks, len(replacements))
     if plan is not None and plan.is_limited:
         picks = within_limits(picks, eligible, plan)
     picks = picks[: request.num]
     if eligible.rules is not None and eligible.rules.pins:
         picks = _pinned(
-            eligible, ranking, refused, picks, request.num, may_add=bool(recipe.fill)
+            eligible,
+            ranking,
+            not_listable,
+            picks,
+            request.num,
+            may_add=bool(recipe.backfill),
         )
-    tried = None
-    if recipe.explores and context.page_type is not PageType.CART:
+    explored = None
+    if recipe.has_exploration and context.page_type is not PageType.CART:
         shown = min(request.shown or request.num, request.num)
-        barred = refused.union(pick.item for pick in picks[shown:])
-        tried = _tried(shop, context, eligible, picks[:shown], shown, barred, now_ms)
-    if tried is not None:
-        picks[tried.place] = tried.pick
+        not_explorable = not_listable.union(pick.item for pick in picks[shown:])
+        explored = _explored_item(
+            shop, context, eligible, picks[:shown], shown, not_explorable, now_ms
+        )
+    if explored is not None:
+        picks[explored.place] = explored.pick
     return Decision(
         context,
         eligible,
         weights,
         proposals,
         ranking,
-        refused,
+        not_listable,
         picks,
-        tried,
+        explored,
         is_learned=ordered is not None,
-        replacements=frozenset(pick.item for pick in leads),
+        replacements=frozenset(pick.item for pick in replacements),
     )
 
 
-def _understood(
+def _context_and_eligible(
     shop: StoreState,
     request: RecommendationRequest,
     recipe: Recipe,
@@ -207,7 +209,7 @@ def _understood(
     context = resolve_context(shop, request, histories, now_ms)
     if recipe.has_fatigue and (ignored := ignored_impressions(histories, now_ms)):
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
-    if recipe.remembers and context.page_type is PageType.SHOPPER:
+    if recipe.uses_purchase_memory and context.page_type is PageType.SHOPPER:
         context = with_purchase_memory(context, histories)
     if recipe.rebuys:
         context = with_purchases_due(shop, context, histories, now_ms)
@@ -221,7 +223,7 @@ def _understood(
     return context, eligible
 
 
-def _proposed(
+def _generate_candidates(
     shop: StoreState,
     recipe: Recipe,
     context: ShopperContext,
@@ -230,9 +232,11 @@ def _proposed(
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
     """Return each engine's candidates and weight."""
     place = context.page_type
-    weights = (context.has_habits and recipe.habit) or recipe.blend[place]
-    is_alone = len(weights) == 1  # then `browse` also adds what follows later in visits
-    call = CandidateCall(shop, recipe, context, eligible, now_ms, is_alone)
+    weights = (context.has_habits and recipe.habit_blend) or recipe.blend[place]
+    is_only_engine = (
+        len(weights) == 1
+    )  # then `browse` also adds what follows later in visits
+    call = CandidateCall(shop, recipe, context, eligible, now_ms, is_only_engine)
     proposals = tuple([CANDIDATES[one](call) for one in weights])
     if recipe.completing is None or place not in recipe.completing:
         return weights, proposals
@@ -240,23 +244,7 @@ def _proposed(
     return with_complements(shop.companions, recipe, place, context.anchors, found)
 
 
-def _blended(
-    weights: Mapping[Engine, float], proposals: Sequence[Ranked]
-) -> FusedCandidates:
-    """Return every engine's candidates fused into one order.
-
-    A single engine keeps its own scores. Several are fused by weighted reciprocal ranks,
-    and a product is attributed to the engine with the largest share of its score.
-    """
-    engines = tuple(weights)
-    if len(proposals) == 1:
-        items, scores = proposals[0]
-        return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
-    fused = fuse([one.items for one in proposals], tuple(weights.values()))
-    return FusedCandidates(engines, *fused)
-
-
-def _learned(
+def _learned_order(
     ranking: FusedCandidates,
     proposals: Sequence[Ranked],
     context: ShopperContext,
@@ -286,7 +274,7 @@ def _learned(
     return FusedCandidates(engines, items[order], scores, leaders[order])
 
 
-def _weighted(
+def _with_rules_and_fatigue(
     ranking: FusedCandidates, rules: ListRules | None, fatigue: Mapping[int, float]
 ) -> FusedCandidates:
     """Return the order after the rules' boosts and impression fatigue.
@@ -305,11 +293,11 @@ def _weighted(
     return FusedCandidates(engines, items[order], scores[order], leaders[order])
 
 
-def _shown(
+def _eligible_picks(
     ranking: FusedCandidates,
     context: ShopperContext,
     eligible: EligibleItems,
-    refused: Container[int],
+    not_listable: Container[int],
     num: int,
     *,
     is_varied: bool,
@@ -317,20 +305,20 @@ def _shown(
     """Return the first `num` eligible items, diversified if `is_varied`."""
     items: list[int] = ranking.items.tolist()
     if is_varied:
-        variety = DiversityFilter(eligible, num, context.anchors, context.page_type)
-        chosen = variety.choose(items, refused, context.cooldown)
+        diversity = DiversityFilter(eligible, num, context.anchors, context.page_type)
+        chosen = diversity.choose(items, not_listable, context.cooldown)
     else:
         shown = (
             place
             for place, item in enumerate(items)
-            if item not in refused
-            and eligible.shows(item)
+            if item not in not_listable
+            and eligible.may_show(item)
             and eligible.narrowest[item] not in context.cooldown
         )
         chosen = list(islice(shown, num))
-    looked_at = max(chosen, default=-1) + 1
-    scores: list[float] = ranking.scores[:looked_at].tolist()
-    leaders, engines = ranking.leaders[:looked_at].tolist(), ranking.engines
+    end = max(chosen, default=-1) + 1
+    scores: list[float] = ranking.scores[:end].tolist()
+    leaders, engines = ranking.leaders[:end].tolist(), ranking.engines
     picks: list[Pick] = []
     lowest = math.inf
     for place in chosen:
@@ -340,65 +328,69 @@ def _shown(
     return picks
 
 
-def _leading(
-    found: FusedCandidates, picks: Sequence[Pick], refused: Container[int], most: int
+def _replacement_picks(
+    found: FusedCandidates, picks: Sequence[Pick], not_listable: Container[int], limit: int
 ) -> list[Pick]:
-    """Return up to `most` replacements, with scores above those of `picks`."""
+    """Return up to `limit` replacements, with scores above those of `picks`."""
     pairs = zip(found.items.tolist(), found.leaders.tolist(), strict=True)
-    chosen = list(islice((pair for pair in pairs if pair[0] not in refused), most))
+    chosen = list(islice((pair for pair in pairs if pair[0] not in not_listable), limit))
     score = picks[0].score if picks else FILL_SCORE
     return [
-        Pick(item, found.engines[leader], score * 1.05 ** (len(chosen) - place))
-        for place, (item, leader) in enumerate(chosen)
+        Pick(item, found.engines[leader_index], score * 1.05 ** (len(chosen) - place))
+        for place, (item, leader_index) in enumerate(chosen)
     ]
 
 
-def _filled(
+def _backfill(
     recipe: Recipe,
     context: ShopperContext,
     eligible: EligibleItems,
-    refused: frozenset[int],
+    not_listable: frozenset[int],
     picks: list[Pick],
     num: int,
 ) -> list[Pick]:
     """Return the backfill of `picks`, up to `num` items together."""
-    anchors, sinking = (
+    anchors, discount = (
         backfill_anchors(context, eligible),
         discount_factor(context, eligible),
     )
-    taken = set(refused)
-    taken.update([pick.item for pick in picks])
+    listed = set(not_listable)
+    listed.update([pick.item for pick in picks])
     score = min([FILL_SCORE] + [pick.score for pick in picks])
-    variety = DiversityFilter(eligible, num, context.anchors, context.page_type)
-    variety.hold([pick.item for pick in picks])
+    diversity = DiversityFilter(eligible, num, context.anchors, context.page_type)
+    diversity.add_listed([pick.item for pick in picks])
     added: list[Pick] = []
-    left_out = context.cooldown if context.page_type is PageType.CART else ()
-    for engine in recipe.fill:
-        head = num + len(taken) + len(context.fatigue)
-        proposed = discounted_order(BACKFILLS[engine](eligible, anchors), sinking, head)
-        filler: Iterator[int] = (item for item in proposed if item not in taken)
-        if left_out and engine is not Engine.TRENDING:
-            filler = (item for item in filler if eligible.narrowest[item] not in left_out)
+    skipped_categories = context.cooldown if context.page_type is PageType.CART else ()
+    for engine in recipe.backfill:
+        head = num + len(listed) + len(context.fatigue)
+        candidates = discounted_order(BACKFILLS[engine](eligible, anchors), discount, head)
+        filler: Iterator[int] = (item for item in candidates if item not in listed)
+        if skipped_categories and engine is not Engine.TRENDING:
+            filler = (
+                item
+                for item in filler
+                if eligible.narrowest[item] not in skipped_categories
+            )
         if recipe.is_varied:
             of_any = engine is not Engine.TRENDING
-            filler = diverse_backfill(filler, variety, of_any=of_any)
+            filler = diverse_backfill(filler, diversity, of_any=of_any)
         for item in filler:
             if len(picks) + len(added) == num:
                 return added
-            if item not in taken:
-                taken.add(item)
+            if item not in listed:
+                listed.add(item)
                 score *= 0.9
                 added.append(Pick(item, engine, score))
     return added
 
 
-def _tried(
+def _explored_item(
     shop: StoreState,
     context: ShopperContext,
     eligible: EligibleItems,
     picks: list[Pick],
     num: int,
-    refused: frozenset[int],
+    not_listable: frozenset[int],
     now_ms: int,
 ) -> ExploredItem | None:
     """Return the explored item of a full list's last place; None if that is pinned."""
@@ -407,17 +399,17 @@ def _tried(
         return None
     anchors, catalog = backfill_anchors(context, eligible), shop.catalog
     draw = exploration_draw(catalog.store_id, context.person, context.anchors, now_ms)
-    tried = pick_exploration(eligible, draw, percent, anchors, picks, refused)
+    explored = pick_exploration(eligible, draw, percent, anchors, picks, not_listable)
     pins = eligible.rules.pins if eligible.rules is not None else ()
-    if tried is None or any(item == picks[-1].item for _, item in pins):
+    if explored is None or any(item == picks[-1].item for _, item in pins):
         return None
-    return tried
+    return explored
 
 
 def _pinned(
     eligible: EligibleItems,
     ranking: FusedCandidates,
-    refused: Container[int],
+    not_listable: Container[int],
     picks: list[Pick],
     num: int,
     *,
@@ -428,13 +420,15 @@ def _pinned(
     `buy` has no backfill, so its pins only move items (`may_add` is False).
     """
     engines = {pick.item: pick.engine for pick in picks}
-    proposed = dict(zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True))
+    leader_by_item = dict(
+        zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True)
+    )
     pinned: list[tuple[int, Pick]] = []
     for place, item in eligible.rules.pins if eligible.rules is not None else ():
-        if item in refused or not eligible.shows(item):
+        if item in not_listable or not eligible.may_show(item):
             continue
-        if item in proposed:
-            engine = engines.get(item, ranking.engines[proposed[item]])
+        if item in leader_by_item:
+            engine = engines.get(item, ranking.engines[leader_by_item[item]])
         elif may_add:
             engine = engines.get(item, Engine.TRENDING)
         else:

@@ -23,47 +23,49 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.events.event import EventKind, interest_key
 from productrecs.records.orders.shopper_history import MAX_RECENT, ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.group_visits_and_orders import DEEDS
+from productrecs.training.group_visits_and_orders import INTERACTION_BY_EVENT
 
-_WEIGHT: Final = 0.8  # weight of the latest signal relative to the visit
-_FADING: Final = 0.85  # weight factor of each later interaction
+_SIGNAL_WEIGHT: Final = 0.8  # weight of the latest signal relative to the visit
+_DECAY: Final = 0.85  # weight factor of each later interaction
 _OLDEST: Final = 20  # maximum number of later interactions
-_SIGNS: Final = 3
-_OF_CATEGORY: Final = 20
+_MAX_SIGNALS: Final = 3
+_CATEGORY_ITEMS: Final = 20
 
 InterestSignal = tuple[int, str, int]
 """A kind of event, its term, and the number of later product interactions."""
 
 
 def with_interest_signals(
-    visit: Ranked, looks: Sequence[InterestSignal], eligible: EligibleItems, language: str
+    visit: Ranked, signals: Sequence[InterestSignal], eligible: EligibleItems, language: str
 ) -> Ranked:
     """Return the visit's candidates fused with those of its interest signals."""
     lists, weights = [visit.items], [1.0]
-    for look in looks[:_SIGNS]:
-        items = _told_by(look, eligible, language)
-        if items and look[2] <= _OLDEST:
+    for signal in signals[:_MAX_SIGNALS]:
+        items = _items_for_signal(signal, eligible, language)
+        if items and signal[2] <= _OLDEST:
             lists.append(np.array(items, dtype=np.int32))
-            weights.append(_WEIGHT * _FADING ** look[2])
+            weights.append(_SIGNAL_WEIGHT * _DECAY ** signal[2])
     if len(lists) == 1:
         return visit
     fused = fuse(lists, weights)
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
-def _told_by(look: InterestSignal, eligible: EligibleItems, language: str) -> list[int]:
+def _items_for_signal(
+    signal: InterestSignal, eligible: EligibleItems, language: str
+) -> list[int]:
     """Return what others chose after this signal, then the category's top items."""
-    kind, term, _ = look
+    kind, term, _ = signal
     if kind == EventKind.SEARCH_PREF:
         choices = eligible.models.choices
         if not len(choices):
             return []
-        return list(choices.lifts_of(AnalysedQuery.of(term, _language(language)).intent))
-    learned = list(eligible.models.signs.lifts_of(interest_key(kind, term)))
+        return list(choices.boosts_of(AnalysedQuery.of(term, _language(language)).intent))
+    indicated = list(eligible.models.signs.boosts_of(interest_key(kind, term)))
     if kind != EventKind.CATEGORY_VIEW:
-        return learned
-    of_category = eligible.best_of_category(term.strip())[:_OF_CATEGORY]
-    return list(dict.fromkeys([*learned, *of_category]))
+        return indicated
+    of_category = eligible.best_of_category(term.strip())[:_CATEGORY_ITEMS]
+    return list(dict.fromkeys([*indicated, *of_category]))
 
 
 @memoized(Cache.LANGUAGES)
@@ -73,8 +75,10 @@ def _language(tag: str) -> LanguageAnalyzer:
 
 CANDIDATES: Final = 60
 _LINES: Final = 2_000  # maximum number of purchase lines for repurchase prediction
-_FADES_MS: Final = 90 * DAY_MS  # age at which a purchase counts 1/e (algorithms.md 3.1)
-_LEAST: Final = 1e-3
+_PURCHASE_DECAY_MS: Final = (
+    90 * DAY_MS
+)  # age at which a purchase counts 1/e (algorithms.md 3.1)
+_MIN_WEIGHT: Final = 1e-3
 _PREFIX: Final = 9  # number of recent items that predict the next item
 _NONE: Final[Mapping[int, float]] = MappingProxyType({})
 _NO_INTERACTIONS: Final[Mapping[int, int]] = MappingProxyType({})
@@ -92,8 +96,10 @@ class ShopperContext(NamedTuple):
     page_type: PageType
     regulars: Ranked = NO_RANKED  # visible items that they rebuy
     has_habits: bool = False  # whether they are habitual repurchasers
-    remembered: tuple[int, ...] = ()  # purchases that count in addition to the visit
-    fading: Mapping[int, float] = _NONE  # weights of `remembered`
+    remembered_purchases: tuple[
+        int, ...
+    ] = ()  # purchases that count in addition to the visit
+    purchase_weights: Mapping[int, float] = _NONE  # weights of `remembered_purchases`
     person: str = ""  # the shopper's identity, if known
     interactions: Mapping[int, int] = (
         _NO_INTERACTIONS  # the strongest above a view, as `InteractionType`
@@ -120,8 +126,8 @@ def resolve_context(
     elif request.item_id:
         page_type = PageType.PRODUCT
     else:
-        known = len(recent) or any(history.signs for history in histories)
-        page_type = PageType.SHOPPER if known else PageType.NOBODY
+        has_history = len(recent) or any(history.signs for history in histories)
+        page_type = PageType.SHOPPER if has_history else PageType.NO_CONTEXT
     if not histories:
         return ShopperContext(anchors, recent, recent, _NO_ITEMS, None, page_type)
     regulars, has_habits = (NO_RANKED, False) if anchors else _regulars(shop, histories)
@@ -129,8 +135,8 @@ def resolve_context(
         anchors=anchors,
         recent=recent,
         purchases=() if anchors else _purchases(histories),
-        bought=_not_again(shop.settings, histories, now_ms),
-        visitor=_live_visitor(histories),
+        bought=_not_repeatable(shop.settings, histories, now_ms),
+        visitor=_current_visitor(histories),
         page_type=page_type,
         regulars=regulars,
         has_habits=has_habits,
@@ -144,12 +150,12 @@ def resolve_context(
 
 def _anchors(shop: StoreState, request: RecommendationRequest) -> tuple[int, ...]:
     """Return the numbers of the request's items, each once."""
-    known = shop.catalog.number
+    number_of = shop.catalog.number
     names = (request.item_id, *request.basket) if request.item_id else request.basket
     if len(names) == 1:
-        number = known(names[0])
+        number = number_of(names[0])
         return () if number is None else (number,)
-    numbers = dict.fromkeys([known(name) for name in names])
+    numbers = dict.fromkeys([number_of(name) for name in names])
     return tuple([number for number in numbers if number is not None])
 
 
@@ -158,7 +164,9 @@ def with_purchase_memory(
 ) -> ShopperContext:
     """Return a context based on the shopper's purchases; newer ones weigh more."""
     bought = tuple(dict.fromkeys(context.purchases))
-    return context._replace(remembered=bought, fading=_faded(histories))
+    return context._replace(
+        remembered_purchases=bought, purchase_weights=_purchase_weights(histories)
+    )
 
 
 def with_purchases_due(
@@ -172,9 +180,9 @@ def with_purchases_due(
     They may be listed although the shopper bought them.
     """
     lines = sorted(
-        (at, item)
+        (bought_at, item)
         for history in histories
-        for item, at in zip(
+        for item, bought_at in zip(
             history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True
         )
     )
@@ -183,16 +191,17 @@ def with_purchases_due(
     return context._replace(regulars=due, bought=_NO_ITEMS)
 
 
-def _faded(histories: Sequence[ShopperHistory]) -> dict[int, float]:
+def _purchase_weights(histories: Sequence[ShopperHistory]) -> dict[int, float]:
     """Return the weights of purchases: 1 for the newest, less for older ones."""
     times: dict[int, int] = {}
     for history in histories:
         lines = zip(history.recent_purchases, history.bought_at[-MAX_RECENT:], strict=False)
-        for item, at in lines:
-            times[item] = max(at, times.get(item, at))
+        for item, bought_at in lines:
+            times[item] = max(bought_at, times.get(item, bought_at))
     newest = max(times.values(), default=0)
     return {
-        item: max(math.exp((at - newest) / _FADES_MS), _LEAST) for item, at in times.items()
+        item: max(math.exp((bought_at - newest) / _PURCHASE_DECAY_MS), _MIN_WEIGHT)
+        for item, bought_at in times.items()
     }
 
 
@@ -200,8 +209,8 @@ def _interleaved(lists: Sequence[Sequence[int]]) -> Sequence[int]:
     """Return the lists merged from their newest ends, the first list's newest last."""
     if len(lists) <= 1:
         return lists[0][:] if lists else ()  # a copy: the history may grow
-    turns = zip_longest(*(reversed(one) for one in lists))
-    newest_first = [item for turn in turns for item in turn if item is not None]
+    tuples = zip_longest(*(reversed(one) for one in lists))
+    newest_first = [item for newest in tuples for item in newest if item is not None]
     return newest_first[::-1]
 
 
@@ -224,7 +233,7 @@ def context_anchors(context: ShopperContext) -> tuple[int, ...]:
     return context.anchors or tuple(context.recent[: -_PREFIX - 1 : -1])
 
 
-def _not_again(
+def _not_repeatable(
     settings: StoreSettings, histories: Sequence[ShopperHistory], now_ms: int
 ) -> frozenset[int]:
     """Return items that the store's settings do not allow to be shown again yet."""
@@ -237,10 +246,10 @@ def _not_again(
     return _NO_ITEMS.union(*[history.purchases_since(since_ms) for history in histories])
 
 
-def _live_visitor(histories: Sequence[ShopperHistory]) -> int | None:
+def _current_visitor(histories: Sequence[ShopperHistory]) -> int | None:
     """Return the visitor of the current visit: that of the newest interaction."""
-    live = max([one for one in histories if one.recent], key=_newest, default=None)
-    return None if live is None else live.visitor
+    current = max([one for one in histories if one.recent], key=_newest, default=None)
+    return None if current is None else current.visitor
 
 
 def _newest(history: ShopperHistory) -> int:
@@ -251,7 +260,7 @@ def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSign
     """Return the shopper's searches and category views, newest first."""
     return tuple(
         [
-            (sign.kind, sign.term, history.done - sign.done)
+            (sign.kind, sign.term, history.action_count - sign.action_count)
             for history in histories
             for sign in reversed(history.signs)
         ]
@@ -263,7 +272,7 @@ def _interactions(histories: Sequence[ShopperHistory]) -> dict[int, int]:
     found: dict[int, int] = {}
     for history in histories:
         for item, kind in zip(history.recent, history.recent_kinds, strict=False):
-            interaction = DEEDS.get(kind, InteractionType.VIEWED)
+            interaction = INTERACTION_BY_EVENT.get(kind, InteractionType.VIEWED)
             if interaction > found.get(item, InteractionType.VIEWED):
                 found[item] = interaction
     return found
@@ -275,15 +284,15 @@ def _regulars(shop: StoreState, histories: Sequence[ShopperHistory]) -> tuple[Ra
     if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
         return NO_RANKED, False
     bought = max(
-        (one for one in histories if one.bought_at), key=_when_bought, default=None
+        (one for one in histories if one.bought_at), key=_last_purchase_ms, default=None
     )
     if bought is None:
         return NO_RANKED, False
     items = np.array(bought.bought[-_LINES:], dtype=np.int64)
     times = np.array(bought.bought_at[-_LINES:], dtype=np.int64)
-    again = buy_again(items, times, shop.models.ranks, CANDIDATES)
-    return again, is_habitual_buyer(items, times)
+    rebuyable = buy_again(items, times, shop.models.ranks, CANDIDATES)
+    return rebuyable, is_habitual_buyer(items, times)
 
 
-def _when_bought(history: ShopperHistory) -> int:
+def _last_purchase_ms(history: ShopperHistory) -> int:
     return history.bought_at[-1]

@@ -105,18 +105,20 @@ class StoreState:
             return eligible
         filtered = cache.by_filters.get((rules, conditions))
         if filtered is None:
-            passing = self._passing(visible, conditions, now_ms)
-            filtered = EligibleItems(self.catalog, models, passing, rules)
+            filtered_mask = self._filtered(visible, conditions, now_ms)
+            filtered = EligibleItems(self.catalog, models, filtered_mask, rules)
             cache.by_filters.put((rules, conditions), filtered)
         return filtered
 
-    def _passing(self, visible: Mask, conditions: tuple[Filters, ...], now_ms: int) -> Mask:
+    def _filtered(
+        self, visible: Mask, conditions: tuple[Filters, ...], now_ms: int
+    ) -> Mask:
         """Return the items of `visible` that pass all filters."""
-        passing = visible.copy()
+        filtered_mask = visible.copy()
         buyable = self.catalog.visible(now_ms, hide_sold_out=True)
         for filters in conditions:
             for mask in filter_masks(self.catalog, filters, buyable).values():
-                size = min(len(mask), len(passing))
-                passing[:size] &= mask[:size]
-                passing[size:] = False
-        return passing
+                size = min(len(mask), len(filtered_mask))
+                filtered_mask[:size] &= mask[:size]
+                filtered_mask[size:] = False
+        return filtered_mask

@@ -77,20 +77,20 @@ def _orders(
     eligible: EligibleItems, anchor: int, buyable: Mask, *, is_visual: bool
 ) -> tuple[Items, Items, Items]:
     """Return replacements in three orders: similar, closest, best-selling."""
-    alike: list[int] = []
+    similar: list[int] = []
     if is_visual:
-        alike = eligible.models.visual.similar_to_item(anchor).items.tolist()
+        similar = eligible.models.visual.similar_to_item(anchor).items.tolist()
     kind = _same_kind(eligible, anchor, buyable)
     # A product without categories is compared by picture only.
-    members = set(kind or [one for one in alike if _is_in(one, eligible, buyable)])
+    members = set(kind or [one for one in similar if _is_in(one, eligible, buyable)])
     members.discard(anchor)
     orders = (
-        [item for item in alike if item in members],
+        [item for item in similar if item in members],
         _closest(eligible.catalog, anchor, sorted(members)),
         [item for item in kind if item in members],
     )
-    alike_items, closest, selling = (np.array(one, np.int32) for one in orders)
-    return alike_items, closest, selling
+    similar_items, closest, best_selling = (np.array(one, np.int32) for one in orders)
+    return similar_items, closest, best_selling
 
 
 def merge_leads(leads: list[Pick], picks: list[Pick], num: int) -> list[Pick]:
@@ -99,7 +99,7 @@ def merge_leads(leads: list[Pick], picks: list[Pick], num: int) -> list[Pick]:
     return leads + [pick for pick in picks if pick.item not in items][: num - len(leads)]
 
 
-def leads_with_replacement(
+def starts_with_replacement(
     catalog: CatalogView, anchor: int, picks: Sequence[Pick]
 ) -> bool:
     """Return whether the first product of a list can replace `anchor`."""
@@ -114,8 +114,8 @@ def _same_kind(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]
     found: dict[int, None] = {}
     for name in narrowest_categories(eligible, (anchor,)):
         for item in eligible.best_of_category(name):
-            is_kin = _category_overlap(eligible.catalog, anchor, item) >= _SAME_KIND
-            if is_kin and _is_in(item, eligible, buyable):
+            is_same_kind = _category_overlap(eligible.catalog, anchor, item) >= _SAME_KIND
+            if is_same_kind and _is_in(item, eligible, buyable):
                 found[item] = None
         if len(found) >= _POOL:
             break
@@ -124,12 +124,15 @@ def _same_kind(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]
 
 def _category_overlap(catalog: CatalogView, one: int, other: int) -> float:
     """Return the share of two items' categories that both have, 0 to 1."""
-    mine, others = set(catalog.categories[one]), set(catalog.categories[other])
-    return len(mine & others) / max(len(mine | others), 1)
+    categories, other_categories = (
+        set(catalog.categories[one]),
+        set(catalog.categories[other]),
+    )
+    return len(categories & other_categories) / max(len(categories | other_categories), 1)
 
 
 def _is_in(item: int, eligible: EligibleItems, buyable: Mask) -> bool:
-    return eligible.shows(item) and item < len(buyable) and bool(buyable[item])
+    return eligible.may_show(item) and item < len(buyable) and bool(buyable[item])
 
 
 def _closest(catalog: CatalogView, anchor: int, items: Sequence[int]) -> list[int]:
@@ -137,8 +140,8 @@ def _closest(catalog: CatalogView, anchor: int, items: Sequence[int]) -> list[in
     words, price = folded_words(catalog.title(anchor)), catalog.prices[anchor]
 
     def closeness(item: int) -> float:
-        others = folded_words(catalog.title(item))
-        shared = len(words & others) / max(len(words | others), 1)
+        other_categories = folded_words(catalog.title(item))
+        shared = len(words & other_categories) / max(len(words | other_categories), 1)
         kind = _category_overlap(catalog, anchor, item)
         return kind * (0.2 + shared) * _price_closeness(price, catalog.prices[item])
 

@@ -31,7 +31,7 @@ def trending_list(
     cheaper products and products without a price are left out.
     """
     eligible = shop.eligible(now_ms, PLACE, filters=filters)
-    shown = _dear_enough(shop, eligible.visible)
+    shown = _above_min_price(shop, eligible.visible)
     if excluded:
         shown = shown.copy()
         numbers = shop.catalog.numbers_of(excluded)
@@ -43,32 +43,32 @@ def trending_list(
     pinned = [
         (pin.place, Pick(pin.item, Engine.TRENDING, 0.0))
         for pin in pins
-        if eligible.shows(pin.item) and shown[pin.item]
+        if eligible.may_show(pin.item) and shown[pin.item]
     ]
     return with_pins(picks, pinned, num)
 
 
-def trending_among(shop: StoreState, visible: Mask, num: int) -> list[Pick]:
+def trending_of(shop: StoreState, visible: Mask, num: int) -> list[Pick]:
     """Return the trending list of the `visible` items, without rules."""
     eligible = EligibleItems(shop.catalog, shop.models, visible, None)
-    return _first(eligible, _dear_enough(shop, visible), num)
+    return _first(eligible, _above_min_price(shop, visible), num)
 
 
-def _dear_enough(shop: StoreState, visible: Mask) -> Mask:
-    least = shop.settings.trending_min_price
-    if least <= 0:
+def _above_min_price(shop: StoreState, visible: Mask) -> Mask:
+    min_price = shop.settings.trending_min_price
+    if min_price <= 0:
         return visible
     prices = shop.catalog.prices[: len(visible)]
-    return visible & (np.nan_to_num(prices, nan=-1.0) >= least)
+    return visible & (np.nan_to_num(prices, nan=-1.0) >= min_price)
 
 
 def _first(eligible: EligibleItems, shown: Mask, num: int) -> list[Pick]:
     picks: list[Pick] = []
-    seen: set[int] = set()
+    used_variants: set[int] = set()
     for item in eligible.trending(shown):
         if len(picks) == num:
             break
-        if item not in seen:
-            seen.add(item)
+        if item not in used_variants:
+            used_variants.add(item)
             picks.append(Pick(item, Engine.TRENDING, 1.0 / (1.0 + len(picks))))
     return picks

@@ -23,7 +23,7 @@ from productrecs.features.search.facets import (
     PriceFacet,
     StockCount,
     category_counts,
-    passing,
+    matching,
     price_facet,
 )
 from productrecs.features.search.product_search import (
@@ -41,7 +41,7 @@ from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import attribute_kind, filter_masks
 
-MOST_COUNTED: Final = 20_000
+MAX_COUNTED: Final = 20_000
 """Maximum number of results, by rank, that are filtered, counted and sorted."""
 
 AttributeCounts = dict[str, list[ValueCount]]
@@ -69,19 +69,19 @@ class _Results(NamedTuple):
     items: Items
     scores: Floats  # falling
     exact: int
-    whole: int  # number of exact results and results with every word
+    complete: int  # number of exact results and results with every word
     relaxed: Relaxed
 
     def passing(self, masks: Iterable[Mask]) -> "_Results":
         """Return the results that pass every mask, in the same order."""
-        passes = np.ones(len(self.items), dtype=np.bool_)
+        is_match = np.ones(len(self.items), dtype=np.bool_)
         for mask in masks:
-            passes &= mask.take(self.items, mode="clip") & (self.items < len(mask))
+            is_match &= mask.take(self.items, mode="clip") & (self.items < len(mask))
         return self._replace(
-            items=self.items[passes],
-            scores=self.scores[passes],
-            exact=int(passes[: self.exact].sum()),
-            whole=int(passes[: self.whole].sum()),
+            items=self.items[is_match],
+            scores=self.scores[is_match],
+            exact=int(is_match[: self.exact].sum()),
+            complete=int(is_match[: self.complete].sum()),
         )
 
 
@@ -104,13 +104,13 @@ def results_page(
         results = _searched(shop, query, listing, masks)
     else:
         results = _listed(query, trending)
-    passing = results.passing(masks.values())
+    matching = results.passing(masks.values())
     suggested = _suggested(shop, query, listing.suggest)
     return ResultsPage(
-        hits=_falling(_page(shop, query, listing, passing, masks)),
+        hits=_falling(_page(shop, query, listing, matching, masks)),
         relaxed=results.relaxed,
         address=query.address,
-        total=len(passing.items) if listing.counts else None,
+        total=len(matching.items) if listing.counts else None,
         facets={
             facet: _counted(shop.catalog, facet, results, masks, buyable)
             for facet in listing.facets
@@ -129,35 +129,35 @@ def _searched(
     """Return the results of the words, with partial matches if filters leave few."""
     num = listing.request.num
     results = _results(shop, query, num)
-    has_rest = results.whole < len(results.items)
-    if masks and not has_rest and results.passing(masks.values()).whole < num:
-        results = _results(shop, query, MOST_COUNTED)
+    has_partial_matches = results.complete < len(results.items)
+    if masks and not has_partial_matches and results.passing(masks.values()).complete < num:
+        results = _results(shop, query, MAX_COUNTED)
     return results
 
 
-def _results(shop: SearchableStore, query: ResolvedQuery, enough: int) -> _Results:
+def _results(shop: SearchableStore, query: ResolvedQuery, min_complete: int) -> _Results:
     found = shop.index.find(
         IndexQuery(
             query.query,
-            MOST_COUNTED,
+            MAX_COUNTED,
             query.visible,
             query.synonyms,
-            enough=enough,
-            by_likeness=not query.has_boosts,
+            min_complete=min_complete,
+            with_feedback=not query.has_boosts,
         )
     )
     return _Results(
         np.array(found.items, dtype=np.int64),
         np.array(found.scores, dtype=np.float64),
         found.exact,
-        found.whole,
+        found.with_every_word,
         found.relaxed,
     )
 
 
 def _listed(query: ResolvedQuery, trending: Trending) -> _Results:
-    order = dict.fromkeys(islice(trending(query.visible), 2 * MOST_COUNTED))
-    items = np.fromiter(order, np.int64, len(order))[:MOST_COUNTED]
+    order = dict.fromkeys(islice(trending(query.visible), 2 * MAX_COUNTED))
+    items = np.fromiter(order, np.int64, len(order))[:MAX_COUNTED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)
     return _Results(items, scores, 0, len(items), Relaxed.NOTHING)
 
@@ -172,24 +172,32 @@ def _page(
     shop: SearchableStore,
     query: ResolvedQuery,
     listing: ResultsPageRequest,
-    kept: _Results,
+    page_results: _Results,
     masks: Mapping[str, Mask],
 ) -> list[Hit]:
     offset, num = listing.offset, listing.request.num
     if listing.sort is not Sort.RELEVANCE:
-        tiers = (kept.items[: kept.whole], kept.items[kept.whole :])
+        tiers = (
+            page_results.items[: page_results.complete],
+            page_results.items[page_results.complete :],
+        )
         items = np.concatenate([_sorted(shop, listing.sort, tier) for tier in tiers])
         ranked = enumerate(items[: offset + num].tolist())
         return [Hit(item, 1.0 / (1.0 + place)) for place, item in ranked][offset:]
-    pins = passing(np.array(query.pinned, dtype=np.int64), list(masks.values())).tolist()
+    pins = matching(np.array(query.pinned, dtype=np.int64), list(masks.values())).tolist()
     until = offset + num + len(pins)
-    pages = Pages(num, query.looked_at(num))
-    reach = until + pages.looked_at + num  # lowest rank that boosts may lift to the page
-    items, scores = kept.items[:reach].tolist(), kept.scores[:reach].tolist()
+    pages = Pages(num, query.candidate_limit(num))
+    last_rank = (
+        until + pages.candidate_limit + num
+    )  # lowest rank that boosts may lift to the page
+    items, scores = (
+        page_results.items[:last_rank].tolist(),
+        page_results.scores[:last_rank].tolist(),
+    )
     if not query.has_words:
         return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
     scores = weigh_scores(shop, query, items, scores)
-    hits = paginate(list(map(Hit, items, scores)), kept.exact, pages, until)
+    hits = paginate(list(map(Hit, items, scores)), page_results.exact, pages, until)
     return with_pins(pins, hits)[offset : offset + num]
 
 
@@ -222,15 +230,15 @@ def _counted(
     masks: Mapping[str, Mask],
     buyable: Mask,
 ) -> Counts:
-    others = [mask for name, mask in masks.items() if name != facet]
-    items = results.passing(others).items
+    other_masks = [mask for name, mask in masks.items() if name != facet]
+    items = results.passing(other_masks).items
     if facet is Facet.CATEGORIES:
         return category_counts(catalog, items)
     if facet is Facet.PRICE:
         return price_facet(catalog, items)
     if facet is Facet.IN_STOCK or facet is Facet.ON_SALE:
         mask = buyable if facet is Facet.IN_STOCK else catalog.is_on_sale()
-        chosen = len(passing(items, [mask]))
+        chosen = len(matching(items, [mask]))
         return StockCount(chosen, len(items) - chosen)
     if facet is not Facet.ATTRIBUTES:
         return catalog.attributes.counts(items).get(facet.value, [])
@@ -252,9 +260,9 @@ def _attribute_counts(
         if name not in ATTRIBUTE_FIELDS
     }
     for filtered in masks:
-        others = [mask for name, mask in masks.items() if name != filtered]
+        other_masks = [mask for name, mask in masks.items() if name != filtered]
         for name in counts:
             if attribute_kind(name) == filtered:
-                items = results.passing(others).items
+                items = results.passing(other_masks).items
                 counts[name] = catalog.attributes.counts(items).get(name, [])
     return counts

@@ -13,8 +13,8 @@ from productrecs.records.catalog.catalog_view import CatalogView, Mask
 
 Items = npt.NDArray[np.int64]
 
-_MOST_RANGES: Final = 6
-_USUAL: Final = (2.0, 98.0)  # percentile range of prices that the ranges cover
+_MAX_RANGES: Final = 6
+_PERCENTILES: Final = (2.0, 98.0)  # percentile range of prices that the ranges cover
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -44,7 +44,7 @@ class StockCount:
     no: int
 
 
-def passing(items: Items, masks: list[Mask]) -> Items:
+def matching(items: Items, masks: list[Mask]) -> Items:
     """Return the `items` that pass every mask, in their order."""
     for mask in masks:
         items = items[items < len(mask)]
@@ -81,12 +81,12 @@ def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:
 
 def _edges(prices: npt.NDArray[np.float64]) -> list[float]:
     """Return the limits between ranges: few round prices that cover most of the results."""
-    low, high = (float(one) for one in np.percentile(prices, _USUAL))
+    low, high = (float(one) for one in np.percentile(prices, _PERCENTILES))
     if high <= low:
         return []
-    rough = (high - low) / _MOST_RANGES
-    scale = 10.0 ** math.floor(math.log10(rough))
-    step = next(one * scale for one in _STEPS if one * scale >= rough * (1 - 1e-9))
+    target_width = (high - low) / _MAX_RANGES
+    scale = 10.0 ** math.floor(math.log10(target_width))
+    step = next(one * scale for one in _STEPS if one * scale >= target_width * (1 - 1e-9))
     first = math.floor(low / step) + 1
     last = math.ceil(high / step) - 1
     return [round(n * step, 6) for n in range(first, last + 1)]

@@ -33,8 +33,10 @@ from productrecs.training.visual.photo_matcher import PhotoSearch
 SoldOut = Literal["mixed", "last", "hidden"]
 
 _CANDIDATES: Final = 3  # candidates per wanted product: popularity reorders them
-_LEAST_CANDIDATES: Final = 30
-_MOVED_FROM: Final = 200  # minimum candidates if boosts or rules change the order
+_MIN_CANDIDATES: Final = 30
+_MIN_CANDIDATES_REORDERED: Final = (
+    200  # minimum candidates if boosts or rules change the order
+)
 _SOLD_OUT: Final = 0.05  # score factor of sold-out products that come last
 _CHOICE: Final = 1.0
 """Score boost at the maximum click boost of 1: doubles the score."""
@@ -51,26 +53,28 @@ class SearchableStore:
     index: ServedIndex
     ranks: Ranks  # popularity rank of each item number
     trending: int  # number of trending items
-    said: SearchRuleBook
+    search_rules: SearchRuleBook
     rules: ListRules | None = None  # exclusions, boosts and buries
     factors: Floats | None = None  # score factors by item; the last one is for newer items
     sold_out: SoldOut = "mixed"
     choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
-    told_language: str = ""  # the store's language setting, which the keys of `choices` use
+    language_setting: str = (
+        ""  # the store's language setting, which the keys of `choices` use
+    )
     shopper: PersonalLift | None = None  # set for personal results
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
         """Return the mask of items that may be found."""
-        hide = in_stock or self.sold_out == "hidden"
-        visible = self.catalog.visible(now_ms, hide_sold_out=hide)
+        hides_sold_out = in_stock or self.sold_out == "hidden"
+        visible = self.catalog.visible(now_ms, hide_sold_out=hides_sold_out)
         return visible if self.rules is None else self.rules.shown(visible)
 
-    def lifts_of(self, query: AnalysedQuery) -> Mapping[int, float]:
+    def click_boosts_of(self, query: AnalysedQuery) -> Mapping[int, float]:
         """Return the click boosts of a query, by item."""
         if not len(self.choices):
             return {}
-        named = query.in_language(_language(self.told_language))
-        return self.choices.lifts_of(named.intent)
+        named = query.in_language(_language(self.language_setting))
+        return self.choices.boosts_of(named.intent)
 
     def popularity(self, item: int) -> float:
         """Return an item's popularity, from 0 for no sales to 1 for the best seller."""
@@ -91,14 +95,14 @@ class ResolvedQuery:
     synonyms: Synonyms
     pinned: list[int]
     address: str | None  # redirect address
-    lifts: Mapping[int, float]  # click boosts by item
+    click_boosts: Mapping[int, float]  # click boosts by item
     factors: Floats | None  # score factors of the merchant's rules, by item
     buyable: Mask | None  # set if sold-out products come last
     shopper: PersonalLift | None = None  # set for personal results
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
-        factor = 1.0 + _CHOICE * self.lifts.get(item, 0.0)
+        factor = 1.0 + _CHOICE * self.click_boosts.get(item, 0.0)
         if self.factors is not None:
             factor *= float(self.factors[min(item, len(self.factors) - 1)])
         if self.buyable is not None and not (
@@ -107,15 +111,15 @@ class ResolvedQuery:
             factor *= _SOLD_OUT
         return factor
 
-    def looked_at(self, num: int) -> int:
+    def candidate_limit(self, num: int) -> int:
         """Return the number of candidates that are ranked for `num` products."""
-        least = _MOVED_FROM if self.has_boosts else _LEAST_CANDIDATES
-        return max(_CANDIDATES * num, least)
+        minimum = _MIN_CANDIDATES_REORDERED if self.has_boosts else _MIN_CANDIDATES
+        return max(_CANDIDATES * num, minimum)
 
     @property
     def has_boosts(self) -> bool:
         """Whether click boosts, rules, stock or the shopper change the order."""
-        return bool(self.lifts) or any(
+        return bool(self.click_boosts) or any(
             one is not None for one in (self.factors, self.buyable, self.shopper)
         )
 
@@ -129,7 +133,7 @@ class Pages(NamedTuple):
     """The page size, and the number of candidates for the first page."""
 
     size: int
-    looked_at: int
+    candidate_limit: int
 
 
 def resolve_query(
@@ -137,15 +141,15 @@ def resolve_query(
 ) -> ResolvedQuery:
     """Return the resolved query of a request at `now_ms`."""
     query = shop.index.analyse(request.query)
-    rules = shop.said.rules_for(query, now_ms, shop.catalog.zone)
+    rules = shop.search_rules.rules_for(query, now_ms, shop.catalog.zone)
     visible = _shown(shop, request, rules, now_ms)
     return ResolvedQuery(
         query=query,
         visible=visible,
-        synonyms=shop.said.synonyms_in(query.language),
+        synonyms=shop.search_rules.synonyms_in(query.language),
         pinned=_pinned(shop, rules, visible),
         address=address_of(rules),
-        lifts=shop.lifts_of(query),
+        click_boosts=shop.click_boosts_of(query),
         factors=shop.factors,
         buyable=shop.visible(now_ms, in_stock=True) if shop.sold_out == "last" else None,
         shopper=shop.shopper,
@@ -165,21 +169,21 @@ def find_products(
         BrokenIndexError: when the index is damaged.
     """
     query = resolve_query(shop, request, now_ms)
-    return _ranked(shop, query, request.num, shop.index.find(_wanted(query, request)))
+    return _ranked(shop, query, request.num, shop.index.find(_index_query(query, request)))
 
 
-def _wanted(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
+def _index_query(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
     """Return the query for the index."""
-    looked_at = query.looked_at(request.num)
+    candidate_limit = query.candidate_limit(request.num)
     return IndexQuery(
         query.query,
-        looked_at,
+        candidate_limit,
         query.visible,
         query.synonyms,
         # Partial matches never move above a full page of complete ones, unless boosts
         # apply.
-        enough=looked_at if query.has_boosts else request.num,
-        by_likeness=not query.has_boosts,
+        min_complete=candidate_limit if query.has_boosts else request.num,
+        with_feedback=not query.has_boosts,
     )
 
 
@@ -193,10 +197,10 @@ def hits_for_anybody(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    request = SearchRequest(f"{truncate_query(text).strip()} ", _LEAST_CANDIDATES)
+    request = SearchRequest(f"{truncate_query(text).strip()} ", _MIN_CANDIDATES)
     plain = replace(shop, choices=ClickBoostModel.empty(), shopper=None)
     query = resolve_query(plain, request, now_ms)
-    found = shop.index.find(_wanted(query, request))
+    found = shop.index.find(_index_query(query, request))
     if found.exact:
         return [], []  # an id or SKU: its product comes first, whoever searches
     scores = weigh_scores(plain, query, found.items, found.scores)
@@ -213,9 +217,11 @@ def _ranked(
     scores = weigh_scores(shop, query, found.items, found.scores)
     named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
     # Best first, ties by item number; no more than `num` are shown.
-    falling = [-score for score in scores[found.exact :]]
-    others = sorted(zip(falling, found.items[found.exact :], strict=True))[:num]
-    hits = [*named, *(Hit(item, -score) for score, item in others)]
+    lower_scores = [-score for score in scores[found.exact :]]
+    partial_matches = sorted(zip(lower_scores, found.items[found.exact :], strict=True))[
+        :num
+    ]
+    hits = [*named, *(Hit(item, -score) for score, item in partial_matches)]
     return SearchResults(with_pins(query.pinned, hits)[:num], found.relaxed, query.address)
 
 
@@ -250,12 +256,12 @@ def paginate(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[
     ranked = list(hits[:exact])
     following = list(hits[exact:])
     num = pages.size
-    pool = following[: max(pages.looked_at - exact, 0)]
-    rest = iter(following[len(pool) :])
+    pool = following[: max(pages.candidate_limit - exact, 0)]
+    remaining = iter(following[len(pool) :])
     while pool and len(ranked) < until:
         pool.sort(key=_by_score)
         ranked += pool[:num]
-        pool = [*pool[num:], *islice(rest, num)]
+        pool = [*pool[num:], *islice(remaining, num)]
     return ranked[:until]
 
 
@@ -277,15 +283,15 @@ def _shown(
     numbers = [one for one in hidden if one is not None and one < len(visible)]
     if not numbers:
         return visible
-    left = visible.copy()
-    left[numbers] = False
-    return left
+    visible_items = visible.copy()
+    visible_items[numbers] = False
+    return visible_items
 
 
 def _pinned(shop: SearchableStore, rules: list[SearchRule], visible: Mask) -> list[int]:
     numbers = (shop.catalog.number(one) for one in items_of(rules, SearchRuleAction.PIN))
-    known = (one for one in numbers if one is not None and one < len(visible))
-    return [one for one in dict.fromkeys(known) if visible[one]]
+    present = (one for one in numbers if one is not None and one < len(visible))
+    return [one for one in dict.fromkeys(present) if visible[one]]
 
 
 def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
@@ -294,13 +300,13 @@ def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
         return hits
     top = max((hit.score for hit in hits), default=0.0) + 1.0
     first = [Hit(item, top + len(pinned) - n) for n, item in enumerate(pinned)]
-    held = set(pinned)
-    return [*first, *(hit for hit in hits if hit.item not in held)]
+    pinned_items = set(pinned)
+    return [*first, *(hit for hit in hits if hit.item not in pinned_items)]
 
 
 def find_by_photo(
     photo: bytes,
-    looking: PhotoSearch,
+    photo_search: PhotoSearch,
     catalog: CatalogView,
     rules: ListRules | None,
     now_ms: int,
@@ -320,13 +326,13 @@ def find_by_photo(
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)
     if rules is not None:
         visible = rules.shown(visible)
-    found = looking.alike(photo, num, visible)
+    found = photo_search.alike(photo, num, visible)
     return [
         Hit(*one) for one in zip(found.items.tolist(), found.scores.tolist(), strict=True)
     ]
 
 
-MOST_FOUND: Final = 1_000
+MAX_FOUND: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,13 +348,13 @@ def search_catalog(
     catalog: CatalogView,
     index: ServedIndex,
     text: str,
-    among: Mask,
+    subset: Mask,
     page: slice,
 ) -> CatalogMatches:
-    """Return one page of the products in `among` that match `text`, best first.
+    """Return one page of the products in `subset` that match `text`, best first.
 
     A product with exactly this id comes first, even before it is indexed. The rest has the
-    search index's order over ids, SKUs and words. Without a text all of `among` is listed,
+    search index's order over ids, SKUs and words. Without a text all of `subset` is listed,
     newest first.
 
     Raises:
@@ -356,21 +362,21 @@ def search_catalog(
     """
     query = truncate_query(text).strip()
     if not query:
-        numbers = _newest_first(catalog, among)
+        numbers = _newest_first(catalog, subset)
         return CatalogMatches(numbers[page].tolist(), len(numbers), is_cut=False)
     words = index.analyse(query)
-    wanted = IndexQuery(
-        words, MOST_FOUND, among, enough=1, by_likeness=False, by_meaning=False
+    index_query = IndexQuery(
+        words, MAX_FOUND, subset, min_complete=1, with_feedback=False, by_meaning=False
     )
-    found = dict.fromkeys(index.find(wanted).items)
+    found = dict.fromkeys(index.find(index_query).items)
     named = catalog.number(query)
-    if named is not None and named < len(among) and among[named]:
+    if named is not None and named < len(subset) and subset[named]:
         found = {named: None, **found}
     items = list(found)
-    return CatalogMatches(items[page], len(items), is_cut=len(items) >= MOST_FOUND)
+    return CatalogMatches(items[page], len(items), is_cut=len(items) >= MAX_FOUND)
 
 
-def _newest_first(catalog: CatalogView, among: Mask) -> Ints:
-    numbers = np.flatnonzero(among)
+def _newest_first(catalog: CatalogView, subset: Mask) -> Ints:
+    numbers = np.flatnonzero(subset)
     order: Ints = numbers[np.lexsort((-numbers, -catalog.created[numbers]))]
     return order

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.hyperloglog import NOBODY
+from productrecs.engines.hyperloglog import EMPTY_SKETCH
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.dialects import RawReader, raw_connection
 from productrecs.storage.store_log import next_counter_value
@@ -122,7 +122,10 @@ class SearchClickRepository:
         rows = raw_connection(self._transaction).all(_OBSERVED, period)
         return [
             ObservedSearches(
-                row[0], int(row[1]), bytes(row[2] or NOBODY), bytes(row[3] or NOBODY)
+                row[0],
+                int(row[1]),
+                bytes(row[2] or EMPTY_SKETCH),
+                bytes(row[3] or EMPTY_SKETCH),
             )
             for row in rows
         ]

@@ -34,7 +34,7 @@ class SearchRuleBook:
 
     def synonyms_in(self, language: LanguageAnalyzer) -> Synonyms:
         """Return the synonyms by stems of a language."""
-        return self._in(language)[0]
+        return self._for_language(language)[0]
 
     def rules_for(
         self, query: AnalysedQuery, now_ms: int, zone: tzinfo
@@ -42,20 +42,20 @@ class SearchRuleBook:
         """Return the active rules of a query, in any form of its words."""
         if not self.rules:
             return []
-        found = self._in(query.language)[1].get(query.stems, [])
+        found = self._for_language(query.language)[1].get(query.stems, [])
         return [rule for rule in found if rule.is_on(now_ms, zone)]
 
-    def _in(
+    def _for_language(
         self, language: LanguageAnalyzer
     ) -> tuple[Synonyms, dict[Words, list[SearchRule]]]:
-        known = self._read.get(language.code)
-        if known is None:
+        cached = self._read.get(language.code)
+        if cached is None:
             by_query: dict[Words, list[SearchRule]] = {}
             for rule in self.rules.values():
                 key = AnalysedQuery.of(rule.query, language).stems
                 by_query.setdefault(key, []).append(rule)
-            known = self._read[language.code] = (self._synonyms(language), by_query)
-        return known
+            cached = self._read[language.code] = (self._synonyms(language), by_query)
+        return cached
 
     def _synonyms(self, language: LanguageAnalyzer) -> Synonyms:
         if not self.synonyms:
@@ -64,11 +64,13 @@ class SearchRuleBook:
         for one in self.synonyms.values():
             texts = [tuple(query_words(text)) for text in one.texts]
             for source in texts[:1] if one.one_way else texts:
-                others = [other for other in texts if other and other != source]
+                other_texts = [other for other in texts if other and other != source]
                 key = tuple(language.stems(source))
                 if key:
-                    found.setdefault(key, []).extend(others)
-        return {key: tuple(dict.fromkeys(others)) for key, others in found.items()}
+                    found.setdefault(key, []).extend(other_texts)
+        return {
+            key: tuple(dict.fromkeys(other_texts)) for key, other_texts in found.items()
+        }
 
 
 def items_of(rules: list[SearchRule], action: SearchRuleAction) -> list[str]:

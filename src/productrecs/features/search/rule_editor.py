@@ -3,8 +3,8 @@
 from productrecs.core.clock import Clock
 from productrecs.features.search.repository import SearchRuleRepository
 from productrecs.features.search.search_rules import (
-    MOST_RULES,
-    MOST_SYNONYMS,
+    MAX_RULES,
+    MAX_SYNONYMS,
     SearchRule,
     SearchRuleError,
     Synonym,
@@ -46,7 +46,7 @@ class SearchRuleEditor:
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             number = repository.next_id()
-            _check_room(len(repository.synonyms()), MOST_SYNONYMS)
+            _check_limit(len(repository.synonyms()), MAX_SYNONYMS)
             repository.add_synonym(number, one, self._clock())
         return number, one
 
@@ -61,7 +61,7 @@ class SearchRuleEditor:
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             number = repository.next_id()
-            _check_room(len(repository.rules()), MOST_RULES)
+            _check_limit(len(repository.rules()), MAX_RULES)
             repository.add_rule(number, checked, self._clock())
         return number, checked
 
@@ -74,7 +74,7 @@ class SearchRuleEditor:
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             repository.next_id()
-            _check_removed(number, was_there=repository.remove_synonym(number))
+            _check_existed(number, was_present=repository.remove_synonym(number))
 
     def remove_rule(self, number: int) -> None:
         """Delete a rule.
@@ -85,16 +85,16 @@ class SearchRuleEditor:
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             repository.next_id()
-            _check_removed(number, was_there=repository.remove_rule(number))
+            _check_existed(number, was_present=repository.remove_rule(number))
 
 
-def _check_room(there: int, most: int) -> None:
-    if there >= most:
-        message = f"a store may have {most}; remove some first"
+def _check_limit(present: int, limit: int) -> None:
+    if present >= limit:
+        message = f"a store may have {limit}; remove some first"
         raise SearchRuleError(message)
 
 
-def _check_removed(number: int, *, was_there: bool) -> None:
-    if not was_there:
+def _check_existed(number: int, *, was_present: bool) -> None:
+    if not was_present:
         message = f"no rule or synonym has the id {number}; `list` shows all"
         raise UnknownSearchRuleError(message)

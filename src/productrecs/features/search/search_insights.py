@@ -87,7 +87,7 @@ class SearchInsights:
     intents: int
     image_clicks: int
     queries: list[QueryInsight]
-    more: int  # queries beyond the limit
+    omitted: int  # queries beyond the limit
     behind: int  # records whose clicks and sales are not counted yet
 
 
@@ -111,21 +111,21 @@ def click_through_of(day: ObservedSearches) -> ClickThrough:
     """
     named = cardinality(day.searched)
     both = intersection_cardinality(day.searched, day.clicked)
-    others = cardinality(day.clicked) - both
-    return ClickThrough(named + day.unnamed, both + min(day.unnamed, others))
+    only_clickers = cardinality(day.clicked) - both
+    return ClickThrough(named + day.unnamed, both + min(day.unnamed, only_clickers))
 
 
 _NO_COUNT: Final = SearchCount("", 0, 0)
 _NO_CLICKS: Final = QueryClicks("", 0, 0, 0, 0)
 _NO_CREDITS: Final = QuerySales(0, 0, 0, 0.0)
-_NOBODY: Final = ClickThrough()
+_NO_SEARCHES: Final = ClickThrough()
 
 
 def search_insights(
     database: Database,
     store: Store,
     days: tuple[str, str],
-    which: QueryFilter = QueryFilter.ALL,
+    query_filter: QueryFilter = QueryFilter.ALL,
     limit: int = 100,
 ) -> SearchInsights:
     """Return the searches from the first to the last of `days` (2026-03-01).
@@ -144,13 +144,13 @@ def search_insights(
         through[day.intent] = through[day.intent].plus(click_through_of(day))
     found = _Found(counts, clicks, credited, through)
     listed = found.intents() - {OTHER_INTENTS}
-    chosen = [intent for intent in listed if found.is_wanted(intent, which)]
+    chosen = [intent for intent in listed if found.matches(intent, query_filter)]
     return SearchInsights(
         total=found.total(),
         intents=len(listed),
         image_clicks=image_clicks,
         queries=[found.of(one) for one in nsmallest(limit, chosen, key=found.rank)],
-        more=max(0, len(chosen) - limit),
+        omitted=max(0, len(chosen) - limit),
         behind=behind,
     )
 
@@ -168,12 +168,12 @@ class _Found:
         """Return all intents with figures."""
         return self.counts.keys() | self.clicks.keys() | self.credited.keys()
 
-    def is_wanted(self, intent: str, which: QueryFilter) -> bool:
+    def matches(self, intent: str, query_filter: QueryFilter) -> bool:
         """Return whether an intent belongs on a list."""
-        if which is QueryFilter.ALL:
+        if query_filter is QueryFilter.ALL:
             return True
         count = self.counts.get(intent, _NO_COUNT)
-        if which is QueryFilter.NO_RESULTS:
+        if query_filter is QueryFilter.NO_RESULTS:
             return count.empty > 0
         return count.searches > count.empty and not self._clicked(intent).clicks
 
@@ -190,7 +190,7 @@ class _Found:
             self.counts.get(intent, _NO_COUNT),
             self._clicked(intent),
             self.credited.get(intent, _NO_CREDITS),
-            self.through.get(intent, _NOBODY),
+            self.through.get(intent, _NO_SEARCHES),
         )
 
     def total(self) -> QueryInsight:
@@ -215,7 +215,7 @@ class _Found:
                 sum(one.units for one in credited),
                 math.fsum(one.revenue for one in credited),
             ),
-            functools.reduce(ClickThrough.plus, self.through.values(), _NOBODY),
+            functools.reduce(ClickThrough.plus, self.through.values(), _NO_SEARCHES),
         )
 
     def _clicked(self, intent: str) -> QueryClicks:

@@ -42,7 +42,7 @@ RULE: Final = (
     "own day."
 )
 
-_APART: Final = (
+_CLICKERS_NOTE: Final = (
     "{} shoppers and days with a click are in no rate, because no search of theirs was "
     "counted: send user_id with /v1/search, the same as in events."
 )
@@ -92,7 +92,7 @@ def search_report(
     database: Database,
     store: Store,
     period: ReportQuery,
-    which: QueryFilter = QueryFilter.ALL,
+    query_filter: QueryFilter = QueryFilter.ALL,
 ) -> Report:
     """Return the queries of a period, most frequent first.
 
@@ -103,13 +103,13 @@ def search_report(
         message = "searches are grouped by query alone"
         raise ReportError(message)
     days = (period.first_day, period.last_day)
-    found = search_insights(database, store, days, which, period.limit)
-    name, title = TITLES[which]
+    found = search_insights(database, store, days, query_filter, period.limit)
+    name, title = TITLES[query_filter]
     notes = [RULE]
-    if found.more:
-        notes.append(f"{found.more} more queries are not shown.")
-    if apart := found.total.clickers - found.total.searchers_clicked:
-        notes.append(_APART.format(apart))
+    if found.omitted:
+        notes.append(f"{found.omitted} more queries are not shown.")
+    if only_clickers := found.total.clickers - found.total.searchers_clicked:
+        notes.append(_CLICKERS_NOTE.format(only_clickers))
     if found.behind:
         notes.append(f"The newest {found.behind} records are not counted yet.")
     return Report(

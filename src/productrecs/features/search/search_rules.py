@@ -14,10 +14,10 @@ from productrecs.core.time_window import (
     window_start_ms,
 )
 
-MOST_SYNONYMS: Final = 2_000
-MOST_RULES: Final = 2_000
-LEAST_WORDS, MOST_WORDS = 2, 20  # number of texts of a synonym
-MOST_ITEMS: Final = 50
+MAX_SYNONYMS: Final = 2_000
+MAX_RULES: Final = 2_000
+MIN_WORDS, MAX_WORDS = 2, 20  # number of texts of a synonym
+MAX_ITEMS: Final = 50
 LONGEST_TEXT: Final = 256
 LONGEST_ADDRESS: Final = 8_192
 
@@ -70,14 +70,14 @@ def checked_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
     Raises:
         SearchRuleError: when it does not have two different texts.
     """
-    plain = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
-    if not LEAST_WORDS <= len(plain) <= MOST_WORDS or not all(map(_is_text, plain)):
+    texts_once = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
+    if not MIN_WORDS <= len(texts_once) <= MAX_WORDS or not all(map(_is_text, texts_once)):
         message = (
-            f"a synonym is 2 to {MOST_WORDS} different texts of up to {LONGEST_TEXT} "
+            f"a synonym is 2 to {MAX_WORDS} different texts of up to {LONGEST_TEXT} "
             "characters, such as couch sofa"
         )
         raise SearchRuleError(message)
-    return Synonym(plain, one_way)
+    return Synonym(texts_once, one_way)
 
 
 def checked_rule(rule: SearchRule) -> SearchRule:
@@ -92,11 +92,11 @@ def checked_rule(rule: SearchRule) -> SearchRule:
         raise SearchRuleError(message)
     if rule.action is SearchRuleAction.REDIRECT:
         _check_redirect(rule)
-    elif not 1 <= len(rule.items) <= MOST_ITEMS or rule.address is not None:
-        message = f"{rule.action} needs 1 to {MOST_ITEMS} items, and no address"
+    elif not 1 <= len(rule.items) <= MAX_ITEMS or rule.address is not None:
+        message = f"{rule.action} needs 1 to {MAX_ITEMS} items, and no address"
         raise SearchRuleError(message)
     items = tuple(dict.fromkeys(rule.items))
-    starts, ends = _moment(rule.starts), _moment(rule.ends)
+    starts, ends = _checked_time(rule.starts), _checked_time(rule.ends)
     return SearchRule(rule.action, query, items, rule.address, starts, ends)
 
 
@@ -111,7 +111,7 @@ def _check_redirect(rule: SearchRule) -> None:
         raise SearchRuleError(message)
 
 
-def _moment(text: str | None) -> str | None:
+def _checked_time(text: str | None) -> str | None:
     try:
         return normalise_timestamp(text) if text else None
     except InvalidDateError as error:

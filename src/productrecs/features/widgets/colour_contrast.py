@@ -6,15 +6,15 @@ from typing import Final, TypeAlias
 
 from PIL import ImageColor
 
-ENOUGH: Final = 4.5
+MIN_CONTRAST: Final = 4.5
 """The ratio that WCAG 2 requires of text of normal size (level AA)."""
 
 WHITE: Final = (255, 255, 255)
 BLACK: Final = (0, 0, 0)
 _DARK_PAGE: Final = (22, 24, 28)  # of the widgets' dark theme
-_LIGHT_ENOUGH: Final = 0.66  # OKLCH lightness from which buttons have black text
+_BLACK_TEXT_LIGHTNESS: Final = 0.66  # OKLCH lightness from which buttons have black text
 
-_NEARLY_BLACK: Final = 0.04045  # below it sRGB is linear
+_LINEAR_LIMIT: Final = 0.04045  # below it sRGB is linear
 
 Colour: TypeAlias = tuple[int, int, int]
 
@@ -27,9 +27,9 @@ class ContrastCheck:
     ratio: float
 
     @property
-    def is_enough(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether the pair is readable."""
-        return self.ratio >= ENOUGH
+        return self.ratio >= MIN_CONTRAST
 
 
 def read_colour(text: str) -> Colour | None:
@@ -55,7 +55,7 @@ def check_accent(text: str, theme: str) -> list[ContrastCheck] | None:
     accent = read_colour(text)
     if accent is None:
         return None
-    label = BLACK if _lightness(accent) > _LIGHT_ENOUGH else WHITE
+    label = BLACK if _lightness(accent) > _BLACK_TEXT_LIGHTNESS else WHITE
     checks = [ContrastCheck("Text on buttons", contrast_ratio(accent, label))]
     if theme != "dark":
         ratio = contrast_ratio(accent, WHITE)
@@ -68,7 +68,7 @@ def check_accent(text: str, theme: str) -> list[ContrastCheck] | None:
 
 def _linear(value: int) -> float:
     share = value / 255
-    return share / 12.92 if share <= _NEARLY_BLACK else ((share + 0.055) / 1.055) ** 2.4
+    return share / 12.92 if share <= _LINEAR_LIMIT else ((share + 0.055) / 1.055) ** 2.4
 
 
 def _luminance(colour: Colour) -> float:

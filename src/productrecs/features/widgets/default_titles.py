@@ -125,5 +125,5 @@ def default_title(widget_type: str, locale: str) -> str:
     """
     language = locale.partition("-")[0].lower()
     titles = _TITLES.get(language, _TITLES[_FALLBACK])
-    known = widget_type if widget_type in _TYPES else _TYPES[0]
-    return titles[_TYPES.index(known)]
+    shown_type = widget_type if widget_type in _TYPES else _TYPES[0]
+    return titles[_TYPES.index(shown_type)]

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.features.widgets.widget_config import (
-    MOST_TYPES,
+    MAX_TYPES,
     ConfigChange,
     TooManyWidgetTypesError,
     WidgetConfig,
@@ -74,10 +74,10 @@ class WidgetRepository:
             WidgetConfigTooLargeError: when all settings together exceed their limit.
             TooManyWidgetTypesError: when there are too many widget types.
         """
-        AccountRepository(self._transaction).hold(self._store_id)
+        AccountRepository(self._transaction).lock(self._store_id)
         config = self.find(widget_type).changed(change)
         if config == WidgetConfig():
-            self._forget(widget_type)
+            self._delete(widget_type)
         else:
             self._put(widget_type, config, now_ms)
         return config
@@ -86,9 +86,9 @@ class WidgetRepository:
         query = sa.select(widget_configs.c.type)
         query = query.where(widget_configs.c.store_id == self._store_id)
         types = set(self._transaction.execute(query).scalars()) | {widget_type}
-        if len(types) > MOST_TYPES:
+        if len(types) > MAX_TYPES:
             message = (
-                f"settings are stored for at most {MOST_TYPES} widget types; set those "
+                f"settings are stored for at most {MAX_TYPES} widget types; set those "
                 "of another type to null first"
             )
             raise TooManyWidgetTypesError(message)
@@ -105,7 +105,7 @@ class WidgetRepository:
             row.on_conflict_do_update(index_elements=["store_id", "type"], set_=values)
         )
 
-    def _forget(self, widget_type: str) -> None:
+    def _delete(self, widget_type: str) -> None:
         self._transaction.execute(
             widget_configs.delete().where(
                 widget_configs.c.store_id == self._store_id,

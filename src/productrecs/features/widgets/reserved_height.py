@@ -16,7 +16,7 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 BUILT_IN: Final = ("fbt", "cart", "trending")
 _LAYOUTS: Final = ("carousel", "grid", "list", "fbt")
-_MOST_PRODUCTS, _MOST_COLUMNS = 20, 12
+_MAX_PRODUCTS, _MAX_COLUMNS = 20, 12
 _RATIO: Final = re.compile(r"\d{1,4}(\.\d+)?(\s*/\s*\d{1,4}(\.\d+)?)?")
 _LOOK_RATIOS: Final = ("1/1", "4/5", "3/4", "2/3", "9/16", "5/4", "4/3", "3/2", "16/9")
 _HEAD, _BUTTON = "56px", "54px"
@@ -35,13 +35,13 @@ def reserve_css(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> st
             types.append(_rule(_selector(widget_type), changed))
     numbers = [
         _rule(f':is(product-recs,product-look)[data-num="{number}"]', {"k": str(number)})
-        for number in range(1, _MOST_PRODUCTS + 1)
+        for number in range(1, _MAX_PRODUCTS + 1)
     ]
     numbers += [
         _rule(
             f'product-recs[data-columns="{number}"]', {"c": f"var(--pr-columns,{number})"}
         )
-        for number in range(1, _MOST_COLUMNS + 1)
+        for number in range(1, _MAX_COLUMNS + 1)
     ]
     ratios = [
         _rule(f'product-look[data-ratio="{ratio}"]', {"ratio": f"({ratio})"})

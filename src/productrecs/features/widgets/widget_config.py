@@ -11,10 +11,10 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.features.widgets.widget_settings import resolved_settings
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
-MOST_CSS: Final = 64 << 10  # characters
-MOST_SETTINGS_BYTES: Final = 64 << 10
-MOST_SETTINGS: Final = 200
-MOST_TYPES: Final = 50
+MAX_CSS: Final = 64 << 10  # characters
+MAX_SETTINGS_BYTES: Final = 64 << 10
+MAX_SETTINGS: Final = 200
+MAX_TYPES: Final = 50
 TYPE_PATTERN: Final = "^[a-z0-9][a-z0-9_-]{0,31}$"
 _TYPE: Final = re.compile(TYPE_PATTERN)
 
@@ -58,10 +58,10 @@ class WidgetConfig:
         """
         merged = {**self.settings, **change.settings}
         settings = {name: value for name, value in merged.items() if value is not None}
-        if len(settings) > MOST_SETTINGS or _size(settings) > MOST_SETTINGS_BYTES:
+        if len(settings) > MAX_SETTINGS or _size(settings) > MAX_SETTINGS_BYTES:
             message = (
-                f"the settings of one widget may be at most {MOST_SETTINGS} and "
-                f"{MOST_SETTINGS_BYTES} bytes; set those you do not need to null"
+                f"the settings of one widget may be at most {MAX_SETTINGS} and "
+                f"{MAX_SETTINGS_BYTES} bytes; set those you do not need to null"
             )
             raise WidgetConfigTooLargeError(message)
         css, scoped = change.custom_css, change.scoped

@@ -23,12 +23,12 @@ _BY_LOCALE: Final[Mapping[str, Mapping[str, str | None]]] = json.loads(
 def price_pattern(locale: str, currency: str) -> str | None:
     """Return 1234 written as a price, such as `1.234,00 €`; None for unknown locales."""
     language, _, place = locale.partition("-")
-    usual = _BY_LOCALE.get(language.lower())
-    own = _BY_LOCALE.get(f"{language.lower()}-{place.upper()}") if place else {}
-    if usual is None or own is None:
+    by_language = _BY_LOCALE.get(language.lower())
+    by_locale = _BY_LOCALE.get(f"{language.lower()}-{place.upper()}") if place else {}
+    if by_language is None or by_locale is None:
         return None
     name = currency.upper()
-    return own.get(name, usual.get(name))
+    return by_locale.get(name, by_language.get(name))
 
 
 def price_locale(of_page: str, of_shop: str) -> str:
@@ -71,7 +71,7 @@ def locale_language(locale: str) -> str:
 
 
 DEFAULT_TYPE: Final = "recs"
-_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+_NO_SETTINGS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class SettingType(StrEnum):
@@ -90,22 +90,23 @@ class SettingType(StrEnum):
 class WidgetSetting:
     """One setting: its kind, its bounds, the source of its default, and its meaning.
 
-    `least` and `most` bound an integer; `most` also bounds the characters of a text.
+    `minimum` and `maximum` bound an integer; `maximum` also bounds the characters of a
+    text.
     """
 
     name: str
     kind: SettingType
     meaning: str
     default: object = None
-    by_type: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+    by_type: Mapping[str, object] = field(default_factory=lambda: _NO_SETTINGS)
     of_store: str | None = None  # the store setting that supplies the default
-    least: int = 0
-    most: int = 0
+    minimum: int = 0
+    maximum: int = 0
 
 
 _LAYOUTS: Final = MappingProxyType({"fbt": "fbt", "search": "list", "look": "grid"})
 _ONE_COLUMN: Final = MappingProxyType({"search": 1})
-_MOST_PIXELS: Final = 64
+_MAX_PIXELS: Final = 64
 
 WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
@@ -121,7 +122,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         SettingType.TEXT,
         'the heading above the products, "" for none; by default a text for the type '
         "in the language of `locale`",
-        most=200,
+        maximum=200,
     ),
     WidgetSetting(
         "columns",
@@ -129,8 +130,8 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         "how many products are side by side on a wide screen",
         4,
         by_type=_ONE_COLUMN,
-        least=1,
-        most=12,
+        minimum=1,
+        maximum=12,
     ),
     WidgetSetting(
         "columns_mobile",
@@ -138,8 +139,8 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         "how many products are side by side on a narrow screen",
         2,
         by_type=_ONE_COLUMN,
-        least=1,
-        most=6,
+        minimum=1,
+        maximum=6,
     ),
     WidgetSetting(
         "num",
@@ -147,8 +148,8 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         "how many products the widget requests",
         by_type=MappingProxyType({"search": 8}),
         of_store="rec_num",
-        least=1,
-        most=20,
+        minimum=1,
+        maximum=20,
     ),
     WidgetSetting(
         "currency",
@@ -172,28 +173,28 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         "accent_color",
         SettingType.TEXT,
         "a CSS colour for buttons and links; null uses the page's own",
-        most=64,
+        maximum=64,
     ),
     WidgetSetting(
         "corner_radius",
         SettingType.WHOLE,
         "the radius of corners, in pixels",
         8,
-        most=_MOST_PIXELS,
+        maximum=_MAX_PIXELS,
     ),
     WidgetSetting(
         "gap",
         SettingType.WHOLE,
         "the space between products, in pixels",
         16,
-        most=_MOST_PIXELS,
+        maximum=_MAX_PIXELS,
     ),
     WidgetSetting(
         "image_ratio",
         SettingType.TEXT,
         "the aspect ratio of pictures, as in CSS",
         "1 / 1",
-        most=32,
+        maximum=32,
     ),
     WidgetSetting(
         "image_fit",
@@ -223,7 +224,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         "a badge on the pictures of a source's products, by the source of the reply: "
         '`{"trending": "Popular"}`',
         {},
-        most=40,
+        maximum=40,
     ),
     WidgetSetting(
         "strings",
@@ -231,7 +232,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
         "texts that replace the widget's own, by name; `/v1/widget-config` lists them "
         "all. `price` is the pattern for 1234: `1.234,00 €`",
         {},
-        most=200,
+        maximum=200,
     ),
 )
 BY_NAME: Final[Mapping[str, WidgetSetting]] = MappingProxyType(
@@ -252,10 +253,10 @@ def resolved_settings(
         setting.name: chosen.get(setting.name, _default(setting, widget_type, store))
         for setting in WIDGET_SETTINGS
     }
-    spoken = lang if locale_language(lang) in LANGUAGES else str(settings["locale"])
+    text_language = lang if locale_language(lang) in LANGUAGES else str(settings["locale"])
     if "title" not in chosen:
-        settings["title"] = default_title(widget_type, spoken)
-    words = translations(widget_type, spoken)
+        settings["title"] = default_title(widget_type, text_language)
+    words = translations(widget_type, text_language)
     currency = str(settings["currency"])
     price = price_pattern(price_locale(lang, str(settings["locale"])), currency)
     if store.price_format and currency == store.currency:

@@ -56,8 +56,8 @@ class AttributeIndex:
         old = self._items[number]
         if old == ids:
             return
-        for gone in set(old).difference(ids):
-            self._members[gone].remove(number)
+        for removed_id in set(old).difference(ids):
+            self._members[removed_id].remove(number)
         for new in set(ids).difference(old):
             self._members[new].append(number)
         self._items[number] = self._sets.setdefault(ids, ids)

@@ -72,26 +72,28 @@ def parse_availability(text: str) -> Availability:
     exact = _AS_GIVEN.get(text)
     if exact is not None:
         return exact
-    bare = text.strip().rstrip("/") if len(text) <= _LONGEST else ""
-    prefix = _VOCABULARY.match(bare)
-    word = _BLANKS.sub("", bare[prefix.end() :] if prefix else bare).lower()
+    stripped = text.strip().rstrip("/") if len(text) <= _LONGEST else ""
+    prefix = _VOCABULARY.match(stripped)
+    word = _BLANKS.sub("", stripped[prefix.end() :] if prefix else stripped).lower()
     try:
         return SPELLINGS[word]
     except KeyError:
-        known = ", ".join(Availability)
-        message = f"availability must be one of {known}, or a schema.org spelling of it"
+        known_values = ", ".join(Availability)
+        message = (
+            f"availability must be one of {known_values}, or a schema.org spelling of it"
+        )
         raise UnknownAvailabilityError(message) from None
 
 
 def effective_availability(
-    given: Availability | None, stock_qty: int | None
+    stated: Availability | None, stock_qty: int | None
 ) -> Availability:
     """Return the effective state: the given one, else out of stock if there is no stock.
 
     Only a stock of exactly 0 means out of stock; a negative one is a backorder.
     """
-    if given is not None:
-        return given
+    if stated is not None:
+        return stated
     return Availability.OUT_OF_STOCK if stock_qty == 0 else Availability.IN_STOCK
 
 

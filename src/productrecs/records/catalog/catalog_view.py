@@ -75,8 +75,8 @@ class CatalogView:
         self.list_prices = np.zeros(0, dtype=np.float64)
         self.created = np.zeros(0, dtype=np.int64)
         self._state = np.zeros(0, dtype=np.uint8)
-        self._opens = np.zeros(0, dtype=np.int64)
-        self._closes = np.zeros(0, dtype=np.int64)
+        self._available_from = np.zeros(0, dtype=np.int64)
+        self._available_until = np.zeros(0, dtype=np.int64)
         self._make_card = make_card
         self._seq = -1
         self._refreshing = threading.Lock()
@@ -111,16 +111,16 @@ class CatalogView:
             if self._seq >= catalog_seq:
                 return
             first_time = self._seq < 0
-            rows = self._everything(reader) if first_time else self._changes(reader)
-            seen = self._seq
+            rows = self._read_all(reader) if first_time else self._changes(reader)
+            last_seq = self._seq
             for page in rows:
                 self._reserve(max(int(row[0]) for row in page) + 1)
                 for row in page:
                     self._apply(row)
-                    seen = max(seen, int(row[3]))
+                    last_seq = max(last_seq, int(row[3]))
             # Items on pages that were already read may have changed meanwhile: read those
             # changes again.
-            self._seq = catalog_seq if first_time else max(self._seq, seen)
+            self._seq = catalog_seq if first_time else max(self._seq, last_seq)
             self.version += 1
 
     def visible(self, now_ms: int, *, hide_sold_out: bool) -> Mask:
@@ -129,10 +129,13 @@ class CatalogView:
         if cached and cached[0] == self.version and cached[1] <= now_ms < cached[2]:
             return cached[3]
         version, state = self.version, self._state
-        opens, closes = self._opens[: len(state)], self._closes[: len(state)]
-        least = _BUYABLE if hide_sold_out else _SOLD_OUT
-        mask = (state >= least) & (opens <= now_ms) & (closes >= now_ms)
-        later = np.concatenate((opens[opens > now_ms], closes[closes >= now_ms] + 1))
+        starts, ends = (
+            self._available_from[: len(state)],
+            self._available_until[: len(state)],
+        )
+        min_state = _BUYABLE if hide_sold_out else _SOLD_OUT
+        mask = (state >= min_state) & (starts <= now_ms) & (ends >= now_ms)
+        later = np.concatenate((starts[starts > now_ms], ends[ends >= now_ms] + 1))
         until = int(later.min()) if len(later) else _FOREVER
         self._masks[hide_sold_out] = (version, now_ms, until, mask)
         return mask
@@ -153,9 +156,9 @@ class CatalogView:
             return HiddenReason.DELETED
         if self._state[number] == _HIDDEN:
             return HiddenReason.DISCONTINUED
-        if now_ms < self._opens[number]:
+        if now_ms < self._available_from[number]:
             return HiddenReason.NOT_YET
-        if now_ms > self._closes[number]:
+        if now_ms > self._available_until[number]:
             return HiddenReason.NO_LONGER
         if hide_sold_out and self._state[number] == _SOLD_OUT:
             return HiddenReason.SOLD_OUT
@@ -192,7 +195,7 @@ class CatalogView:
         """Return the approximate memory size of the view."""
         return 800 * len(self.ids)
 
-    def _everything(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
+    def _read_all(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
         after = -1
         while page := rows_after(reader, self.store_id, after):
             after = int(page[-1][0])
@@ -209,12 +212,12 @@ class CatalogView:
             return
         if size > len(self.created):
             capacity = max(size, int(len(self.created) * 1.25), 64)
-            self.prices = _grown(self.prices, capacity)
-            self.list_prices = _grown(self.list_prices, capacity)
-            self.created = _grown(self.created, capacity)
-            self._opens = _grown(self._opens, capacity)
-            self._closes = _grown(self._closes, capacity)
-            self._state = _grown(self._state, capacity)
+            self.prices = _enlarged(self.prices, capacity)
+            self.list_prices = _enlarged(self.list_prices, capacity)
+            self.created = _enlarged(self.created, capacity)
+            self._available_from = _enlarged(self._available_from, capacity)
+            self._available_until = _enlarged(self._available_until, capacity)
+            self._state = _enlarged(self._state, capacity)
         self.cards.extend([None] * missing)
         self.categories.extend([()] * missing)
         self.attributes.reserve(size)
@@ -224,11 +227,11 @@ class CatalogView:
     def _apply(self, row: Sequence[Any]) -> None:
         number, item_id, present = int(row[0]), row[1], bool(row[2])
         if not present:
-            self._hide(number, item_id)
+            self._remove(number, item_id)
             return
         fields = CardFields(item_id, row[4], row[7], row[6], row[5])
-        given = Availability(row[8]) if row[8] is not None else None
-        state = effective_availability(given, row[9])
+        stated = Availability(row[8]) if row[8] is not None else None
+        state = effective_availability(stated, row[9])
         self.cards[number] = self._make_card(fields)
         self.ids[number] = item_id
         key = variant_key(row[4])
@@ -238,12 +241,16 @@ class CatalogView:
         self.prices[number] = np.nan if row[7] is None else row[7]
         self.list_prices[number] = np.nan if row[19] is None else row[19]
         self.created[number] = row[13]
-        self._opens[number] = window_start_ms(row[11], self.zone) if row[11] else -_FOREVER
-        self._closes[number] = window_end_ms(row[12], self.zone) if row[12] else _FOREVER
+        self._available_from[number] = (
+            window_start_ms(row[11], self.zone) if row[11] else -_FOREVER
+        )
+        self._available_until[number] = (
+            window_end_ms(row[12], self.zone) if row[12] else _FOREVER
+        )
         self._state[number] = _state(state)
         self.numbers[item_id] = number
 
-    def _hide(self, number: int, item_id: str) -> None:
+    def _remove(self, number: int, item_id: str) -> None:
         self._state[number] = _HIDDEN
         self.numbers.pop(item_id, None)
         self._categorise(number, ())
@@ -265,12 +272,16 @@ class CatalogView:
 
 def _attributes(columns: Sequence[Any]) -> Attributes:
     """Return an item's attributes: brand, color, size, material and all others."""
-    brand, *lists, others = columns
-    named = zip(("color", "size", "material"), lists, strict=True)
+    brand, *lists, other_attributes = columns
+    attribute_names = zip(("color", "size", "material"), lists, strict=True)
     return (
         *((("brand", (brand,)),) if brand else ()),
-        *((name, tuple(json.loads(text))) for name, text in named if text != "[]"),
-        *(as_attributes(json.loads(others)) if others != "[]" else ()),
+        *(
+            (name, tuple(json.loads(text)))
+            for name, text in attribute_names
+            if text != "[]"
+        ),
+        *(as_attributes(json.loads(other_attributes)) if other_attributes != "[]" else ()),
     )
 
 
@@ -280,7 +291,7 @@ def _state(availability: Availability) -> int:
     return _BUYABLE if is_buyable(availability) else _SOLD_OUT
 
 
-def _grown(values: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
-    grown = np.zeros(capacity, dtype=values.dtype)
-    grown[: len(values)] = values
-    return grown
+def _enlarged(values: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+    enlarged = np.zeros(capacity, dtype=values.dtype)
+    enlarged[: len(values)] = values
+    return enlarged

@@ -184,7 +184,7 @@ class NarrowestCategories(dict[int, str]):
         return name
 
 
-_TELL_APART: Final = """
+_DISTINGUISHING_WORDS: Final = """
     xxs xs s m l xl xxl xxxl 2xl 3xl 4xl small medium large size mini maxi
     grosse klein mittel gross taille petit moyen grand talla pequeno mediano grande
     black white red blue green yellow orange purple violet pink grey gray brown beige
@@ -200,7 +200,7 @@ _SIZES: Final = """
     klein mittel gross petit moyen grand pequeno mediano grande
 """
 _SIZE_NUMBERS: Final = {word: at for at, word in enumerate(_SIZES.split(), 1)}
-_LEFT_OUT: Final = frozenset(word for word in _TELL_APART.split() if word)
+_DISTINGUISHING: Final = frozenset(word for word in _DISTINGUISHING_WORDS.split() if word)
 _WORDS: Final = re.compile(r"[^\W_]+")
 _INSIDE: Final = re.compile(  # in women's, l'huile and H&M single letters are not sizes
     r"(?<=[^\W\d_])['\u2019\u02bc\u00b4`](?=[^\W\d_])|(?<=\b[^\W\d_])&(?=[^\W\d_]\b)"
@@ -229,4 +229,4 @@ def _words(title: str) -> list[str]:
 
 
 def _is_size_or_colour(word: str) -> bool:
-    return word in _LEFT_OUT or _MEASURE.fullmatch(word) is not None
+    return word in _DISTINGUISHING or _MEASURE.fullmatch(word) is not None

@@ -11,7 +11,7 @@ from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.text_folding import fold_text
 
-MOST_FILTERS: Final = 50
+MAX_FILTERS: Final = 50
 
 
 class FilterKind(StrEnum):
@@ -69,8 +69,8 @@ def parse_filters(texts: list[str]) -> Filters:
     Raises:
         FilterError: when one is invalid, or there are too many.
     """
-    if len(texts) > MOST_FILTERS:
-        message = f"a call may have at most {MOST_FILTERS} filters"
+    if len(texts) > MAX_FILTERS:
+        message = f"a call may have at most {MAX_FILTERS} filters"
         raise FilterError(message)
     found: dict[FilterKind, list[str]] = {}
     attributes: list[tuple[str, str]] = []
@@ -113,14 +113,14 @@ def _range_of(value: str) -> PriceRange:
     )
 
 
-_MOST_DIGITS: Final = 20
+_MAX_DIGITS: Final = 20
 
 
 def _price(text: str) -> float:
     units, _, cents = text.partition(".")
     digits = units + cents
     is_plain = digits.isascii() and digits.isdecimal() and bool(units)
-    if not is_plain or len(digits) > _MOST_DIGITS or text.endswith("."):
+    if not is_plain or len(digits) > _MAX_DIGITS or text.endswith("."):
         message = f"{text[:40]!r} is not a price; write it as 20 or 19.90"
         raise FilterError(message)
     return float(text)
@@ -129,18 +129,18 @@ def _price(text: str) -> float:
 def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
     """Return a mask, by item number, of items in the categories; ignores case."""
     mask = np.zeros(len(catalog), dtype=np.bool_)
-    for name in _known(catalog, names):
+    for name in _known_names(catalog, names):
         members = np.array(catalog.members.get(name, ()), dtype=np.int64)
         mask[members[members < len(mask)]] = True
     return mask
 
 
-def _known(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
+def _known_names(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
     """Return the catalog's own spellings of category names."""
-    meant = {fold_text(name) for name in names if name not in catalog.members}
+    folded_names = {fold_text(name) for name in names if name not in catalog.members}
     found = [name for name in names if name in catalog.members]
-    if meant:
-        found += [name for name in list(catalog.members) if fold_text(name) in meant]
+    if folded_names:
+        found += [name for name in list(catalog.members) if fold_text(name) in folded_names]
     return found
 
 

@@ -11,8 +11,8 @@ from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreLog
 
-_AT_A_TIME: Final = 50
-_BYTES_AT_A_TIME: Final = 256 << 10
+_ITEMS_PER_BATCH: Final = 50
+_BYTES_PER_BATCH: Final = 256 << 10
 """The items, or bytes of them, that are unpacked and written at once.
 
 Python stores a text with one emoji in four bytes per character.
@@ -47,15 +47,15 @@ def upsert_items(
     repository = CatalogRepository(log.transaction, log.store_id)
     if not latest:
         return PushResult(created=0, updated=0, total=repository.size())
-    seq = log.take(1)
-    known = repository.known(latest)
-    created = [one for one in latest if not known.get(one)]
+    seq = log.take_seqs(1)
+    is_present = repository.presence(latest)
+    created = [one for one in latest if not is_present.get(one)]
     if created and limit is not None:
         _check_room(repository.size() + len(created), limit)
-    numbers = _new_numbers(log, [one for one in latest if one not in known])
+    numbers = _new_numbers(log, [one for one in latest if one not in is_present])
     for some in _batches(latest.values()):
         new, changed = [], []
-        found = repository.find(one.item_id for one in some if one.item_id in known)
+        found = repository.find(one.item_id for one in some if one.item_id in is_present)
         for patch in some:
             stored = found.get(patch.item_id)
             if stored is None:
@@ -66,7 +66,7 @@ def upsert_items(
                 changed.append(replace(stored, item=stored.item.patched(patch)))
         repository.add(log.database, new, seq, now_ms)
         repository.change(changed, seq, now_ms)
-    total = repository.moved(seq, len(created))
+    total = repository.move_heads(seq, len(created))
     return PushResult(created=len(created), updated=len(latest) - len(created), total=total)
 
 
@@ -76,21 +76,23 @@ def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
     Raises:
         UnknownItemError: when the catalog has no such item.
     """
-    seq = log.take(1)
+    seq = log.take_seqs(1)
     repository = CatalogRepository(log.transaction, log.store_id)
     stored = repository.find([item_id]).get(item_id)
     if stored is None or not stored.present:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
-    repository.moved(seq, -1)
+    repository.move_heads(seq, -1)
 
 
 def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
     """Yield the patches in order, in batches that may be unpacked at once."""
     batch, size = list[Patch](), 0
     for patch in patches:
-        if len(batch) == _AT_A_TIME or (batch and size + patch.size > _BYTES_AT_A_TIME):
+        if len(batch) == _ITEMS_PER_BATCH or (
+            batch and size + patch.size > _BYTES_PER_BATCH
+        ):
             yield batch
             batch, size = [], 0
         batch.append(patch)
@@ -116,7 +118,7 @@ def _created(patch: Patch, number: int, now_ms: int) -> StoredItem:
 def _new_numbers(log: StoreLog, item_ids: Sequence[str]) -> dict[str, int]:
     first = log.take_numbers(len(item_ids))
     numbers = {item_id: first + index for index, item_id in enumerate(item_ids)}
-    log.learned(numbers)
+    log.remember_numbers(numbers)
     return numbers
 
 
@@ -138,10 +140,10 @@ def resync_catalog(
     start, end = 0, 1
     while start < end:
         with database.transaction() as transaction:
-            seq = StoreLog(database, transaction, store_id).take(1)
+            seq = StoreLog(database, transaction, store_id).take_seqs(1)
             repository = CatalogRepository(transaction, store_id)
             end = repository.next_number()
-            if repository.note_change(range(start, start + chunk), seq):
-                repository.moved(seq, 0)
+            if repository.record_change(range(start, start + chunk), seq):
+                repository.move_heads(seq, 0)
         start += chunk
         yield min(1.0, start / end) if end else 1.0

@@ -60,7 +60,7 @@ class CatalogRepository:
         rows = self._select(item_ids, items)
         return {row["item_id"]: _stored(row) for row in rows}
 
-    def known(self, item_ids: Iterable[str]) -> dict[str, bool]:
+    def presence(self, item_ids: Iterable[str]) -> dict[str, bool]:
         """Return the stored ids among these, and whether they are in the catalog."""
         rows = self._select(item_ids, items.c.item_id, items.c.present)
         return {row["item_id"]: bool(row["present"]) for row in rows}
@@ -74,11 +74,11 @@ class CatalogRepository:
         self, item_ids: Iterable[str], *columns: sa.ColumnElement[Any] | sa.Table
     ) -> Iterator[sa.RowMapping]:
         """Yield `columns` of the stored items with these ids."""
-        wanted = list(dict.fromkeys(item_ids))
-        for start in range(0, len(wanted), _CHUNK):
+        distinct_ids = list(dict.fromkeys(item_ids))
+        for start in range(0, len(distinct_ids), _CHUNK):
             query = sa.select(*columns).where(
                 items.c.store_id == self._store_id,
-                items.c.item_id.in_(wanted[start : start + _CHUNK]),
+                items.c.item_id.in_(distinct_ids[start : start + _CHUNK]),
             )
             yield from self._transaction.execute(query).mappings()
 
@@ -98,11 +98,11 @@ class CatalogRepository:
 
     def ids_of(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return the product ids of these numbers, also of deleted and unknown products."""
-        wanted, found = sorted(set(numbers)), dict[int, str]()
-        for start in range(0, len(wanted), _CHUNK):
+        distinct_ids, found = sorted(set(numbers)), dict[int, str]()
+        for start in range(0, len(distinct_ids), _CHUNK):
             query = sa.select(items.c.number, items.c.item_id).where(
                 items.c.store_id == self._store_id,
-                items.c.number.in_(wanted[start : start + _CHUNK]),
+                items.c.number.in_(distinct_ids[start : start + _CHUNK]),
             )
             found |= {int(row[0]): str(row[1]) for row in self._transaction.execute(query)}
         return found
@@ -174,7 +174,7 @@ class CatalogRepository:
             ],
         )
 
-    def note_change(self, numbers: range, seq: int) -> bool:
+    def record_change(self, numbers: range, seq: int) -> bool:
         """Mark the items with these numbers, also deleted ones, as changed at `seq`.
 
         Return whether there are any: some numbers belong to ids that only events named.
@@ -187,17 +187,17 @@ class CatalogRepository:
         )
         return self._transaction.execute(query.values(change_seq=seq)).rowcount > 0
 
-    def note_sync(self, now_ms: int) -> None:
+    def record_sync(self, now_ms: int) -> None:
         """Record that the whole catalog was pushed again."""
         query = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(query.values(synced_at=now_ms))
 
-    def moved(self, seq: int, grown: int) -> int:
-        """Record a change at `seq` that added `grown` items; return the catalog's size."""
+    def move_heads(self, seq: int, added: int) -> int:
+        """Record a change at `seq` that added `added` items; return the catalog's size."""
         query = (
             store_heads.update()
             .where(store_heads.c.store_id == self._store_id)
-            .values(catalog_seq=seq, catalog_size=store_heads.c.catalog_size + grown)
+            .values(catalog_seq=seq, catalog_size=store_heads.c.catalog_size + added)
             .returning(store_heads.c.catalog_size)
         )
         return int(self._transaction.execute(query).scalar_one())
@@ -207,8 +207,8 @@ def _changing(one: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
     values: dict[str, object] = {name: getattr(one.item, name) for name in _FIELDS}
     for name in (*LIST_FIELDS, "attributes"):
         values[name] = json.dumps(values[name], ensure_ascii=False)
-    given = one.item.availability
-    values["availability"] = None if given is None else given.value
+    availability = one.item.availability
+    values["availability"] = None if availability is None else availability.value
     return values | {"present": one.present, "change_seq": seq, "updated_at": now_ms}
 
 

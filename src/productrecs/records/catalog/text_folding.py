@@ -11,8 +11,8 @@ def fold_text(text: str) -> str:
     """Return a text without case, accents and surrounding spaces."""
     if text.isascii():
         return text.strip().lower()
-    apart = unicodedata.normalize("NFKD", text.strip().casefold())
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+    decomposed = unicodedata.normalize("NFKD", text.strip().casefold())
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
 def folded_words(text: str) -> frozenset[str]:

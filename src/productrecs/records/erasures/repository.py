@@ -27,18 +27,18 @@ def name_digest(store_id: StoreId, name: str) -> str:
 class ErasedNames:
     """The erased names among some names, with the time of the last erasure (UTC ms)."""
 
-    moments: Mapping[str, int] = field(default_factory=dict)
+    erased_at: Mapping[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether any name was erased."""
-        return bool(self.moments)
+        return bool(self.erased_at)
 
     def covers(self, name: str | None, ts_ms: int | None) -> bool:
         """Return whether a fact with this time must not store the name.
 
         A fact without a time may be older than the erasure, so it is covered.
         """
-        erased_at = self.moments.get(name or "")
+        erased_at = self.erased_at.get(name or "")
         if erased_at is None:
             return False
         return ts_ms is None or ts_ms < erased_at + ERASURE_GRACE_MS
@@ -52,7 +52,7 @@ def distinct_names(names: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-_MOMENTS: Final = ("erased_names", "name", "erased_at")
+_ERASED_NAMES_MAP: Final = ("erased_names", "name", "erased_at")
 
 
 class ErasedNameRepository:
@@ -63,17 +63,19 @@ class ErasedNameRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def among(self, names: Iterable[str | None]) -> ErasedNames:
+    def find(self, names: Iterable[str | None]) -> ErasedNames:
         """Return which of `names` were erased, and when."""
         digests = {
             name_digest(self._store_id, name): name for name in distinct_names(names)
         }
         if not digests:
             return NO_ERASED_NAMES
-        found = raw_connection(self._transaction).mapped(_MOMENTS, self._store_id, digests)
+        found = raw_connection(self._transaction).mapped(
+            _ERASED_NAMES_MAP, self._store_id, digests
+        )
         return ErasedNames({digests[digest]: int(at) for digest, at in found.items()})
 
-    def moments(self) -> dict[str, int]:
+    def all_erased_at(self) -> dict[str, int]:
         """Return the time of each name's erasure, by digest."""
         query = sa.select(erased_names.c.name, erased_names.c.erased_at).where(
             erased_names.c.store_id == self._store_id
@@ -95,11 +97,11 @@ class ErasedNameRepository:
         self._transaction.execute(query, rows)
 
 
-def erased_among(log: StoreLog, names: Iterable[str | None]) -> ErasedNames:
+def erased_names_in(log: StoreLog, names: Iterable[str | None]) -> ErasedNames:
     """Return which of `names` were erased; lock the head first.
 
     It costs nothing in a store without erasures.
     """
     if not log.erasures:
         return NO_ERASED_NAMES
-    return ErasedNameRepository(log.transaction, log.store_id).among(names)
+    return ErasedNameRepository(log.transaction, log.store_id).find(names)

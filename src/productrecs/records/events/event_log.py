@@ -120,12 +120,12 @@ class IdentityLinker:
         self._repository = repository
         names = (name for fact in facts for name in (fact.user_id, fact.session_id) if name)
         self._customers = repository.customers_of(names)
-        self._linked_at: dict[str, int] = {}  # session: the fact that linked it
+        self._linked_seq: dict[str, int] = {}  # session: the fact that linked it
 
     @property
     def linked(self) -> dict[str, str]:
         """The sessions that these facts linked, and their customers."""
-        return {session: self._customers[session] for session in self._linked_at}
+        return {session: self._customers[session] for session in self._linked_seq}
 
     def person(self, name: str) -> str:
         """Return a session's customer; other names are returned unchanged."""
@@ -145,16 +145,16 @@ class IdentityLinker:
                 name: person if customer == session else customer
                 for name, customer in self._customers.items()
             } | {session: person}
-            self._linked_at[session] = seq
+            self._linked_seq[session] = seq
         return person
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Store the links: a session's past facts become its customer's.
 
         Call it after the last `resolve`, and before purchases are read.
         """
         links = [
-            (session, customer, self._linked_at[session])
+            (session, customer, self._linked_seq[session])
             for session, customer in self.linked.items()
         ]
         self._repository.link(links)

@@ -52,7 +52,7 @@ class EventRepository:
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
-        self._bare = raw_connection(transaction)
+        self._raw = raw_connection(transaction)
         self._store_id = store_id
 
     def admit(self, event_id: str, now_ms: int) -> bool:
@@ -62,9 +62,9 @@ class EventRepository:
         """
         horizon = now_ms - RETRY_WINDOW_MS
         values = (self._store_id, event_id, now_ms, horizon)
-        return bool(self._bare.all(_ADMIT, values))
+        return bool(self._raw.all(_ADMIT, values))
 
-    def forget_receipts(self, before_ms: int) -> int:
+    def delete_receipts(self, before_ms: int) -> int:
         """Delete the ids of events received before `before_ms`; return the number."""
         query = event_receipts.delete().where(
             event_receipts.c.store_id == self._store_id,
@@ -74,7 +74,7 @@ class EventRepository:
 
     def customers_of(self, sessions: Iterable[str]) -> dict[str, str]:
         """Return each session's customer, if known."""
-        return self._bare.mapped(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
+        return self._raw.mapped(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
 
     def link(self, links: Sequence[tuple[str, str, int]]) -> None:
         """Link sessions to customers, and move their earlier facts.
@@ -84,9 +84,9 @@ class EventRepository:
         """
         if not links:
             return
-        self._bare.run(_LINK, (self._store_id, list(links)))
+        self._raw.run(_LINK, (self._store_id, list(links)))
         for text in _FOLLOW:
-            self._bare.run(text, (list(links), self._store_id))
+            self._raw.run(text, (list(links), self._store_id))
 
     def set_aside(self, names: Sequence[str], since_ms: int) -> int:
         """Move live events of these shopper ids to the bots' events; return how many.
@@ -144,17 +144,17 @@ class EventRepository:
         )
         return int(self._transaction.execute(query).scalar_one())
 
-    def lines_done(self, kind: str, digest: str) -> int | None:
+    def lines_imported(self, kind: str, digest: str) -> int | None:
         """Return how many lines of a file were imported; None for a new file."""
         query = sa.select(imports.c.lines_done).where(
             imports.c.store_id == self._store_id,
             imports.c.kind == kind,
             imports.c.digest == digest,
         )
-        done = self._transaction.execute(query).scalar()
-        return None if done is None else int(done)
+        lines = self._transaction.execute(query).scalar()
+        return None if lines is None else int(lines)
 
-    def set_lines_done(self, kind: str, digest: str, lines: int, now_ms: int) -> None:
+    def set_lines_imported(self, kind: str, digest: str, lines: int, now_ms: int) -> None:
         """Store the progress of a file, in the transaction of its lines."""
         query = upsert(self._transaction, imports).values(
             store_id=self._store_id,

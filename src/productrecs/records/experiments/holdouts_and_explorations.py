@@ -30,8 +30,8 @@ def arm_of(store_id: StoreId, test: HoldoutTest, unit: str) -> Arm:
     A shopper in the holdout at one percentage is in it at every higher one. The draw
     depends on the store and the test's name.
     """
-    drawn = "\0".join(("productrecs holdout", store_id, test.name, unit))
-    digest = hashlib.sha256(drawn.encode("utf-8", "surrogatepass")).digest()
+    hash_input = "\0".join(("productrecs holdout", store_id, test.name, unit))
+    digest = hashlib.sha256(hash_input.encode("utf-8", "surrogatepass")).digest()
     share = int.from_bytes(digest[: _BITS // 8], "big") / 2**_BITS
     return Arm.HELD_OUT if share * 100.0 < test.percent else Arm.SHOWN
 

@@ -13,12 +13,12 @@ from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import explorations, exposures
 from productrecs.tenancy.accounts.repository import AccountRepository
 
-_PERSON: Final = (
+_PERSON_SQL: Final = (
     "COALESCE((SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?), ?)"
 )
 _KNOWN_SQL: Final = (
-    f"SELECT {_PERSON}, (SELECT unit FROM exposures "  # noqa: S608 - own constants
-    f"WHERE store_id = ? AND identity = {_PERSON} ORDER BY first_at, arm LIMIT 1)"
+    f"SELECT {_PERSON_SQL}, (SELECT unit FROM exposures "  # noqa: S608 - own constants
+    f"WHERE store_id = ? AND identity = {_PERSON_SQL} ORDER BY first_at, arm LIMIT 1)"
 )
 _SESSION_UNIT_SQL: Final = (
     "SELECT unit FROM exposures WHERE store_id = ? AND identity IN "
@@ -59,8 +59,8 @@ def read_known_identity(
     names: list[str] = []
     session: str | None = None
     for identity in identities:
-        who = (store_id, identity, identity)
-        name, unit = reader.all(_KNOWN_SQL, (*who, store_id, *who))[0]
+        parameters = (store_id, identity, identity)
+        name, unit = reader.all(_KNOWN_SQL, (*parameters, store_id, *parameters))[0]
         names.append(name)
         if unit is None:
             sessions = reader.all(_SESSION_UNIT_SQL, (store_id, store_id, name))
@@ -92,7 +92,7 @@ class ExposureRepository:
 
         Erased shoppers get none; if only the unit was erased, the current name replaces it.
         """
-        erased = ErasedNameRepository(self._transaction, self._store_id).among(
+        erased = ErasedNameRepository(self._transaction, self._store_id).find(
             name for exposure in batch for name in (exposure.identity, exposure.unit)
         )
         rows = [
@@ -135,7 +135,7 @@ class ExplorationRepository:
 
     def add(self, batch: Sequence[Exploration]) -> None:
         """Store explorations except of erased shoppers; existing ones are not changed."""
-        erased = ErasedNameRepository(self._transaction, self._store_id).among(
+        erased = ErasedNameRepository(self._transaction, self._store_id).find(
             one.shopper for one in batch
         )
         rows = [
@@ -148,7 +148,7 @@ class ExplorationRepository:
         query = upsert(self._transaction, explorations).on_conflict_do_nothing()
         self._transaction.execute(query, rows)
 
-    def forget(self, before_day: str) -> int:
+    def delete_before(self, before_day: str) -> int:
         """Delete explorations before a day; return the number."""
         query = explorations.delete().where(
             explorations.c.store_id == self._store_id, explorations.c.day < before_day

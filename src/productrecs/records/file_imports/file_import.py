@@ -95,6 +95,6 @@ class FileImport:
     mark: ItemMark = ItemMark()
 
     @property
-    def is_moving(self) -> bool:
+    def is_in_progress(self) -> bool:
         """Whether a worker processes it or will do so soon."""
         return self.status in OPEN and self.status is not ImportStatus.CHECKED

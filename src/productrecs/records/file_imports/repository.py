@@ -71,13 +71,13 @@ class FileImportRepository:
         row = self._transaction.execute(query).mappings().first()
         return None if row is None else _read(row)
 
-    def latest(self, most: int) -> list[FileImport]:
+    def latest(self, limit: int) -> list[FileImport]:
         """Return the latest imports without their previews, newest first."""
         query = (
             sa.select(*_LISTED)
             .where(_COLUMNS.store_id == self._store_id)
             .order_by(_COLUMNS.number.desc())
-            .limit(most)
+            .limit(limit)
         )
         return [_read(row) for row in self._transaction.execute(query).mappings()]
 
@@ -98,7 +98,7 @@ class FileImportRepository:
         found = self._transaction.execute(query).scalar()
         return None if found is None else str(found)
 
-    def move(
+    def change_status(
         self,
         import_id: str,
         before: Sequence[ImportStatus],
@@ -110,8 +110,8 @@ class FileImportRepository:
             *self._is(import_id), _COLUMNS.status.in_(before)
         )
         values = {name: _stored(value) for name, value in values.items()}
-        moved = self._transaction.execute(changed.values(status=after, **values))
-        return moved.rowcount == 1
+        updated = self._transaction.execute(changed.values(status=after, **values))
+        return updated.rowcount == 1
 
     def begin_attempt(self, import_id: str) -> None:
         """Count another attempt."""
@@ -131,10 +131,10 @@ class FileImportRepository:
 
     def delete(self, import_id: str) -> bool:
         """Delete an import that waits for the merchant; False in any other state."""
-        gone = file_imports.delete().where(
+        deletion = file_imports.delete().where(
             *self._is(import_id), _COLUMNS.status == ImportStatus.CHECKED
         )
-        return self._transaction.execute(gone).rowcount == 1
+        return self._transaction.execute(deletion).rowcount == 1
 
     def _check_limit(self) -> None:
         query = sa.select(sa.func.count()).where(

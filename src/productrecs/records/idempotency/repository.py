@@ -22,7 +22,7 @@ class IdempotencyConflictError(ProductRecsError):
 class IdempotentCall:
     """A keyed call: its operation, its idempotency key, and its body's digest."""
 
-    what: str
+    operation: str
     name: str
     digest: str
 
@@ -35,7 +35,7 @@ class IdempotencyRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def answer(self, call: IdempotentCall, now_ms: int) -> str | None:
+    def stored_reply(self, call: IdempotentCall, now_ms: int) -> str | None:
         """Return the call's reply within the last day; None for a new call.
 
         Raises:
@@ -43,7 +43,7 @@ class IdempotencyRepository:
         """
         query = sa.select(named_calls.c.digest, named_calls.c.answer).where(
             named_calls.c.store_id == self._store_id,
-            named_calls.c.what == call.what,
+            named_calls.c.what == call.operation,
             named_calls.c.name == call.name,
             named_calls.c.stored_at > now_ms - RETENTION_MS,
         )
@@ -58,14 +58,14 @@ class IdempotencyRepository:
             raise IdempotencyConflictError(message)
         return str(row.answer)
 
-    def keep(self, call: IdempotentCall, answer: str, now_ms: int) -> None:
+    def store_reply(self, call: IdempotentCall, reply: str, now_ms: int) -> None:
         """Store a call's reply, in the transaction of the call."""
         row = upsert(self._transaction, named_calls).values(
             store_id=self._store_id,
-            what=call.what,
+            what=call.operation,
             name=call.name,
             digest=call.digest,
-            answer=answer,
+            answer=reply,
             stored_at=now_ms,
         )
         query = row.on_conflict_do_update(  # replaces an expired key
@@ -78,7 +78,7 @@ class IdempotencyRepository:
         )
         self._transaction.execute(query)
 
-    def forget(self, now_ms: int) -> None:
+    def delete_expired(self, now_ms: int) -> None:
         """Delete expired keys."""
         query = named_calls.delete().where(
             named_calls.c.store_id == self._store_id,

@@ -19,7 +19,7 @@ from productrecs.storage.dialects import RawReader
 from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import rule_changes, rules, store_heads
 
-MAX_KEPT_CHANGES: Final = 1_000
+MAX_STORED_CHANGES: Final = 1_000
 _PAGE: Final = 10_000
 _COLUMNS: Final = tuple(column.name for column in rules.c if column.name != "store_id")
 _RULES_SQL: Final = (
@@ -109,12 +109,12 @@ class RuleRepository:
         )
         self._transaction.execute(query)
 
-    def note_change(
-        self, seq: int, rule: Rule, now_ms: int, *, actor: str, what: str
+    def add_change(
+        self, seq: int, rule: Rule, now_ms: int, *, actor: str, summary: str
     ) -> None:
         """Store a change of a rule in the history.
 
-        Only the last `MAX_KEPT_CHANGES` changes are stored.
+        Only the last `MAX_STORED_CHANGES` changes are stored.
         """
         row = {
             "store_id": self._store_id,
@@ -122,13 +122,13 @@ class RuleRepository:
             "rule_id": rule.rule_id,
             "changed_at": now_ms,
             "actor": actor,
-            "what": what,
+            "what": summary,
             "rule": json.dumps(_row(rule), ensure_ascii=False),
         }
         self._transaction.execute(rule_changes.insert().values(row))
         query = rule_changes.delete().where(
             rule_changes.c.store_id == self._store_id,
-            rule_changes.c.change_id <= seq - MAX_KEPT_CHANGES,
+            rule_changes.c.change_id <= seq - MAX_STORED_CHANGES,
         )
         self._transaction.execute(query)
 

@@ -10,7 +10,7 @@ from productrecs.core.time_window import window_end_ms, window_start_ms
 
 BOOST_STRENGTH: Final = 1.5
 BURY_STRENGTH: Final = 10.0
-_ALWAYS: Final = 2**62
+_NO_END_MS: Final = 2**62
 
 
 class RuleAction(StrEnum):
@@ -28,7 +28,7 @@ class ListKind(StrEnum):
     PRODUCT = "product"
     CART = "cart"
     SHOPPER = "shopper"
-    NOBODY = "nobody"  # a call without product, cart and shopper
+    NO_CONTEXT = "nobody"  # a call without product, cart and shopper
     TRENDING = "trending"
     SEARCH = "search"  # applies excludes, and boosts and buries that name it
     MIX = "mix"
@@ -92,19 +92,19 @@ class ListFilter:
     not_in: tuple[ListKind, ...] = ()
     placements: tuple[str, ...] = ()
 
-    def hold(
+    def matches(
         self, page_type: ListKind, source: ListKind | None, placement: str = ""
     ) -> bool:
         """Return whether the filter includes a list; `placement` is "" without one."""
         if self.placements and placement not in self.placements:
             return False
-        here = {page_type} if source is None else {page_type, source}
-        if here & set(self.not_in):
+        list_kinds = {page_type} if source is None else {page_type, source}
+        if list_kinds & set(self.not_in):
             return False
-        wanted = set(self.only_in)
+        allowed = set(self.only_in)
         return all(
-            not kinds or here & kinds
-            for kinds in (wanted & SOURCE_KINDS, wanted - SOURCE_KINDS)
+            not kinds or list_kinds & kinds
+            for kinds in (allowed & SOURCE_KINDS, allowed - SOURCE_KINDS)
         )
 
 
@@ -140,8 +140,8 @@ class RuleContent:
 
     def window(self, zone: tzinfo) -> tuple[int, int]:
         """Return the first and last UTC millisecond of the schedule."""
-        first = window_start_ms(self.starts, zone) if self.starts else -_ALWAYS
-        last = window_end_ms(self.ends, zone) if self.ends else _ALWAYS
+        first = window_start_ms(self.starts, zone) if self.starts else -_NO_END_MS
+        last = window_end_ms(self.ends, zone) if self.ends else _NO_END_MS
         return first, last
 
     def state(self, now_ms: int, zone: tzinfo) -> RuleState:
@@ -178,22 +178,22 @@ def describe_rule(content: RuleContent) -> str:
     """Describe a rule in one line."""
     target = content.target
     parts = [
-        _few("", target.items),
-        _few("in ", target.categories),
-        _few("", tuple(f"{name} {value}" for name, value in target.attributes)),
+        _abbreviated("", target.items),
+        _abbreviated("in ", target.categories),
+        _abbreviated("", tuple(f"{name} {value}" for name, value in target.attributes)),
         f"titled {' '.join(target.title_words)}" if target.title_words else "",
         f"from {target.price_min:g}" if target.price_min is not None else "",
         f"up to {target.price_max:g}" if target.price_max is not None else "",
     ]
-    what = ", ".join(part for part in parts if part)
-    how = f" at {content.position}" if content.position is not None else ""
+    joined = ", ".join(part for part in parts if part)
+    position = f" at {content.position}" if content.position is not None else ""
     if content.strength is not None:
-        how = f" by {content.strength:g}"
-    return f"{content.action} {what}{how}"
+        position = f" by {content.strength:g}"
+    return f"{content.action} {joined}{position}"
 
 
-def _few(before: str, names: tuple[str, ...]) -> str:
+def _abbreviated(before: str, names: tuple[str, ...]) -> str:
     if not names:
         return ""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004 - a line's worth
-    return before + " or ".join(names[:3]) + more
+    remainder = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004 - a line's worth
+    return before + " or ".join(names[:3]) + remainder

@@ -68,7 +68,7 @@ class RuleBook:
     _lists: dict[tuple[ListKind, ListKind | None, str], ListRules] = field(
         default_factory=dict
     )
-    _made: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
+    _cache: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
 
     def of(
         self, page_type: ListKind, source: ListKind | None = None, placement: str = ""
@@ -76,25 +76,25 @@ class RuleBook:
         """Return the rules' effect on lists of a page type, a source and a placement."""
         found = self._lists.get((page_type, source, placement))
         if found is None:
-            here = self._here(page_type, source, placement)
-            key = tuple(rule.rule_id for rule in here)
-            found = self._made.get(key)
+            applicable = self._rules_for(page_type, source, placement)
+            key = tuple(rule.rule_id for rule in applicable)
+            found = self._cache.get(key)
             if found is None:
-                found = self._made[key] = self._list(here)
+                found = self._cache[key] = self._list(applicable)
             self._lists[page_type, source, placement] = found
         return found
 
-    def naming(self, page_type: ListKind) -> ListRules:
+    def rules_of(self, page_type: ListKind) -> ListRules:
         """Return the effect on a page type of only those rules that name it."""
-        here = [
+        applicable = [
             rule
-            for rule in self._here(page_type, None)
+            for rule in self._rules_for(page_type, None)
             if page_type in rule.content.places.only_in
         ]
-        key = tuple(rule.rule_id for rule in here)
-        found = self._made.get(key)
+        key = tuple(rule.rule_id for rule in applicable)
+        found = self._cache.get(key)
         if found is None:
-            found = self._made[key] = self._list(here)
+            found = self._cache[key] = self._list(applicable)
         return found
 
     def is_equivalent(self, other: "RuleBook") -> bool:
@@ -118,47 +118,47 @@ class RuleBook:
         """Return the rules about one item in such a list, in the order of application."""
         return [
             rule
-            for rule in self._here(page_type, source, placement)
+            for rule in self._rules_for(page_type, source, placement)
             if item in self.selected[rule.rule_id]
         ]
 
-    def _here(
+    def _rules_for(
         self, page_type: ListKind, source: ListKind | None, placement: str = ""
     ) -> list[Rule]:
         return [
             rule
             for rule in self.rules
-            if rule.content.places.hold(page_type, source, placement)
+            if rule.content.places.matches(page_type, source, placement)
         ]
 
-    def _list(self, here: Sequence[Rule]) -> ListRules:
-        struck = [
+    def _list(self, applicable: Sequence[Rule]) -> ListRules:
+        excluded = [
             self.selected[rule.rule_id]
-            for rule in here
+            for rule in applicable
             if rule.content.action is RuleAction.EXCLUDE
         ]
         return ListRules(
-            excluded=np.unique(np.concatenate([_NO_ITEMS, *struck])),
-            known=self.size if struck else None,
-            factors=self._factors(here),
-            pins=self._pins(here),
+            excluded=np.unique(np.concatenate([_NO_ITEMS, *excluded])),
+            known=self.size if excluded else None,
+            factors=self._factors(applicable),
+            pins=self._pins(applicable),
         )
 
-    def _factors(self, here: Iterable[Rule]) -> Floats | None:
+    def _factors(self, applicable: Iterable[Rule]) -> Floats | None:
         """Return each item's factor: rules of equal priority multiply.
 
         Of different priorities only the highest that affects an item counts.
         """
-        moving = [
+        reordering = [
             rule
-            for rule in here
+            for rule in applicable
             if rule.content.action in {RuleAction.BOOST, RuleAction.BURY}
         ]
-        if not moving:
+        if not reordering:
             return None
         factors = np.ones(self.size + 1)
-        moving.sort(key=lambda rule: rule.content.priority)
-        for _, group in groupby(moving, key=lambda rule: rule.content.priority):
+        reordering.sort(key=lambda rule: rule.content.priority)
+        for _, group in groupby(reordering, key=lambda rule: rule.content.priority):
             rules = list(group)
             for rule in rules:
                 factors[self.selected[rule.rule_id]] = 1.0
@@ -166,9 +166,9 @@ class RuleBook:
                 factors[self.selected[rule.rule_id]] *= rule.content.factor
         return factors.clip(1.0 / _STRONGEST, _STRONGEST)
 
-    def _pins(self, here: Iterable[Rule]) -> tuple[Pin, ...]:
+    def _pins(self, applicable: Iterable[Rule]) -> tuple[Pin, ...]:
         pins: dict[int, Pin] = {}
-        for rule in here:
+        for rule in applicable:
             first = rule.content.position
             if rule.content.action is RuleAction.PIN and first is not None:
                 for step, item in enumerate(self.selected[rule.rule_id].tolist()):

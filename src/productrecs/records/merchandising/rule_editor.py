@@ -6,7 +6,7 @@ from typing import Final
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.merchandising.repository import MAX_KEPT_CHANGES, RuleRepository
+from productrecs.records.merchandising.repository import MAX_STORED_CHANGES, RuleRepository
 from productrecs.records.merchandising.rule import Rule, RuleContent
 from productrecs.records.merchandising.rule_validation import RuleError, validate_rule
 from productrecs.storage.database import Database
@@ -63,10 +63,10 @@ class RuleEditor:
             repository = RuleRepository(transaction, self.store.store_id)
             seq = repository.next_seq()
             if len(repository.all()) >= MAX_RULES:
-                raise _too_many()
+                raise _limit_error()
             rule = Rule(seq, clean, created_at=now_ms, updated_at=now_ms)
             repository.add(rule)
-            repository.note_change(seq, rule, now_ms, actor=self.actor, what=_ADDED)
+            repository.add_change(seq, rule, now_ms, actor=self.actor, summary=_ADDED)
         return rule
 
     def change(self, rule_id: int, **changes: object) -> Rule:
@@ -88,7 +88,7 @@ class RuleEditor:
                 return old
             rule = replace(old, content=clean, updated_at=now_ms)
             repository.put(rule)
-            repository.note_change(seq, rule, now_ms, actor=self.actor, what=_CHANGED)
+            repository.add_change(seq, rule, now_ms, actor=self.actor, summary=_CHANGED)
         return rule
 
     def remove(self, rule_id: int) -> Rule:
@@ -103,7 +103,9 @@ class RuleEditor:
             seq = repository.next_seq()
             rule = _found(repository.all(), rule_id)
             repository.remove(rule_id)
-            repository.note_change(seq, rule, self.clock(), actor=self.actor, what=_REMOVED)
+            repository.add_change(
+                seq, rule, self.clock(), actor=self.actor, summary=_REMOVED
+            )
         return rule
 
     def undo(self, change_id: int) -> Rule:
@@ -124,20 +126,20 @@ class RuleEditor:
             change, before = _last_change(repository, change_id)
             if change.what in {_ADDED, _RESTORED}:
                 repository.remove(change.rule.rule_id)
-                repository.note_change(
-                    seq, change.rule, now_ms, actor=self.actor, what=_REMOVED
+                repository.add_change(
+                    seq, change.rule, now_ms, actor=self.actor, summary=_REMOVED
                 )
                 return change.rule
             rule = replace(before, updated_at=now_ms)
             if change.what == _REMOVED:
                 if len(repository.all()) >= MAX_RULES:
-                    raise _too_many()
+                    raise _limit_error()
                 repository.add(rule)
                 done = _RESTORED
             else:
                 repository.put(rule)
                 done = _CHANGED
-            repository.note_change(seq, rule, now_ms, actor=self.actor, what=done)
+            repository.add_change(seq, rule, now_ms, actor=self.actor, summary=done)
         return rule
 
     def history(self, limit: int = 50) -> list[RuleChange]:
@@ -150,7 +152,7 @@ class RuleEditor:
 def _last_change(repository: RuleRepository, change_id: int) -> tuple[RuleChange, Rule]:
     """Return the last change of its rule, and the rule before it."""
     found = next(
-        (one for one in repository.changes(MAX_KEPT_CHANGES) if one[4] == change_id), None
+        (one for one in repository.changes(MAX_STORED_CHANGES) if one[4] == change_id), None
     )
     if found is not None:
         last, *others = (
@@ -164,7 +166,7 @@ def _last_change(repository: RuleRepository, change_id: int) -> tuple[RuleChange
     raise UnknownRuleError(message)
 
 
-def _too_many() -> RuleError:
+def _limit_error() -> RuleError:
     message = f"a store may have at most {MAX_RULES} rules; remove some first"
     return RuleError(message, "rules")
 
@@ -173,6 +175,6 @@ def _found(rules: Sequence[Rule], rule_id: int) -> Rule:
     for rule in rules:
         if rule.rule_id == rule_id:
             return rule
-    known = ", ".join(str(rule.rule_id) for rule in rules[:20]) or "none"
-    message = f"there is no rule {rule_id}; there are: {known}"
+    known_ids = ", ".join(str(rule.rule_id) for rule in rules[:20]) or "none"
+    message = f"there is no rule {rule_id}; there are: {known_ids}"
     raise UnknownRuleError(message)

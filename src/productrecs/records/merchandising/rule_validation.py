@@ -61,8 +61,8 @@ def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
         name=name,
         target=_checked_target(content.target),
         places=_checked_places(content),
-        starts=_checked_moment(content.starts, "starts"),
-        ends=_checked_moment(content.ends, "ends"),
+        starts=_checked_time(content.starts, "starts"),
+        ends=_checked_time(content.ends, "ends"),
     )
     first, last = clean.window(zone)
     if first > last:
@@ -125,11 +125,13 @@ def _checked_attributes(
     return distinct
 
 
-def _distinct(names: Iterable[str], most: int, longest: int, field: str) -> tuple[str, ...]:
+def _distinct(
+    names: Iterable[str], limit: int, longest: int, field: str
+) -> tuple[str, ...]:
     distinct = tuple(dict.fromkeys(name for name in names if name.strip()))
-    if len(distinct) > most:
+    if len(distinct) > limit:
         message = (
-            f"one rule may have at most {most} {field}; make a second rule for the rest"
+            f"one rule may have at most {limit} {field}; make a second rule for the rest"
         )
         raise RuleError(message, field)
     if any(len(name) > longest or "\0" in name for name in distinct):
@@ -156,7 +158,7 @@ def _checked_places(content: RuleContent) -> ListFilter:
     )
 
 
-def _checked_moment(text: str | None, field: str) -> str | None:
+def _checked_time(text: str | None, field: str) -> str | None:
     if text is None or not text.strip():
         return None
     try:

@@ -41,7 +41,7 @@ class RulesView:
         self._titles = TitleMatcher(store_id)
         self.book: RuleBook | None = None
         self._rules: tuple[Rule, ...] = ()
-        self._made_of: tuple[object, ...] = (None, None, None)
+        self._book_inputs: tuple[object, ...] = (None, None, None)
         self._window = (-_FOREVER, _FOREVER)  # during which the same rules are in force
         self._seq = 0
         self._refreshing = threading.Lock()
@@ -58,14 +58,14 @@ class RulesView:
             rules = self._rules
             if rules_seq != self._seq:
                 rules = read_rules(reader, self._store_id)
-            wanted = {
+            active_rules = {
                 frozenset(rule.content.target.title_words)
                 for rule in rules
                 if rule.content.target.title_words
             }
-            self._titles.follow(reader, wanted, self._catalog.seq)
+            self._titles.follow(reader, active_rules, self._catalog.seq)
             self._rules, self._seq = rules, rules_seq
-            self._settle(now_ms)
+            self._rebuild_book(now_ms)
 
     def preview(self, reader: RawReader, rules: Iterable[Rule], now_ms: int) -> "RulesView":
         """Return a fixed view of other rules for the same catalog, as of now.
@@ -74,14 +74,16 @@ class RulesView:
         """
         view = RulesView(self._store_id, self._zone, self._catalog)
         view._rules = tuple(rules)
-        wanted = {frozenset(rule.content.target.title_words) for rule in view._rules}
-        view._titles = self._titles.widened(reader, {words for words in wanted if words})
-        view._settle(now_ms)
+        active_rules = {frozenset(rule.content.target.title_words) for rule in view._rules}
+        view._titles = self._titles.widened(
+            reader, {words for words in active_rules if words}
+        )
+        view._rebuild_book(now_ms)
         return view
 
-    def _settle(self, now_ms: int) -> None:
-        made_of = (self._rules, self._titles.matches, self._catalog.version)
-        is_same = all(a is b for a, b in zip(made_of, self._made_of, strict=True))
+    def _rebuild_book(self, now_ms: int) -> None:
+        inputs = (self._rules, self._titles.matches, self._catalog.version)
+        is_same = all(a is b for a, b in zip(inputs, self._book_inputs, strict=True))
         first_ms, last_ms = self._window
         if is_same and first_ms <= now_ms <= last_ms:
             return
@@ -89,7 +91,7 @@ class RulesView:
         old = self.book
         if book is None or old is None or not book.is_equivalent(old):
             self.book = book
-        self._made_of, self._window = made_of, self._window_at(now_ms)
+        self._book_inputs, self._window = inputs, self._window_at(now_ms)
 
     def _window_at(self, now_ms: int) -> tuple[int, int]:
         """Return the time range in which the rules in force are the same as at `now_ms`."""
@@ -141,13 +143,18 @@ class RulesView:
     def _in_categories(self, names: Iterable[str]) -> Ints:
         """Return the items of categories in any spelling."""
         members = self._catalog.members
-        written = list(members)  # it only grows, at its end
-        for name in written[self._names_read :]:
+        members_so_far = list(members)  # it only grows, at its end
+        for name in members_so_far[self._names_read :]:
             self._names.setdefault(fold_text(name), []).append(name)
-        self._names_read = len(written)
-        wanted = {one for name in names for one in self._names.get(fold_text(name), ())}
+        self._names_read = len(members_so_far)
+        active_rules = {
+            one for name in names for one in self._names.get(fold_text(name), ())
+        }
         return np.concatenate(
-            [np.zeros(0, np.int64), *(np.array(members[one], np.int64) for one in wanted)]
+            [
+                np.zeros(0, np.int64),
+                *(np.array(members[one], np.int64) for one in active_rules),
+            ]
         )
 
     def _priced(self, target: RuleTarget) -> Ints:

@@ -37,11 +37,11 @@ class TitleMatcher:
 
     def follow(self, reader: RawReader, phrases: Iterable[Words], catalog_seq: int) -> None:
         """Read the titles that are needed for all `phrases` as of `catalog_seq`."""
-        wanted = set(phrases)
-        if not wanted:
+        requested = set(phrases)
+        if not requested:
             self.matches, self._seq = NO_MATCHES, _NO_SEQ
-        elif wanted != self.matches.keys():
-            self._read_all(reader, wanted)
+        elif requested != self.matches.keys():
+            self._read_all(reader, requested)
             self._seq = catalog_seq  # changes during the read are read again
         elif catalog_seq > self._seq:
             changed = read_changed_titles(reader, self._store_id, self._seq)
@@ -50,19 +50,19 @@ class TitleMatcher:
 
     def widened(self, reader: RawReader, phrases: set[Words]) -> "TitleMatcher":
         """Return a matcher for `phrases` as of now; reads titles for new phrases."""
-        known = self.matches
-        other = TitleMatcher(self._store_id)
-        missing = phrases - known.keys()
+        matches = self.matches
+        merged = TitleMatcher(self._store_id)
+        missing = phrases - matches.keys()
         if missing:
-            other._read_all(reader, missing)
-        reused = {words: known[words] for words in phrases & known.keys()}
-        other.matches = {**other.matches, **reused}
-        return other
+            merged._read_all(reader, missing)
+        reused = {words: matches[words] for words in phrases & matches.keys()}
+        merged.matches = {**merged.matches, **reused}
+        return merged
 
-    def _read_all(self, reader: RawReader, wanted: set[Words]) -> None:
-        found: dict[Words, list[int]] = {words: [] for words in wanted}
+    def _read_all(self, reader: RawReader, requested: set[Words]) -> None:
+        found: dict[Words, list[int]] = {words: [] for words in requested}
         for page in read_titles(reader, self._store_id):
-            for words, numbers in _matching(wanted, page).items():
+            for words, numbers in _matching(requested, page).items():
                 found[words] += numbers
         self.matches = {
             words: np.array(numbers, np.int64) for words, numbers in found.items()
@@ -71,11 +71,12 @@ class TitleMatcher:
     def _apply(self, changed: Sequence[ItemTitle]) -> None:
         if not changed:
             return
-        touched = np.array([one.number for one in changed], np.int64)
-        fresh = _matching(self.matches.keys(), changed)
+        changed_numbers = np.array([one.number for one in changed], np.int64)
+        new_matches = _matching(self.matches.keys(), changed)
         self.matches = {
             words: np.union1d(
-                np.setdiff1d(numbers, touched), np.array(fresh[words], np.int64)
+                np.setdiff1d(numbers, changed_numbers),
+                np.array(new_matches[words], np.int64),
             )
             for words, numbers in self.matches.items()
         }

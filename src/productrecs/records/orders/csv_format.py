@@ -54,7 +54,7 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_TELLING: Final = 200  # bytes in which an HTML page declares itself
+_HTML_PROBE_BYTES: Final = 200  # bytes in which an HTML page declares itself
 _PICTURE: Final = "is a picture, not a table; choose the file of products or orders"
 _WORKBOOK: Final = "is an Excel workbook (.xls); save it as CSV UTF-8 (File, Save as)"
 _FOREIGN: Final[Mapping[bytes, str]] = MappingProxyType(
@@ -127,8 +127,8 @@ class CsvInspector:
         if self._is_utf8:
             self._is_utf8 = _decodes(self._strict, b"", final=True)
         header = read_header(self._head, self._layout)
-        marked = [name for mark, name in _BOMS if self._head.startswith(mark)]
-        encoding = marked[0] if marked else "utf-8" if self._is_utf8 else "cp1252"
+        with_bom = [name for bom, name in _BOMS if self._head.startswith(bom)]
+        encoding = with_bom[0] if with_bom else "utf-8" if self._is_utf8 else "cp1252"
         return CsvFormat(
             # Ignore a UTF-8 byte order mark before bytes that are not UTF-8.
             encoding="cp1252"
@@ -151,10 +151,10 @@ def inspect_csv(file: BinaryIO, layout: CsvLayout = HISTORY_LAYOUT) -> CsvFormat
         MissingColumnsError: when its header lacks a required column.
     """
     file.seek(0)
-    survey = CsvInspector(layout)
+    inspector = CsvInspector(layout)
     while block := file.read(BLOCK_BYTES):
-        survey.feed(block)
-    return survey.finish()
+        inspector.feed(block)
+    return inspector.finish()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def unsupported_file_hint(head: bytes) -> str | None:
     for start, words in _FOREIGN.items():
         if head.startswith(start):
             return words
-    text = decode_head(head[:_TELLING]).lstrip("\ufeff \t\r\n").casefold()
+    text = decode_head(head[:_HTML_PROBE_BYTES]).lstrip("\ufeff \t\r\n").casefold()
     if text.startswith(("<!doctype html", "<html")):
         return (
             "is a web page (HTML), perhaps a login page or an error that was saved instead "
@@ -230,7 +230,7 @@ def _is_above_the_header(line: str) -> bool:
 
 def _header(line: str, separator: str, lines: int, layout: CsvLayout) -> CsvHeader:
     try:
-        names = [_plain(name) for name in split_line(line, separator)]
+        names = [_simplified(name) for name in split_line(line, separator)]
     except csv.Error:
         names = []
     return CsvHeader(separator, _places(names, layout), len(names), lines)
@@ -245,19 +245,19 @@ def _places(names: Sequence[str], layout: CsvLayout) -> Mapping[str, int]:
     """Return the index of each column: by its own name, else its first synonym."""
     places: dict[str, int] = {}
     for column, synonyms in layout.columns.items():
-        for name in map(_plain, synonyms):
+        for name in map(_simplified, synonyms):
             if name in names:
                 places.setdefault(column, names.index(name))
     return MappingProxyType(places)
 
 
-def _plain(name: str) -> str:
+def _simplified(name: str) -> str:
     return _BLANKS.sub("", name).casefold()
 
 
 def decode_head(head: bytes) -> str:
     """Decode a file's first bytes as far as possible."""
-    encoding = next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
+    encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
     # Other letters do not matter: the required column names are ASCII.
     return codecs.getincrementaldecoder(encoding)("replace").decode(head)
 

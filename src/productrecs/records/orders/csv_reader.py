@@ -13,7 +13,7 @@ from productrecs.core.report import unescape_formula
 from productrecs.records.orders.csv_format import BLOCK_BYTES, CsvFormat
 from productrecs.records.orders.history_line import TimeFormat
 
-_ENOUGH: Final = 1_000  # readable times, after which the search stops
+_ENOUGH_TIMES: Final = 1_000  # readable times, after which the search stops
 _STEP: Final = 500  # lines between two progress reports
 MAX_LINE_LENGTH: Final = 100_000
 """Characters of one row; the csv module itself rejects a cell of 131,072."""
@@ -55,13 +55,13 @@ def read_rows(
                 )
             elif line.strip(blanks):
                 cells = line.split(separator)
-                yield number, _plain(cells) if "'" in line else cells
+                yield number, _simplified(cells) if "'" in line else cells
             continue
         quoted = _quoted(line, lines, csv_format)
-        yield number, quoted if isinstance(quoted, BrokenRow) else _plain(quoted)
+        yield number, quoted if isinstance(quoted, BrokenRow) else _simplified(quoted)
 
 
-def _plain(cells: list[str]) -> list[str]:
+def _simplified(cells: list[str]) -> list[str]:
     """Return the cells without an export's protection against formulas."""
     return [unescape_formula(cell) for cell in cells]
 
@@ -72,7 +72,7 @@ def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> Ti
     Stops after a thousand times of other formats.
     """
     place = csv_format.columns.get(column)
-    others = 0
+    ambiguous = 0
     for _, cells in read_rows(file, csv_format) if place is not None else ():
         if isinstance(cells, BrokenRow) or place is None or place >= len(cells):
             continue
@@ -80,8 +80,8 @@ def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> Ti
         day_first = detect_day_first(text)
         if day_first is not None:
             return TimeFormat(day_first=day_first)
-        others += bool(text.strip()) and written_date_to_iso(text) is not None
-        if others >= _ENOUGH:
+        ambiguous += bool(text.strip()) and written_date_to_iso(text) is not None
+        if ambiguous >= _ENOUGH_TIMES:
             break
     return TimeFormat()
 
@@ -98,17 +98,17 @@ def _quoted(
         return BrokenRow(f"the row is longer than {MAX_LINE_LENGTH} characters")
     separator = csv_format.separator
     # An open quote joins the next line: the two lines become one row.
-    alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
-    if len(alone) > 1:
-        return alone[0]
-    taken = _Continuation(lines, csv_format)
+    parsed_alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
+    if len(parsed_alone) > 1:
+        return parsed_alone[0]
+    continuation = _Continuation(lines, csv_format)
     try:
-        cells = next(csv.reader(taken.feed(line), delimiter=separator, strict=True))
+        cells = next(csv.reader(continuation.feed(line), delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
         cells = []
     if len(cells) != csv_format.width:
         return BrokenRow("a quotation mark is opened on this line and not closed")
-    lines.skip(taken.count)
+    lines.skip(continuation.count)
     return cells
 
 
@@ -156,26 +156,26 @@ class _LineBuffer:
         self._on_bytes = on_bytes
         self._lines: list[str] = []
         self._next = 0
-        self._rest = ""
-        self._at_end = False
+        self._unread = ""
+        self._is_at_end = False
         self._unreported = 0  # bytes read since the last report
-        self._taken = 0  # lines consumed since the last report
+        self._consumed = 0  # lines consumed since the last report
 
     def next(self) -> str | None:
         """Return the next line, or None at the end."""
-        if self._taken == _STEP:
+        if self._consumed == _STEP:
             self._report_progress()
-        if self._next >= len(self._lines) and not self._fill(1):
+        if self._next >= len(self._lines) and not self._read_until(1):
             self._report_progress()
             return None
         line = self._lines[self._next]
         self._next += 1
-        self._taken += 1
+        self._consumed += 1
         return line
 
     def peek(self, ahead: int) -> str | None:
         """Return the line `ahead` lines after the next one, or None past the end."""
-        if self._next + ahead >= len(self._lines) and not self._fill(ahead + 1):
+        if self._next + ahead >= len(self._lines) and not self._read_until(ahead + 1):
             return None
         return self._lines[self._next + ahead]
 
@@ -184,31 +184,31 @@ class _LineBuffer:
         for _ in range(count):
             self.next()
 
-    def _fill(self, wanted: int) -> bool:
-        """Read until `wanted` lines are buffered; return whether there are that many."""
+    def _read_until(self, needed: int) -> bool:
+        """Read until `needed` lines are buffered; return whether there are that many."""
         self._lines = self._lines[self._next :]
         self._next = 0
-        while len(self._lines) < wanted and not self._at_end:
+        while len(self._lines) < needed and not self._is_at_end:
             block = self._file.read(BLOCK_BYTES)
-            self._at_end = not block
-            text = self._rest + self._decoder.decode(block, final=self._at_end)
-            *whole, self._rest = text.split("\n")
-            self._lines += whole
-            if self._at_end and self._rest:
-                self._lines.append(self._rest)
-            self._rest = self._rest[: MAX_LINE_LENGTH + 1]
+            self._is_at_end = not block
+            text = self._unread + self._decoder.decode(block, final=self._is_at_end)
+            *complete_lines, self._unread = text.split("\n")
+            self._lines += complete_lines
+            if self._is_at_end and self._unread:
+                self._lines.append(self._unread)
+            self._unread = self._unread[: MAX_LINE_LENGTH + 1]
             self._unreported += len(block)
             if not self._lines:
                 self._report_progress()  # for a line that spans blocks
-        return len(self._lines) >= wanted
+        return len(self._lines) >= needed
 
     def _report_progress(self) -> None:
         """Report the bytes of the lines consumed since the last report."""
         ahead = len(self._lines) - self._next
         unreported = self._unreported
         if ahead:
-            unreported = unreported * self._taken // (self._taken + ahead)
+            unreported = unreported * self._consumed // (self._consumed + ahead)
         self._unreported -= unreported
-        self._taken = 0
+        self._consumed = 0
         if self._on_bytes is not None and unreported:
             self._on_bytes(unreported)

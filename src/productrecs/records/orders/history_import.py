@@ -13,7 +13,7 @@ from datetime import UTC, datetime, time, tzinfo
 from typing import BinaryIO, Final, Protocol
 
 from productrecs.core.ids import StoreId
-from productrecs.records.erasures.repository import erased_among
+from productrecs.records.erasures.repository import erased_names_in
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.csv_format import CsvFormat, inspect_csv
 from productrecs.records.orders.csv_reader import (
@@ -40,10 +40,10 @@ from productrecs.records.orders.repository import ImportMark, PurchaseRepository
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 
-HOLD_SECONDS: Final = 0.012
+TRANSACTION_SECONDS: Final = 0.012
 """The target time for which a transaction holds the write lock, which blocks events."""
 
-FIRST, FEWEST, MOST = 200, 50, 2_000
+FIRST, MIN_LINES, MAX_LINES = 200, 50, 2_000
 
 
 class ChunkSize:
@@ -55,14 +55,14 @@ class ChunkSize:
 
     def __init__(self) -> None:
         """Start with a small size."""
-        self.lines = min(FIRST, MOST)
+        self.lines = min(FIRST, MAX_LINES)
 
     def record(self, lines: int, seconds: float) -> None:
         """Adapt to a transaction of `lines`, which held the lock for `seconds`."""
-        fitting = lines * HOLD_SECONDS / max(seconds, 1e-6)
+        fitting = lines * TRANSACTION_SECONDS / max(seconds, 1e-6)
         # One measurement may be distorted by others: change by at most half.
-        steady = max(self.lines / 2, min(self.lines * 1.5, fitting))
-        self.lines = max(min(FEWEST, MOST), min(MOST, round(steady)))
+        smoothed = max(self.lines / 2, min(self.lines * 1.5, fitting))
+        self.lines = max(min(MIN_LINES, MAX_LINES), min(MAX_LINES, round(smoothed)))
 
 
 class RowReader(Protocol):
@@ -97,7 +97,7 @@ class HistoryImport:
     zone: tzinfo
     submitted_ms: int
     journal: ImportProgress | None = None
-    errors_kept: int = MAX_ERRORS
+    max_errors: int = MAX_ERRORS
 
     def run(
         self,
@@ -115,32 +115,34 @@ class HistoryImport:
             MissingColumnsError: when the header lacks a required column.
             StorageError: committed chunks remain; the same file resumes from there.
         """
-        written = csv_format or inspect_csv(file)
+        csv_format_used = csv_format or inspect_csv(file)
         journal = self.journal or FileImportProgress(
-            self.database, self.store_id, written.digest, self.submitted_ms
+            self.database, self.store_id, csv_format_used.digest, self.submitted_ms
         )
-        mark, report = journal.begun(), HistoryReport(errors_kept=self.errors_kept)
+        mark, report = journal.start(), HistoryReport(max_errors=self.max_errors)
         if reader is None:
-            times = detect_time_format(file, written, "timestamp")
-            reader = HistoryLineReader(written.columns, written.separator, self.zone, times)
+            times = detect_time_format(file, csv_format_used, "timestamp")
+            reader = HistoryLineReader(
+                csv_format_used.columns, csv_format_used.separator, self.zone, times
+            )
         chunk: list[HistoryLine] = []
-        moment = time_column(written)
-        size, reached = ChunkSize(), mark.rows_done
-        for row in read_rows(file, written, on_bytes):
+        time_index = time_column(csv_format_used)
+        size, last_row = ChunkSize(), mark.rows_done
+        for row in read_rows(file, csv_format_used, on_bytes):
             report.rows += 1
-            lines = read_lines(reader, row, moment, report)
+            lines = read_lines(reader, row, time_index, report)
             if not lines or row[0] <= mark.rows_done:
                 continue
             chunk += lines
-            reached = row[0]
+            last_row = row[0]
             if len(chunk) >= size.lines:
-                mark = replace(mark, rows_done=reached)
-                chunk_lines = _last_of_each(chunk) if reader.sums else chunk
+                mark = replace(mark, rows_done=last_row)
+                chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
                 mark = self._store(journal, chunk_lines, mark, report, size)
                 chunk = []
         if chunk:
-            mark = replace(mark, rows_done=reached)
-            chunk_lines = _last_of_each(chunk) if reader.sums else chunk
+            mark = replace(mark, rows_done=last_row)
+            chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
             mark = self._store(journal, chunk_lines, mark, report, size)
         _count(report, mark)
         with self.database.transaction() as transaction:
@@ -163,7 +165,7 @@ class HistoryImport:
         with self.database.transaction(synced=False) as transaction:
             locked = watch.monotonic()
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
-            first_seq = log.take(len(chunk))
+            first_seq = log.take_seqs(len(chunk))
             chunk = _without_customers(log, chunk)
             items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
             customers = (line.customer_id for line in chunk if line.customer_id)
@@ -187,7 +189,7 @@ class HistoryImport:
                 lines_changed=mark.lines_changed + outcomes[LineOutcome.CHANGED],
             )
             _count(report, mark)
-            journal.note(log, mark, report)
+            journal.record(log, mark, report)
         size.record(len(chunk), watch.monotonic() - locked)
         log.committed()
         return mark
@@ -197,7 +199,7 @@ def _without_customers(
     log: StoreLog, chunk: Sequence[HistoryLine]
 ) -> Sequence[HistoryLine]:
     """Return the lines without erased customers."""
-    erased = erased_among(log, (line.customer_id for line in chunk))
+    erased = erased_names_in(log, (line.customer_id for line in chunk))
     if not erased:
         return chunk
     return [
@@ -208,7 +210,7 @@ def _without_customers(
     ]
 
 
-def _last_of_each(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
+def _last_of_order_item(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
     return list({(line.order_id, line.item_id): line for line in chunk}.values())
 
 
@@ -217,16 +219,16 @@ def _count(report: HistoryReport, mark: ImportMark) -> None:
     report.lines_updated = mark.lines_changed
 
 
-def time_column(written: CsvFormat) -> int | None:
+def time_column(csv_format_used: CsvFormat) -> int | None:
     """Return the index of the cell that holds a row's time."""
-    columns = written.columns
+    columns = csv_format_used.columns
     return columns.get("timestamp", columns.get("created"))
 
 
 def read_lines(
-    reader: RowReader, row: Row, moment: int | None, report: HistoryReport
+    reader: RowReader, row: Row, time_index: int | None, report: HistoryReport
 ) -> Sequence[HistoryLine]:
-    """Return a row's lines and count it in the report; cell `moment` is its time."""
+    """Return a row's lines and count it in the report; cell `time_index` is its time."""
     number, cells = row
     if isinstance(cells, BrokenRow):
         report.skipped(number, cells.message)
@@ -240,8 +242,8 @@ def read_lines(
         report.add_not_purchased(str(error))
         return ()
     if lines and lines[0].ts_ms is None:
-        there = moment is not None and moment < len(cells)
-        report.add_undated(number, cells[moment or 0].strip() if there else "")
+        has_time = time_index is not None and time_index < len(cells)
+        report.add_undated(number, cells[time_index or 0].strip() if has_time else "")
     return lines
 
 

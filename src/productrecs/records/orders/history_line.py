@@ -89,10 +89,10 @@ class HistoryLineReader:
             columns.get(name) for name in ("customer_id", "timestamp", "quantity", "price")
         )
         self._width = 1 + max(columns.values())
-        self._read_id = _remembering(_identifier)
-        self._read_moment = _remembering(lambda text: _moment(text, zone, form))
-        self._read_quantity = _remembering(lambda text: _count(text, separator))
-        self._read_price = _remembering(lambda text: _number(text, separator, "price"))
+        self._read_id = _cached(_identifier)
+        self._read_time = _cached(lambda text: _parse_time(text, zone, form))
+        self._read_quantity = _cached(lambda text: _count(text, separator))
+        self._read_price = _cached(lambda text: _number(text, separator, "price"))
 
     def read(self, cells: list[str]) -> HistoryLine:
         """Parse a row.
@@ -110,12 +110,12 @@ class HistoryLineReader:
             missing = "order_id" if order_id is None else "item_id"
             message = f"{missing} is empty"
             raise UnreadableRowError(message)
-        customer, moment, quantity, price = self._optional
+        customer, time_text, quantity, price = self._optional
         return HistoryLine(
             order_id,
             item_id,
             None if customer is None else self._read_id(cells[customer]),
-            None if moment is None else self._read_moment(cells[moment]),
+            None if time_text is None else self._read_time(cells[time_text]),
             None if quantity is None else self._read_quantity(cells[quantity]),
             None if price is None else self._read_price(cells[price]),
         )
@@ -129,20 +129,20 @@ class HistoryLineReader:
         return (self.read(cells),)
 
 
-def _remembering(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+def _cached(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
     """Return `read` with a cache of its last results."""
-    known: dict[str, _Value] = {}
+    cached: dict[str, _Value] = {}
 
-    def remembered(text: str) -> _Value:
+    def read_cached(text: str) -> _Value:
         try:
-            return known[text]
+            return cached[text]
         except KeyError:
-            if len(known) >= Cache.IMPORTED_TEXTS.limit:
-                known.clear()
-            value = known[text] = read(text)
+            if len(cached) >= Cache.IMPORTED_TEXTS.limit:
+                cached.clear()
+            value = cached[text] = read(text)
             return value
 
-    return remembered
+    return read_cached
 
 
 def _identifier(text: str) -> str | None:
@@ -166,20 +166,20 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _moment(text: str, zone: tzinfo, form: TimeFormat) -> int | None:
+def _parse_time(text: str, zone: tzinfo, form: TimeFormat) -> int | None:
     """Return UTC milliseconds; None for a text that is not an order's date or time.
 
     A count of seconds is rejected, though some look like a day of the year 1304; so are
     programs' values for "never", such as 0001-01-01.
     """
-    bare = text.strip()
-    if not bare or (bare.isdigit() and len(bare) != _COMPACT_DATE):
+    stripped = text.strip()
+    if not stripped or (stripped.isdigit() and len(stripped) != _COMPACT_DATE):
         return None
     try:
-        moment = parse_timestamp(form.iso(bare), zone)
+        time_text = parse_timestamp(form.iso(stripped), zone)
     except ValueError:
         return None
-    return moment if moment >= 0 else None
+    return time_text if time_text >= 0 else None
 
 
 def _count(text: str, separator: str) -> int | None:
@@ -197,16 +197,18 @@ def _count(text: str, separator: str) -> int | None:
 
 def _number(text: str, separator: str, column: str) -> float | None:
     """Return a number with a decimal point or comma, with or without thousands marks."""
-    bare = text.strip()
-    if not bare:
+    stripped = text.strip()
+    if not stripped:
         return None
-    numeral = bare if _NUMERAL.fullmatch(bare) else normalise_number(bare, separator)
+    numeral = (
+        stripped if _NUMERAL.fullmatch(stripped) else normalise_number(stripped, separator)
+    )
     if not _NUMERAL.fullmatch(numeral):
-        message = f"{column} {bare[:40]!r} is not a number"
+        message = f"{column} {stripped[:40]!r} is not a number"
         raise UnreadableRowError(message)
     value = float(numeral)
     if not math.isfinite(value) or abs(value) > _largest(column):
-        message = f"{column} {bare[:40]!r} is out of range"
+        message = f"{column} {stripped[:40]!r} is out of range"
         raise UnreadableRowError(message)
     return value
 
@@ -221,11 +223,11 @@ def normalise_number(text: str, separator: str) -> str:
     In `1,234` the comma is decimal unless commas separate the file's cells: writers of
     decimal commas do not separate cells by commas.
     """
-    bare = _DECORATION.sub("", text).replace(_MINUS, "-")
-    if _POINTED.fullmatch(bare) and (
-        "." in bare or bare.count(",") > 1 or separator == ","
+    stripped = _DECORATION.sub("", text).replace(_MINUS, "-")
+    if _POINTED.fullmatch(stripped) and (
+        "." in stripped or stripped.count(",") > 1 or separator == ","
     ):
-        return bare.replace(",", "")
-    if _COMMAED.fullmatch(bare) or _DECIMAL_COMMA.fullmatch(bare):
-        return bare.replace(".", "").replace(",", ".")
-    return bare
+        return stripped.replace(",", "")
+    if _COMMAED.fullmatch(stripped) or _DECIMAL_COMMA.fullmatch(stripped):
+        return stripped.replace(".", "").replace(",", ".")
+    return stripped

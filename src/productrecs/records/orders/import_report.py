@@ -23,17 +23,17 @@ class RowError:
 
 @dataclass(slots=True)
 class RowReport:
-    """The row counts of one file, and up to `errors_kept` of its errors."""
+    """The row counts of one file, and up to `max_errors` of its errors."""
 
     rows: int = 0
     rows_skipped: int = 0
     errors: list[RowError] = field(default_factory=list)
-    errors_kept: int = MAX_ERRORS
+    max_errors: int = MAX_ERRORS
 
     def skipped(self, row: int, message: str) -> None:
         """Count a skipped row."""
         self.rows_skipped += 1
-        if len(self.errors) < self.errors_kept:
+        if len(self.errors) < self.max_errors:
             self.errors.append(RowError(row, message))
 
 
@@ -76,10 +76,10 @@ def _time_words(text: str) -> str:
 class ImportProgress(Protocol):
     """Stores the progress of one import in the transaction of the given log."""
 
-    def begun(self) -> ImportMark:
+    def start(self) -> ImportMark:
         """Return the progress so far; empty for a new import."""
 
-    def note(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
         """Store the progress with the lines of this transaction."""
 
     def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
@@ -99,14 +99,14 @@ class FileImportProgress:
     digest: str
     submitted_ms: int
 
-    def begun(self) -> ImportMark:
+    def start(self) -> ImportMark:
         """Return this file's progress, and the time of its first upload."""
         with self.database.reading() as connection:
             repository = PurchaseRepository(connection, self.store_id)
             found = repository.import_mark(self.digest)
         return found or ImportMark(self.digest, self.submitted_ms)
 
-    def note(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - only `finish` uses it
+    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - only `finish` uses it
         """Store the mark."""
         PurchaseRepository(log.transaction, self.store_id).set_import_mark(mark)
 

@@ -7,7 +7,7 @@ purchase. The caller opens the transaction; nothing here commits.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from productrecs.records.erasures.repository import ErasedNames, erased_among
+from productrecs.records.erasures.repository import ErasedNames, erased_names_in
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log import (
     IdentityLinker,
@@ -50,7 +50,7 @@ def ingest_events(
     shoppers are skipped, see `records/erasures`. Events of bots are stored apart.
     """
     repository = EventRepository(log.transaction, log.store_id)
-    first = log.take(sum(len(group) for group in groups))
+    first = log.take_seqs(sum(len(group) for group in groups))
     events = [
         event
         for group in groups
@@ -77,7 +77,7 @@ def ingest_events(
         )
         for index, event in enumerate(events)
     ]
-    shoppers.settle()
+    shoppers.finish()
     behaviour = [
         one for one in placed if one.event.kind is not EventKind.BUY and not one.event.bot
     ]
@@ -94,14 +94,14 @@ def ingest_events(
 def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
     """Write a whole order, or nothing if it was received within seven days."""
     purchases = PurchaseRepository(log.transaction, log.store_id)
-    first = log.take(len(order.lines))
+    first = log.take_seqs(len(order.lines))
     receipt = purchases.admit(order.order_id, now_ms)
     if receipt is None:
         return OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
     order = _without_customer(log, order, now_ms, repeated=receipt > 0)
     shoppers = IdentityLinker(EventRepository(log.transaction, log.store_id), [order])
     person = shoppers.resolve(order, first)
-    shoppers.settle()
+    shoppers.finish()
     items = log.numbers((line.item_id for line in order.lines), now_ms)
     ledger = PurchaseLedger(purchases, [order.order_id])
     places = number_repeats([items[line.item_id] for line in order.lines])
@@ -137,7 +137,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
 def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
     """Return the events except those of erased shoppers."""
     names = (name for event in events for name in (event.user_id, event.session_id))
-    erased = erased_among(log, names)
+    erased = erased_names_in(log, names)
     if not erased:
         return events
     anonymised = (_without_names(event, erased, now_ms) for event in events)
@@ -145,10 +145,10 @@ def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[
 
 
 def _without_names(event: NewEvent, erased: ErasedNames, now_ms: int) -> NewEvent | None:
-    happened = now_ms if event.ts_ms is None else event.ts_ms
-    if erased.covers(event.shopper, happened):
+    event_ms = now_ms if event.ts_ms is None else event.ts_ms
+    if erased.covers(event.shopper, event_ms):
         return None
-    if erased.covers(event.session_id, happened):  # another customer, at their browser
+    if erased.covers(event.session_id, event_ms):  # another customer, at their browser
         return replace(event, session_id=None)
     return event
 
@@ -160,13 +160,13 @@ def _without_customer(
 
     The time of a repeated order is unknown, so a repeat never restores an erased name.
     """
-    erased = erased_among(log, (order.user_id, order.session_id))
+    erased = erased_names_in(log, (order.user_id, order.session_id))
     if not erased:
         return order
-    happened = None if repeated else now_ms
-    if erased.covers(order.shopper, happened):
+    event_ms = None if repeated else now_ms
+    if erased.covers(order.shopper, event_ms):
         return replace(order, user_id=None, session_id=None)
-    if erased.covers(order.session_id, happened):
+    if erased.covers(order.session_id, event_ms):
         return replace(order, session_id=None)
     return order
 

@@ -64,29 +64,29 @@ class LineMerger:
         self,
         ledger: PurchaseLedger,
         items: Mapping[str, int],
-        people: Mapping[str, str],
+        persons: Mapping[str, str],
         undated_ms: int,
     ) -> None:
         """Give each new line without a time `undated_ms`.
 
-        `items` maps item ids to numbers; `people` maps shoppers to the names by which
+        `items` maps item ids to numbers; `persons` maps shoppers to the names by which
         they are known, if different.
         """
         self._ledger = ledger
         self._items = items
-        self._people = people
+        self._persons = persons
         self._undated_ms = undated_ms
 
     def put(self, line: HistoryLine, seq: int) -> LineOutcome:
         """Store a line, numbered `seq` if new; return the outcome."""
         item = self._items[line.item_id]
-        standing = self._ledger.standing(line.order_id, _RECEIPT, item)
-        if not standing:
+        earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
+        if not earlier_lines:
             self._ledger.put(self._new(line, item, seq))
             return LineOutcome.ADDED
-        before = standing[0] if len(standing) == 1 else merge_lines(standing)
+        before = earlier_lines[0] if len(earlier_lines) == 1 else merge_lines(earlier_lines)
         after = self._changed(before, line)
-        if after == standing[0]:
+        if after == earlier_lines[0]:
             return LineOutcome.KNOWN
         after = after._replace(seq=seq)
         self._ledger.put(after)
@@ -136,7 +136,7 @@ class LineMerger:
         )
 
     def _person(self, customer: str | None) -> str | None:
-        return None if customer is None else self._people.get(customer, customer)
+        return None if customer is None else self._persons.get(customer, customer)
 
 
 def merge_lines(lines: Sequence[PurchaseLine]) -> PurchaseLine:
@@ -144,13 +144,13 @@ def merge_lines(lines: Sequence[PurchaseLine]) -> PurchaseLine:
 
     An unknown quantity counts as 1 next to known ones; the sum of unknown ones is unknown.
     """
-    known = any(line.quantity is not None for line in lines)
+    has_quantity = any(line.quantity is not None for line in lines)
     units = sum(line.quantity or 1 for line in lines)
     totals = [line.total for line in lines if line.total is not None]
     prices = {line.price for line in lines}
     total = sum(totals) if totals else None
     return lines[0]._replace(
-        quantity=units if known else None,
+        quantity=units if has_quantity else None,
         price=prices.pop() if len(prices) == 1 else _average(total, units),
         total=total,
     )

@@ -34,20 +34,20 @@ class PurchaseLedger:
     ) -> None:
         """Read all lines of these orders; of very long ones, with `items`, only theirs."""
         self._repository = repository
-        wanted = list(order_ids)
-        self._receipts = repository.latest_receipts(wanted)
+        requested_ids = list(order_ids)
+        self._receipts = repository.latest_receipts(requested_ids)
         self._baskets: dict[tuple[str, int], int] = {}
         self._lines: dict[tuple[str, int, int], dict[int, PurchaseLine]] = defaultdict(dict)
         self._added: dict[int, PurchaseLine] = {}
         self._changed: dict[int, PurchaseLine] = {}
-        for line in repository.lines_of(wanted, items):
-            self._remember(line)
+        for line in repository.lines_of(requested_ids, items):
+            self._add_line(line)
 
     def receipt(self, order_id: str) -> int:
         """Return the latest receipt of an order: 0 before any order sync."""
         return self._receipts.get(order_id, 0)
 
-    def standing(self, order_id: str, receipt: int, item: int) -> list[PurchaseLine]:
+    def current_lines(self, order_id: str, receipt: int, item: int) -> list[PurchaseLine]:
         """Return the valid (not void) lines of an order's item, in order."""
         place = self._lines.get((order_id, receipt, item))
         if place is None:
@@ -67,7 +67,10 @@ class PurchaseLedger:
             self._added[line.line_seq] = line
             return True
         place = self._lines[(line.order_id, line.receipt, line.item)]
-        if any(other.channel > line.channel and not other.void for other in place.values()):
+        if any(
+            other_line.channel > line.channel and not other_line.void
+            for other_line in place.values()
+        ):
             return False
         basket = self.basket(line.order_id, line.receipt, line.line_seq)
         if line.basket != basket:
@@ -81,9 +84,9 @@ class PurchaseLedger:
     def void_others(self, line: PurchaseLine, first: int) -> None:
         """Void the item's lines from number `first` on: they were replaced."""
         place = self._lines[(line.order_id or "", line.receipt, line.item)]
-        for other in list(place.values()):
-            if other.line >= first and not other.void:
-                self._set(other._replace(void=True, seq=line.seq), is_new=False)
+        for other_line in list(place.values()):
+            if other_line.line >= first and not other_line.void:
+                self._set(other_line._replace(void=True, seq=line.seq), is_new=False)
 
     def write(self, database: Database, linked: Mapping[str, str]) -> None:
         """Store the changes; `linked` sessions were linked to a customer meanwhile."""
@@ -94,14 +97,14 @@ class PurchaseLedger:
         )
         self._added, self._changed = {}, {}
 
-    def _remember(self, line: PurchaseLine) -> None:
+    def _add_line(self, line: PurchaseLine) -> None:
         key = (line.order_id or "", line.receipt)
         if line.basket is not None:
             self._baskets[key] = min(self._baskets.get(key, line.basket), line.basket)
         self._lines[(*key, line.item)][line.line] = line
 
     def _set(self, line: PurchaseLine, *, is_new: bool) -> None:
-        self._remember(line)
+        self._add_line(line)
         if is_new or line.line_seq in self._added:
             self._added[line.line_seq] = line
         else:
@@ -110,9 +113,9 @@ class PurchaseLedger:
 
 def number_repeats(items: Sequence[int]) -> list[tuple[int, int]]:
     """Return each item with its number of earlier occurrences."""
-    seen: dict[int, int] = defaultdict(int)
+    counts: dict[int, int] = defaultdict(int)
     result = []
     for item in items:
-        result.append((item, seen[item]))
-        seen[item] += 1
+        result.append((item, counts[item]))
+        counts[item] += 1
     return result

@@ -13,17 +13,17 @@ from typing import Final
 from productrecs.core.clock import DAY_MS
 
 SHOWN_LIMIT: Final = 100
-DONE_LIMIT: Final = 300  # later actions after which an impression is dropped
+ACTION_LIMIT: Final = 300  # later actions after which an impression is dropped
 HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
-_FEWEST: Final = 2  # impressions; products with fewer are not reported
-_TAKEN_UP: Final = -1
+_MIN_IMPRESSIONS: Final = 2  # impressions; products with fewer are not reported
+_CLICKED: Final = -1
 
 
 def _numbers() -> "array[int]":
     return array("i")
 
 
-def _moments() -> "array[int]":
+def _empty_times() -> "array[int]":
     return array("q")
 
 
@@ -32,49 +32,54 @@ class RecentImpressions:
     """One shopper's last impressions, newest last: parallel arrays."""
 
     items: "array[int]" = field(default_factory=_numbers)  # _TAKEN_UP after an action
-    times: "array[int]" = field(default_factory=_moments)  # UTC ms
-    done_by: "array[int]" = field(default_factory=_numbers)  # `done` at the impression
-    done: int = 0  # actions so far, without impressions and purchases
+    times: "array[int]" = field(default_factory=_empty_times)  # UTC ms
+    actions_at: "array[int]" = field(
+        default_factory=_numbers
+    )  # `action_count` at the impression
+    action_count: int = 0  # actions so far, without impressions and purchases
     newest_ms: int = 0  # of all facts, including impressions
 
     def show(self, item: int, ts: int) -> None:
         """Add an impression."""
         self.items.append(item)
         self.times.append(ts)
-        self.done_by.append(self.done)
+        self.actions_at.append(self.action_count)
         if len(self.items) > SHOWN_LIMIT:
-            self._forget(len(self.items) - SHOWN_LIMIT)
+            self._drop(len(self.items) - SHOWN_LIMIT)
 
     def add_action(self, item: int | None, *, is_purchase: bool) -> None:
         """Add any other action, with or without a product."""
         if not self.items:
-            self.done += not is_purchase
+            self.action_count += not is_purchase
             return
         if item is not None and item in self.items:
             for place, shown in enumerate(self.items):
                 if shown == item:
-                    self.items[place] = _TAKEN_UP
+                    self.items[place] = _CLICKED
         if not is_purchase:
-            self.done += 1
+            self.action_count += 1
             old = 0
-            while old < len(self.items) and self.done - self.done_by[old] >= DONE_LIMIT:
+            while (
+                old < len(self.items)
+                and self.action_count - self.actions_at[old] >= ACTION_LIMIT
+            ):
                 old += 1
-            self._forget(old)
+            self._drop(old)
 
     def ignored(self, now_ms: int) -> dict[int, float]:
         """Return the impression counts of products shown more than twice, discounted.
 
         A count halves with every week since the product was last shown.
         """
-        if len(self.items) <= _FEWEST:
+        if len(self.items) <= _MIN_IMPRESSIONS:
             return {}
         last = dict(zip(self.items, self.times, strict=True))
         return {
             item: times * 0.5 ** (max(now_ms - last[item], 0) / HALF_LIFE_MS)
             for item, times in Counter(self.items).items()
-            if times > _FEWEST and item != _TAKEN_UP
+            if times > _MIN_IMPRESSIONS and item != _CLICKED
         }
 
-    def _forget(self, oldest: int) -> None:
-        for column in (self.items, self.times, self.done_by):
+    def _drop(self, oldest: int) -> None:
+        for column in (self.items, self.times, self.actions_at):
             del column[:oldest]

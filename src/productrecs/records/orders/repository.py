@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.recent_impressions import DONE_LIMIT, SHOWN_LIMIT
+from productrecs.records.orders.recent_impressions import ACTION_LIMIT, SHOWN_LIMIT
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import (
     FIELD_PLACEHOLDER,
@@ -24,7 +24,7 @@ from productrecs.storage.tables import imports, order_receipts, purchase_lines
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 400
-_MOST: Final = 1_000  # lines of an order that are read in full
+_MAX_LINES: Final = 1_000  # lines of an order that are read in full
 _HISTORY: Final = "orders"
 FIRST_PAGE_KEY: Final = ("", -1, -1, -1)
 _BY_EVENT: Final = 0  # purchases.Channel.EVENT
@@ -51,11 +51,11 @@ _CUSTOMER_SQL: Final = (
     "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
 )
 # Covered by two indexes, so that the query reads only those.
-_PAST_SQL: Final = f"""
+_HISTORY_SQL: Final = f"""
     SELECT * FROM (
         SELECT kind, seq, ts, item, session FROM events
         WHERE store_id = ? AND person = ? AND kind <> {_SHOWN_ONLY}
-        ORDER BY seq DESC LIMIT {DONE_LIMIT}
+        ORDER BY seq DESC LIMIT {ACTION_LIMIT}
     ) AS done
     UNION ALL
     SELECT * FROM (
@@ -68,7 +68,7 @@ _PAST_SQL: Final = f"""
         SELECT kind, seq, ts, item, session FROM (
             SELECT kind, seq, ts, item, session FROM events
             WHERE store_id = ? AND person = ?
-            ORDER BY seq DESC LIMIT {DONE_LIMIT + SHOWN_LIMIT}
+            ORDER BY seq DESC LIMIT {ACTION_LIMIT + SHOWN_LIMIT}
         ) AS lately
         WHERE kind = {_SHOWN_ONLY} ORDER BY seq DESC LIMIT {SHOWN_LIMIT}
     ) AS shown
@@ -132,7 +132,7 @@ _LINES: Final = (
 _ENDLESS: Final = (
     f"SELECT found.order_id {_ORDERS} purchase_lines AS found "
     f"WHERE found.store_id = ? AND found.order_id = given.value ->> 0 {FIELD_PLACEHOLDER} "
-    f"GROUP BY found.order_id HAVING count(*) > {_MOST}"
+    f"GROUP BY found.order_id HAVING count(*) > {_MAX_LINES}"
 )
 _RECEIPTS: Final = (
     f"SELECT found.order_id, found.receipt {_ORDERS} order_receipts AS found "
@@ -146,7 +146,7 @@ class PurchaseRepository:
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
-        self._bare = raw_connection(transaction)
+        self._raw = raw_connection(transaction)
         self._store_id = store_id
 
     def admit(self, order_id: str, now_ms: int) -> int | None:
@@ -177,11 +177,13 @@ class PurchaseRepository:
         With `items`, orders of more than 1,000 lines are read in part: the lines of these
         items, and one line to identify the basket.
         """
-        wanted = list(dict.fromkeys(order_ids))
-        endless = set() if items is None else self._endless(wanted)
+        distinct_ids = list(dict.fromkeys(order_ids))
+        endless = set() if items is None else self._endless(distinct_ids)
         if endless:
-            wanted = [order_id for order_id in wanted if order_id not in endless]
-        found = [_line(row) for row in self._found(_LINES, wanted)]
+            distinct_ids = [
+                order_id for order_id in distinct_ids if order_id not in endless
+            ]
+        found = [_line(row) for row in self._found(_LINES, distinct_ids)]
         numbers = sorted(set(items or ()))
         for order_id in sorted(endless):
             order = purchase_lines.c.order_id == order_id
@@ -229,17 +231,17 @@ class PurchaseRepository:
         return [PurchaseLine(*row) for row in self._transaction.execute(query)]
 
     def _lines(
-        self, *which: sa.ColumnElement[bool], limit: int | None = None
+        self, *conditions: sa.ColumnElement[bool], limit: int | None = None
     ) -> list[PurchaseLine]:
         columns = [purchase_lines.c[name] for name in _NAMES]
         query = sa.select(*columns).where(
-            purchase_lines.c.store_id == self._store_id, *which
+            purchase_lines.c.store_id == self._store_id, *conditions
         )
         return [PurchaseLine(*row) for row in self._transaction.execute(query.limit(limit))]
 
     def _found(self, text: str, order_ids: Iterable[str]) -> list[Row]:
-        given = [[order_id] for order_id in order_ids]
-        return self._bare.all(text, (given, self._store_id)) if given else []
+        order_rows = [[order_id] for order_id in order_ids]
+        return self._raw.all(text, (order_rows, self._store_id)) if order_rows else []
 
     def _endless(self, order_ids: Sequence[str]) -> set[str]:
         return {row[0] for row in self._found(_ENDLESS, order_ids)}
@@ -279,11 +281,11 @@ class PurchaseRepository:
         """
         lines = purchase_lines.c
         counts = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
-        alone = sa.and_(counts, lines.basket.is_(None))
+        single_lines = sa.and_(counts, lines.basket.is_(None))
         query = sa.select(
             sa.func.count(sa.case((lines.channel == _BY_EVENT, 1))),
             sa.func.count(sa.distinct(sa.case((counts, lines.basket)))),
-            sa.func.count(sa.case((alone, 1))),
+            sa.func.count(sa.case((single_lines, 1))),
         ).where(lines.store_id == self._store_id, lines.ts > since_ms, lines.ts <= until_ms)
         buys, baskets, single = self._transaction.execute(query).one()
         return int(buys), int(baskets) + int(single)
@@ -362,7 +364,7 @@ def facts_of_person(reader: RawReader, store_id: StoreId, person: str) -> list[F
 
     Each is (kind, seq, ts, item, session).
     """
-    return reader.all(_PAST_SQL, (store_id, person) * 3)
+    return reader.all(_HISTORY_SQL, (store_id, person) * 3)
 
 
 def term_of_event(reader: RawReader, store_id: StoreId, seq: int) -> str | None:

@@ -29,7 +29,7 @@ from productrecs.storage.dialects import RawReader
 
 MAX_RECENT: Final = 50
 PERSON_BYTES: Final = 1_600  # measured at 20 facts and 24 impressions each
-_NEWS_LIMIT: Final = 2_000
+_CHANGES_LIMIT: Final = 2_000
 _NAMES_PER_PERSON: Final = 4
 _SIGNS_LIMIT: Final = 5
 
@@ -50,7 +50,7 @@ class InterestSignal(NamedTuple):
 
     kind: int  # EventKind
     term: str
-    done: int  # the shopper's product actions before it
+    action_count: int  # the shopper's product actions before it
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class ShopperHistory:
     newest_ms: int = 0
     visitor: int = 0  # core.shopper.visitor_code of their newest visit
     signs: tuple[InterestSignal, ...] = ()  # newest last, up to _SIGNS_LIMIT
-    done: int = 0  # product actions read so far
+    action_count: int = 0  # product actions read so far
     shown: RecentImpressions = field(default_factory=RecentImpressions)
     recent_kinds: bytearray = field(default_factory=bytearray)  # EventKind of each recent
 
@@ -79,12 +79,12 @@ class ShopperHistory:
         return self.bought[bisect_right(self.bought_at, since_ms) :]
 
     def add_impression(self, seq: int, ts: int, item: int) -> None:
-        """Add one impression, as `take` does."""
+        """Add one impression, as `apply` does."""
         self.seq = max(self.seq, seq)
         self.shown.newest_ms = max(self.shown.newest_ms, ts)
         self.shown.show(item, ts)
 
-    def take(self, facts: Sequence[tuple[Any, ...]]) -> None:
+    def apply(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
 
         A fact without an item is a signal if it has a term, else it is skipped. Impressions
@@ -93,32 +93,32 @@ class ShopperHistory:
         if not facts:
             return
         self.seq = max(self.seq, *[fact[1] for fact in facts])
-        facts = self._without_showings(facts)
+        facts = self._without_impressions(facts)
         if not facts:
             return
         self.newest_ms = max(self.newest_ms, facts[-1][2])
         self.visitor = visitor_hash(facts[-1][4] or self.person)
         if any(fact[3] is None for fact in facts):
             facts = self._without_signs(facts)
-        self.done += len(facts)
+        self.action_count += len(facts)
         self.recent.extend([fact[3] for fact in facts[-MAX_RECENT:]])
         self.recent_kinds.extend([fact[0] for fact in facts[-MAX_RECENT:]])
         del self.recent[:-MAX_RECENT], self.recent_kinds[:-MAX_RECENT]
         self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
         self.bought_at.extend([fact[2] for fact in facts if fact[0] == _BUY])
 
-    def _without_showings(
+    def _without_impressions(
         self, facts: Sequence[tuple[Any, ...]]
     ) -> Sequence[tuple[Any, ...]]:
-        shown, done = self.shown, []
+        shown, actions = self.shown, []
         shown.newest_ms = max(shown.newest_ms, facts[-1][2])
         for fact in facts:
             if fact[0] == _SHOWN_ONLY:
                 shown.show(fact[3], fact[2])
             else:
                 shown.add_action(fact[3], is_purchase=fact[0] == _BUY)
-                done.append(fact)
-        return done
+                actions.append(fact)
+        return actions
 
     def _without_signs(self, facts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         about_items: list[tuple[Any, ...]] = []
@@ -126,7 +126,9 @@ class ShopperHistory:
             if fact[3] is not None:
                 about_items.append(fact)
             elif fact[5]:
-                sign = InterestSignal(fact[0], fact[5], self.done + len(about_items))
+                sign = InterestSignal(
+                    fact[0], fact[5], self.action_count + len(about_items)
+                )
                 self.signs = (*self.signs, sign)[-_SIGNS_LIMIT:]
         return about_items
 
@@ -140,51 +142,53 @@ class ShopperHistories:
         """Cache up to `limit` people."""
         self._store_id = store_id
         self._limit = limit
-        self._people: OrderedDict[str, ShopperHistory] = OrderedDict()
+        self._histories: OrderedDict[str, ShopperHistory] = OrderedDict()
         self._names: dict[str, str] = {}  # as used by callers -> as stored
-        self._seen = -1  # the log position up to which changes were read
+        self._read_seq = -1  # the log position up to which changes were read
         self._removals = 0  # how often the log had lost events at the last read
 
     def memory_bytes(self) -> int:
         """Return the approximate memory size."""
-        return len(self._people) * PERSON_BYTES
+        return len(self._histories) * PERSON_BYTES
 
     def of(self, shopper: str, reader: RawReader) -> ShopperHistory:
         """Return the shopper's current history; empty for an unknown shopper."""
-        self._hear_news(reader)
+        self._read_changes(reader)
         person = self._names.get(shopper)
-        history = None if person is None else self._people.get(person)
+        history = None if person is None else self._histories.get(person)
         if history is None or person is None:
             return self._load(shopper, reader)
-        self._people.move_to_end(person)
+        self._histories.move_to_end(person)
         return history
 
-    def _hear_news(self, reader: RawReader) -> None:
+    def _read_changes(self, reader: RawReader) -> None:
         head, removals = log_head(reader, self._store_id)
-        if head == self._seen:
+        if head == self._read_seq:
             return
         if removals != self._removals:  # a shopper was erased, or was a bot
             self._removals = removals
-            self._people.clear()
+            self._histories.clear()
             self._names.clear()
-        if self._people:
-            news = facts_after(reader, self._store_id, self._seen, _NEWS_LIMIT + 1)
-            if len(news) > _NEWS_LIMIT:  # after an import, or a long idle time
-                self._people.clear()
+        if self._histories:
+            changes = facts_after(
+                reader, self._store_id, self._read_seq, _CHANGES_LIMIT + 1
+            )
+            if len(changes) > _CHANGES_LIMIT:  # after an import, or a long idle time
+                self._histories.clear()
                 self._names.clear()
             else:
-                self._take_news(news)
-                head = max([head, *(row[1] for row in news[-1:])])
-        self._seen = head
+                self._apply_changes(changes)
+                head = max([head, *(row[1] for row in changes[-1:])])
+        self._read_seq = head
 
-    def _take_news(self, news: Sequence[tuple[Any, ...]]) -> None:
-        for kind, seq, ts, item, session, person, first_seq, term in news:
+    def _apply_changes(self, changes: Sequence[tuple[Any, ...]]) -> None:
+        for kind, seq, ts, item, session, person, first_seq, term in changes:
             if kind == LINK:  # a session's past moves to a customer: reload both
                 self._names.pop(session, None)
-                self._people.pop(session, None)
-                self._people.pop(person, None)
+                self._histories.pop(session, None)
+                self._histories.pop(person, None)
                 continue
-            history = self._people.get(person)
+            history = self._histories.get(person)
             if history is None or seq <= history.seq:
                 continue
             if item is None and kind not in _SIGN_KINDS:
@@ -192,32 +196,32 @@ class ShopperHistories:
             if first_seq != seq or ts < history.shown.newest_ms:
                 # It belongs further back. (Had another person's line become theirs, which
                 # takes an order id used twice, that other would keep it until read anew.)
-                del self._people[person]
+                del self._histories[person]
             elif kind == _SHOWN_ONLY:  # the most frequent kind
                 history.add_impression(seq, ts, item)
             else:
-                history.take([(kind, seq, ts, item, session, term)])
+                history.apply([(kind, seq, ts, item, session, term)])
 
     def _with_terms(
-        self, past: Sequence[tuple[Any, ...]], reader: RawReader
+        self, facts: Sequence[tuple[Any, ...]], reader: RawReader
     ) -> list[tuple[Any, ...]]:
         """Return facts with the terms of the newest signs among them: a search for each."""
-        signs = [fact[1] for fact in past if fact[3] is None and fact[0] in _SIGN_KINDS]
+        signs = [fact[1] for fact in facts if fact[3] is None and fact[0] in _SIGN_KINDS]
         terms: dict[int, str | None] = {}
         for seq in signs[-_SIGNS_LIMIT:]:
             terms[seq] = term_of_event(reader, self._store_id, seq)
-        return [(*fact, terms.get(fact[1])) for fact in past]
+        return [(*fact, terms.get(fact[1])) for fact in facts]
 
     def _load(self, shopper: str, reader: RawReader) -> ShopperHistory:
         store = self._store_id
         person = customer_of_session(reader, store, shopper) or shopper
-        history = self._people.get(person)
+        history = self._histories.get(person)
         if history is None:
-            past = facts_of_person(reader, store, person)
-            history = self._people[person] = ShopperHistory(person, self._seen)
-            history.take(self._with_terms(sorted(past, key=_BY_TIME), reader))
-            if len(self._people) > self._limit:
-                self._people.popitem(last=False)
+            facts = facts_of_person(reader, store, person)
+            history = self._histories[person] = ShopperHistory(person, self._read_seq)
+            history.apply(self._with_terms(sorted(facts, key=_BY_TIME), reader))
+            if len(self._histories) > self._limit:
+                self._histories.popitem(last=False)
         if len(self._names) >= self._limit * _NAMES_PER_PERSON:
             self._names.clear()
         self._names[shopper] = person

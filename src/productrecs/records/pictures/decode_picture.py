@@ -34,12 +34,12 @@ Image.MAX_IMAGE_PIXELS = None  # its warning comes too late; the header is check
 _WHITE: Final = (255, 255, 255, 255)
 _GREY: Final = (205, 205, 205, 255)
 _NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
-_FEW: Final = 32
+_SAMPLE_SIDE: Final = 32
 _BYTE: Final = 255.0
 _FAR_TOO_LARGE: Final = 8
 _LARGE: Final = 8_000_000  # pixels from which a picture is reduced in bands
 _BAND: Final = 256  # rows per band: memory cannot hold a second copy of the largest
-_PASS: Final = b"\xff\xda"  # start of each JPEG scan; otherwise only in previews
+_JPEG_SCAN: Final = b"\xff\xda"  # start of each JPEG scan; otherwise only in previews
 _SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
@@ -156,9 +156,9 @@ def _check_size(picture: Image.Image, data: bytes) -> None:
         message = f"the picture has {width} x {height} pixels, too few for a search"
         raise NotAPictureError(message)
     if "progressive" in picture.info:
-        passes = data.count(_PASS)
-        if width * height * passes > MAX_DECODED_PIXELS:
-            size = f"{width} x {height} pixels, drawn in {passes} passes"
+        scans = data.count(_JPEG_SCAN)
+        if width * height * scans > MAX_DECODED_PIXELS:
+            size = f"{width} x {height} pixels, drawn in {scans} passes"
             message = f"the picture has {size}; send it with fewer of either"
             raise PictureTooLargeError(message)
 
@@ -222,12 +222,14 @@ def _highest(picture: Image.Image) -> float:
 
 def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
     """Return the background of a cut-out: white, or light grey for a white one."""
-    pixels = np.asarray(picture.resize((_FEW, _FEW), Image.Resampling.BOX), np.float64)
-    seen = pixels[..., 3] / 255.0
-    if seen.sum() < 1.0:
+    pixels = np.asarray(
+        picture.resize((_SAMPLE_SIDE, _SAMPLE_SIDE), Image.Resampling.BOX), np.float64
+    )
+    alpha = pixels[..., 3] / 255.0
+    if alpha.sum() < 1.0:
         return _WHITE
     levels = pixels[..., :3].mean(axis=2)
-    level = float((levels * seen).sum() / seen.sum())
+    level = float((levels * alpha).sum() / alpha.sum())
     return _GREY if level > _NEARLY_WHITE else _WHITE
 
 

@@ -31,21 +31,26 @@ MAX_REDIRECTS: Final = 3
 _BLOCK: Final = 64 << 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _NOT_NOW: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_LEAVE_ALONE: Final = frozenset({429, 503})
+_BACKOFF_STATUSES: Final = frozenset({429, 503})
 _NOT_MODIFIED, _OK = 304, 200
 _AGENT: Final = "ProductRecs (fetches product pictures)"
 
 
 class PictureUnavailableError(ProductRecsError):
-    """The picture could not be fetched; `may_pass`: a retry may succeed."""
+    """The picture could not be fetched; `is_transient`: a retry may succeed."""
 
     def __init__(
-        self, why: str, *, may_pass: bool, rest: bool = False, wait_seconds: int = 0
+        self,
+        reason: str,
+        *,
+        is_transient: bool,
+        should_back_off: bool = False,
+        wait_seconds: int = 0,
     ) -> None:
-        """Set the reason `why`; `rest`: the host asked for a pause of `wait_seconds`."""
-        super().__init__(why)
-        self.may_pass = may_pass
-        self.rest = rest
+        """Set the reason `reason`; `rest`: the host asked for a pause of `wait_seconds`."""
+        super().__init__(reason)
+        self.is_transient = is_transient
+        self.should_back_off = should_back_off
         self.wait_seconds = wait_seconds
 
 
@@ -68,7 +73,7 @@ class CachedValidators:
 
 def fetch_picture(
     url: str,
-    known: CachedValidators | None = None,
+    cached_validators: CachedValidators | None = None,
     trusted: Collection[str] = (),
     lookup: Resolve = resolve_host,
     seconds: float = TOTAL_SECONDS,
@@ -79,19 +84,19 @@ def fetch_picture(
         PictureUnavailableError: when it cannot be fetched; the message is for merchants.
     """
     until = time.monotonic() + seconds
-    validators = known or CachedValidators()
+    validators = cached_validators or CachedValidators()
     try:
         for _ in range(MAX_REDIRECTS + 1):
             target = resolve_target(url, trusted, lookup)
-            found = _ask(target, validators, until)
+            found = _send_request(target, validators, until)
             if isinstance(found, FetchResult):
                 return found
             url = urljoin(url, found)
     except ForbiddenUrlError as error:
-        raise PictureUnavailableError(str(error), may_pass=False) from error
+        raise PictureUnavailableError(str(error), is_transient=False) from error
     except TimeoutError as error:
         message = f"it did not arrive within {seconds:.0f} seconds"
-        raise PictureUnavailableError(message, may_pass=True) from error
+        raise PictureUnavailableError(message, is_transient=True) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         if time.monotonic() >= until:
             message = f"it did not arrive within {seconds:.0f} seconds"
@@ -99,12 +104,14 @@ def fetch_picture(
             message = "its host is not known; check the address"
         else:
             message = f"the host cannot be reached ({type(error).__name__})"
-        raise PictureUnavailableError(message, may_pass=True) from error
+        raise PictureUnavailableError(message, is_transient=True) from error
     message = f"more than {MAX_REDIRECTS} redirects"
-    raise PictureUnavailableError(message, may_pass=False)
+    raise PictureUnavailableError(message, is_transient=False)
 
 
-def _ask(target: FetchTarget, known: CachedValidators, until: float) -> FetchResult | str:
+def _send_request(
+    target: FetchTarget, cached_validators: CachedValidators, until: float
+) -> FetchResult | str:
     """Return one host's reply: the picture, or the redirect's address."""
     with _connected(target, until) as connection:
         headers = {
@@ -114,27 +121,27 @@ def _ask(target: FetchTarget, known: CachedValidators, until: float) -> FetchRes
             "Accept-Encoding": "identity",
             "Connection": "close",
         }
-        if known.etag:
-            headers["If-None-Match"] = known.etag
-        if known.modified:
-            headers["If-Modified-Since"] = known.modified
+        if cached_validators.etag:
+            headers["If-None-Match"] = cached_validators.etag
+        if cached_validators.modified:
+            headers["If-Modified-Since"] = cached_validators.modified
         connection.putrequest("GET", target.path, skip_host=True, skip_accept_encoding=True)
         for name, value in headers.items():
             connection.putheader(name, value)
         connection.endheaders()
         with contextlib.closing(connection.getresponse()) as response:
-            found = _answer(response, known)
+            found = _read_response(response, cached_validators)
         if time.monotonic() >= until:
             raise TimeoutError  # the timer closed it, which looks like the end of data
         return found
 
 
-def _answer(
-    response: http.client.HTTPResponse, known: CachedValidators
+def _read_response(
+    response: http.client.HTTPResponse, cached_validators: CachedValidators
 ) -> FetchResult | str:
     status = response.status
-    if status == _NOT_MODIFIED and (known.etag or known.modified):
-        return FetchResult(None, known.etag, known.modified)
+    if status == _NOT_MODIFIED and (cached_validators.etag or cached_validators.modified):
+        return FetchResult(None, cached_validators.etag, cached_validators.modified)
     location = response.getheader("location")
     if status in _REDIRECTS and location:
         return location
@@ -142,13 +149,13 @@ def _answer(
         wait = response.getheader("retry-after") or ""
         raise PictureUnavailableError(
             f"the host answered {status}",
-            may_pass=status in _NOT_NOW,
-            rest=status in _LEAVE_ALONE,
+            is_transient=status in _NOT_NOW,
+            should_back_off=status in _BACKOFF_STATUSES,
             wait_seconds=min(int(wait), 86_400) if wait.isdecimal() else 0,
         )
     if (response.getheader("content-encoding") or "identity").lower() != "identity":
         message = "the host sent it compressed although that was not requested"
-        raise PictureUnavailableError(message, may_pass=False)
+        raise PictureUnavailableError(message, is_transient=False)
     content = _read(response)
     etag, modified = response.getheader("etag"), response.getheader("last-modified")
     return FetchResult(content, _validator(etag), _validator(modified))
@@ -162,11 +169,11 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     parts, size = list[bytes](), 0
     too_large = f"it is larger than {MAX_BYTES >> 20} MiB"
     if (response.length or 0) > MAX_BYTES:
-        raise PictureUnavailableError(too_large, may_pass=False)
+        raise PictureUnavailableError(too_large, is_transient=False)
     while part := response.read(_BLOCK):
         size += len(part)
         if size > MAX_BYTES:
-            raise PictureUnavailableError(too_large, may_pass=False)
+            raise PictureUnavailableError(too_large, is_transient=False)
         parts.append(part)
     return b"".join(parts)
 
@@ -178,38 +185,38 @@ def _connected(target: FetchTarget, until: float) -> Iterator[http.client.HTTPCo
     Another thread closes it: a host that sends a byte per second would evade a timeout on
     single reads.
     """
-    left = until - time.monotonic()
-    if left <= 0:
+    remaining = until - time.monotonic()
+    if remaining <= 0:
         raise TimeoutError
-    plain = socket.create_connection(
-        (target.address, target.port), min(CONNECT_SECONDS, left)
+    tcp_socket = socket.create_connection(
+        (target.address, target.port), min(CONNECT_SECONDS, remaining)
     )
-    timer = threading.Timer(max(0.0, until - time.monotonic()), _cut, [plain])
+    timer = threading.Timer(max(0.0, until - time.monotonic()), _cut, [tcp_socket])
     timer.daemon = True
     timer.start()
     connection = http.client.HTTPConnection(target.host, target.port)
     try:
-        plain.settimeout(max(0.1, until - time.monotonic()))
-        connection.sock = plain
+        tcp_socket.settimeout(max(0.1, until - time.monotonic()))
+        connection.sock = tcp_socket
         if target.scheme == "https":
             context = ssl.create_default_context()
-            connection.sock = context.wrap_socket(plain, server_hostname=target.host)
+            connection.sock = context.wrap_socket(tcp_socket, server_hostname=target.host)
         yield connection
     finally:
         timer.cancel()
         connection.close()
-        plain.close()
+        tcp_socket.close()
 
 
-def _cut(plain: socket.socket) -> None:
+def _cut(tcp_socket: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        plain.shutdown(socket.SHUT_RDWR)
+        tcp_socket.shutdown(socket.SHUT_RDWR)
 
 
 MAX_CONCURRENT_PER_HOST: Final = 2
 MAX_PER_SECOND: Final = 2.0
-_LONGEST_REST: Final = 600.0
-_FORGOTTEN_AFTER: Final = 4_096
+_MAX_PAUSE: Final = 600.0
+_MAX_HOSTS: Final = 4_096
 
 
 @dataclass(slots=True)
@@ -228,34 +235,34 @@ class HostRateLimiter:
         self._lock = threading.Lock()
         self._hosts: dict[str, _Host] = {}
 
-    def take(self, host: str, *, is_ours: bool = False) -> bool:
+    def try_take(self, host: str, *, is_own_host: bool = False) -> bool:
         """Reserve a request to a host, if it is allowed now; call `end` afterwards.
 
         Hosts that the operator listed as trusted have no rate limit.
         """
         with self._lock:
-            if len(self._hosts) > _FORGOTTEN_AFTER:
+            if len(self._hosts) > _MAX_HOSTS:
                 self._hosts = {n: one for n, one in self._hosts.items() if one.in_flight}
             one, now = self._hosts.setdefault(host, _Host()), self._seconds()
             if now < one.next_at or (
-                one.in_flight >= MAX_CONCURRENT_PER_HOST and not is_ours
+                one.in_flight >= MAX_CONCURRENT_PER_HOST and not is_own_host
             ):
                 return False
             one.in_flight += 1
-            one.next_at = now if is_ours else now + 1.0 / MAX_PER_SECOND
+            one.next_at = now if is_own_host else now + 1.0 / MAX_PER_SECOND
             return True
 
-    def end(self, host: str, *, rest: bool = False, seconds: float = 0.0) -> None:
+    def end(self, host: str, *, wait_seconds: bool = False, seconds: float = 0.0) -> None:
         """Record a host's reply; `rest` when it asked for a pause."""
         with self._lock:
             one = self._hosts.setdefault(host, _Host(in_flight=1))
             one.in_flight = max(0, one.in_flight - 1)
-            if not rest:
+            if not wait_seconds:
                 one.pauses = 0
                 return
             one.pauses += 1
             pause = max(seconds, 2.0**one.pauses)
-            one.next_at = self._seconds() + min(pause, _LONGEST_REST)
+            one.next_at = self._seconds() + min(pause, _MAX_PAUSE)
 
     def seconds_until_free(self, hosts: set[str]) -> float:
         """Return the seconds until one of the hosts allows a request; 0 for now."""

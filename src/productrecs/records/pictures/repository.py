@@ -26,10 +26,10 @@ from productrecs.storage.store_log import StoreDeletedError, next_counter_value
 from productrecs.storage.tables import items, pictures, store_heads, stores
 
 
-def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
+def stores_with_due_pictures(connection: sa.Connection, now_ms: int) -> list[StoreId]:
     """Return the stores with pictures to fetch, to index or to learn from."""
     heads = store_heads.c
-    behind = sa.select(heads.store_id).where(
+    unread = sa.select(heads.store_id).where(
         sa.or_(
             heads.catalog_seq > heads.pictured_seq,
             heads.picture_seq > heads.visual_seq,
@@ -40,11 +40,11 @@ def stores_with_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
         )
     )
     due = sa.select(pictures.c.store_id).where(pictures.c.due_at <= now_ms)
-    found = connection.execute(behind.union(due)).scalars()
+    found = connection.execute(unread.union(due)).scalars()
     return sorted(StoreId(one) for one in found)
 
 
-def stores_seen_by_others(connection: sa.Connection, embedder: str) -> list[StoreId]:
+def stores_with_other_embedders(connection: sa.Connection, embedder: str) -> list[StoreId]:
     """Return the stores with pictures that another embedder has described.
 
     Reads all pictures: call it only at the start of a process.
@@ -72,8 +72,8 @@ def retry_rejected(
         columns.reason.startswith(REJECTED, autoescape=True),
         sa.or_(*(columns.url.contains(f"//{host}", autoescape=True) for host in trusted)),
     )
-    fresh = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
-    return transaction.execute(query.values(fresh)).rowcount
+    queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
+    return transaction.execute(query.values(queued)).rowcount
 
 
 class PictureRepository:
@@ -84,7 +84,7 @@ class PictureRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def standing(self) -> PictureProgress:
+    def progress(self) -> PictureProgress:
         """Return the store's picture progress.
 
         Raises:
@@ -102,7 +102,7 @@ class PictureRepository:
         ).where(heads.store_id == self._store_id)
         row = self._transaction.execute(query).first()
         if row is None:
-            raise _gone()
+            raise _store_deleted()
         return PictureProgress(*row)
 
     def domain(self) -> str:
@@ -138,39 +138,40 @@ class PictureRepository:
         rows = self._transaction.execute(query)
         return [(int(row[0]), int(row[1]), row[2] or None) for row in rows]
 
-    def add_wanted(self, wanted: Sequence[tuple[int, str]], now_ms: int) -> None:
+    def queue_fetches(self, urls: Sequence[tuple[int, str]], now_ms: int) -> None:
         """Store items' picture addresses; new ones are due now, others stay unchanged.
 
         The old picture's descriptor is used until the new picture is fetched.
         """
-        if not wanted:
+        if not urls:
             return
         row = upsert(self._transaction, pictures)
-        fresh = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
+        queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
         query = row.on_conflict_do_update(
             index_elements=[pictures.c.store_id, pictures.c.number],
-            set_=fresh
+            set_=queued
             | {"url": row.excluded.url, "reason": None, "etag": None, "modified": None},
             where=pictures.c.url != row.excluded.url,
         )
         self._transaction.execute(
             query,
             [
-                {"store_id": self._store_id, "number": number, "url": url, "seq": 0} | fresh
-                for number, url in wanted
+                {"store_id": self._store_id, "number": number, "url": url, "seq": 0}
+                | queued
+                for number, url in urls
             ],
         )
 
-    def forget(self, numbers: Sequence[int]) -> None:
+    def delete_pictures(self, numbers: Sequence[int]) -> None:
         """Delete the pictures of items that no longer have one."""
         columns = pictures.c
         for start in range(0, len(numbers), 500):
-            mine = sa.and_(
+            own_rows = sa.and_(
                 columns.store_id == self._store_id,
                 columns.number.in_(numbers[start : start + 500]),
             )
-            if self._transaction.execute(pictures.delete().where(mine)).rowcount:
-                self._moved()
+            if self._transaction.execute(pictures.delete().where(own_rows)).rowcount:
+                self._next_change()
 
     def mark_followed(self, seq: int) -> None:
         """Record that the catalog's changes up to `seq` are processed."""
@@ -215,7 +216,7 @@ class PictureRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        seq = self._moved() if any(one.descriptor for one in outcomes) else 0
+        seq = self._next_change() if any(one.descriptor for one in outcomes) else 0
         columns = pictures.c
         for one in outcomes:
             values: dict[str, Any] = {
@@ -255,8 +256,8 @@ class PictureRepository:
             pictures.c.store_id == self._store_id,
             sa.or_(pictures.c.state == PictureState.FAILED, pictures.c.attempts > 0),
         )
-        fresh = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
-        return self._transaction.execute(query.values(fresh)).rowcount
+        queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
+        return self._transaction.execute(query.values(queued)).rowcount
 
     def shown(self, embedder: str) -> list[DescribedItem]:
         """Return the catalog items that this embedder has described, by number."""
@@ -386,7 +387,7 @@ class PictureRepository:
             for item_id, url, reason, attempts, state in self._transaction.execute(query)
         ]
 
-    def _moved(self) -> int:
+    def _next_change(self) -> int:
         """Increment and return the change number of the store's pictures."""
         return next_counter_value(
             self._transaction, self._store_id, store_heads.c.picture_seq
@@ -395,13 +396,13 @@ class PictureRepository:
     def _set_head(self, **values: object) -> None:
         query = store_heads.update().where(store_heads.c.store_id == self._store_id)
         if not self._transaction.execute(query.values(values)).rowcount:
-            raise _gone()
+            raise _store_deleted()
 
 
 _ORDER: Final = (PictureState.INDEXED, PictureState.PENDING, PictureState.FAILED)
 
 
-def _gone() -> StoreDeletedError:
+def _store_deleted() -> StoreDeletedError:
     message = "this store was deleted"
     return StoreDeletedError(message)
 
@@ -419,18 +420,18 @@ def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
     """
     with database.transaction(synced=False) as transaction:
         repository = PictureRepository(transaction, store_id)
-        standing, domain = repository.standing(), repository.domain()
-        place, batches = (standing.pictured_seq, _AFTER_ALL), 0
+        progress, domain = repository.progress(), repository.domain()
+        place, batches = (progress.pictured_seq, _AFTER_ALL), 0
         while True:
             changed = repository.changed_items(place, _BATCH)
-            wanted = [(n, absolute_url(url, domain)) for _, n, url in changed if url]
-            repository.add_wanted(wanted, now_ms)
-            repository.forget([number for _, number, url in changed if not url])
+            urls = [(n, absolute_url(url, domain)) for _, n, url in changed if url]
+            repository.queue_fetches(urls, now_ms)
+            repository.delete_pictures([number for _, number, url in changed if not url])
             if len(changed) < _BATCH:
-                repository.mark_followed(standing.catalog_seq)
+                repository.mark_followed(progress.catalog_seq)
                 return True
             place, batches = changed[-1][:2], batches + 1
             before = place[0] - 1  # the last change may have more items
-            if batches >= _BATCHES and before > standing.pictured_seq:
+            if batches >= _BATCHES and before > progress.pictured_seq:
                 repository.mark_followed(before)
                 return False

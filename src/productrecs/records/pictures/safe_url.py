@@ -27,11 +27,11 @@ Raises:
 REJECTED: Final = "the picture's address is rejected: "
 _PORTS: Final = {"http": 80, "https": 443}
 _LONGEST: Final = 2_000
-_ODD: Final = re.compile(r"[\x00-\x20\x7f\\]")
+_UNSAFE_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_TRANSLATED_HERE: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+_NAT64_PREFIX: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 _SIX_TO_FOUR: Final = ipaddress.IPv6Network("2002::/16")
-_NEVER: Final = tuple(
+_BLOCKED_NETWORKS: Final = tuple(
     ipaddress.ip_network(one)
     for one in ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10")
 )
@@ -93,7 +93,7 @@ def _is_public(address: Address) -> bool:
         inner = _wrapped(address)
         if inner is not None:
             return False if isinstance(inner, bool) else _is_public(inner)
-    if any(address.version == one.version and address in one for one in _NEVER):
+    if any(address.version == one.version and address in one for one in _BLOCKED_NETWORKS):
         return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_unspecified
@@ -104,7 +104,7 @@ def _wrapped(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | N
     """Return the embedded IPv4 address; False when it is forbidden; None without one."""
     if address in _TRANSLATED:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if address in _TRANSLATED_HERE or address.teredo is not None:
+    if address in _NAT64_PREFIX or address.teredo is not None:
         return False
     if address in _SIX_TO_FOUR:
         return address.sixtofour
@@ -125,7 +125,7 @@ def resolve_target(
         ForbiddenUrlError: when the URL must not be fetched.
         OSError: when the host has no address.
     """
-    scheme, host, port, path = _parts(url)
+    scheme, host, port, path = _url_parts(url)
     is_trusted = host in trusted or f"{host}:{port}" in trusted
     if not is_trusted and port != _PORTS[scheme]:
         raise _forbidden(f"port {port} is not 80 or 443{_remedy(f'{host}:{port}')}")
@@ -138,11 +138,11 @@ def resolve_target(
     return FetchTarget(scheme, host, port, addresses[0], path, is_trusted)
 
 
-def _parts(url: str) -> tuple[str, str, int, str]:
+def _url_parts(url: str) -> tuple[str, str, int, str]:
     if len(url) > _LONGEST:
         raise _forbidden(f"it is longer than {_LONGEST} characters")
     url = url.strip()
-    if _ODD.search(url):
+    if _UNSAFE_CHARACTERS.search(url):
         raise _forbidden("it contains a blank, a control character or a backslash")
     try:
         split = urlsplit(url)
@@ -188,5 +188,5 @@ def _remedy(host: str) -> str:
     return f"; the service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS={host}"
 
 
-def _forbidden(why: str) -> ForbiddenUrlError:
-    return ForbiddenUrlError(f"{REJECTED}{why}")
+def _forbidden(reason: str) -> ForbiddenUrlError:
+    return ForbiddenUrlError(f"{REJECTED}{reason}")

@@ -159,7 +159,7 @@ class SandboxedDecoder:
     def _ask(self, request: PictureRequest, data: bytes, kind: type[_Reply]) -> _Reply:
         replies: Decoder[_Reply | PictureRefusal] = Decoder(kind | PictureRefusal)
         try:
-            reply = self._child.ask(request, replies, data)
+            reply = self._child.request(request, replies, data)
         except OSError as error:  # it crashed or timed out: either ends the child
             self._answers = 0
             message = "the picture takes too long or too much memory to read"

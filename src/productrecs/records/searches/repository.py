@@ -7,7 +7,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.hyperloglog import NOBODY, merge, sketch
+from productrecs.engines.hyperloglog import EMPTY_SKETCH, merge, sketch
 from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import search_counts
 
@@ -71,22 +71,24 @@ class SearchCountRepository:
 
     def add(self, day: str, counts: Mapping[str, SearchCount]) -> None:
         """Add counts by intent to a day; intents above the limit count as others."""
-        admitted = self._admitted(day, counts)
-        rows = [[intent, *count[:4]] for intent, count in sorted(admitted.items())]
+        admitted_intents = self._admitted_intents(day, counts)
+        rows = [[intent, *count[:4]] for intent, count in sorted(admitted_intents.items())]
         raw_connection(self._transaction).run(_ADD, (self._store_id, day, rows))
-        self._add_shoppers(day, admitted)
+        self._add_to_sketches(day, admitted_intents)
 
-    def _add_shoppers(self, day: str, counts: Mapping[str, SearchCount]) -> None:
+    def _add_to_sketches(self, day: str, counts: Mapping[str, SearchCount]) -> None:
         """Add shoppers to the day's sketches; the counts have locked the rows."""
-        named = [intent for intent, count in counts.items() if intent and count.shoppers]
-        if not named:
+        named_intents = [
+            intent for intent, count in counts.items() if intent and count.shoppers
+        ]
+        if not named_intents:
             return
         rows: list[dict[str, object]] = []
-        for intent, crowd in self._crowds(day, named):
+        for intent, stored_sketch in self._stored_sketches(day, named_intents):
             codes = np.fromiter(counts[intent].shoppers, np.int64)
-            grown = merge((crowd, sketch(codes)))
-            if grown != crowd:
-                rows.append({"of": intent, "grown": grown})
+            merged_sketch = merge((stored_sketch, sketch(codes)))
+            if merged_sketch != stored_sketch:
+                rows.append({"of": intent, "grown": merged_sketch})
         if rows:
             query = search_counts.update().where(
                 search_counts.c.store_id == self._store_id,
@@ -95,7 +97,7 @@ class SearchCountRepository:
             )
             self._transaction.execute(query.values(shoppers=sa.bindparam("grown")), rows)
 
-    def _crowds(self, day: str, intents: Sequence[str]) -> list[tuple[str, bytes]]:
+    def _stored_sketches(self, day: str, intents: Sequence[str]) -> list[tuple[str, bytes]]:
         found: list[tuple[str, bytes]] = []
         for start in range(0, len(intents), _CHUNK):
             query = sa.select(search_counts.c.intent, search_counts.c.shoppers).where(
@@ -104,7 +106,7 @@ class SearchCountRepository:
                 search_counts.c.intent.in_(intents[start : start + _CHUNK]),
             )
             rows = self._transaction.execute(query)
-            found += [(row[0], bytes(row[1] or NOBODY)) for row in rows]
+            found += [(row[0], bytes(row[1] or EMPTY_SKETCH)) for row in rows]
         return found
 
     def counts_between(self, first: str, last: str) -> dict[str, SearchCount]:
@@ -114,28 +116,32 @@ class SearchCountRepository:
         )
         return {row[0]: SearchCount(row[1][10:], int(row[2]), int(row[3])) for row in rows}
 
-    def forget(self, before: str) -> int:
+    def delete_before(self, before: str) -> int:
         """Delete the counts before a day; return the number of rows."""
         query = search_counts.delete().where(
             search_counts.c.store_id == self._store_id, search_counts.c.day < before
         )
         return self._transaction.execute(query).rowcount
 
-    def _admitted(
+    def _admitted_intents(
         self, day: str, counts: Mapping[str, SearchCount]
     ) -> dict[str, SearchCount]:
         room = MAX_INTENTS_PER_DAY - self._intents(day)
         if len(counts) <= room:
             return dict(counts)
-        known = self._known(day, list(counts))
-        admitted: dict[str, SearchCount] = {}
+        known_intents = self._known_intents(day, list(counts))
+        admitted_intents: dict[str, SearchCount] = {}
         for intent, count in counts.items():
-            is_new = intent not in known
+            is_new = intent not in known_intents
             room -= is_new
             name = OTHER_INTENTS if is_new and room < 0 else intent
             counted = count._replace(text="") if name == OTHER_INTENTS else count
-            admitted[name] = admitted[name].plus(counted) if name in admitted else counted
-        return admitted
+            admitted_intents[name] = (
+                admitted_intents[name].plus(counted)
+                if name in admitted_intents
+                else counted
+            )
+        return admitted_intents
 
     def _intents(self, day: str) -> int:
         query = sa.select(sa.func.count()).where(
@@ -143,13 +149,13 @@ class SearchCountRepository:
         )
         return int(self._transaction.execute(query).scalar_one())
 
-    def _known(self, day: str, intents: Sequence[str]) -> set[str]:
-        known: set[str] = set()
+    def _known_intents(self, day: str, intents: Sequence[str]) -> set[str]:
+        known_intents: set[str] = set()
         for start in range(0, len(intents), _CHUNK):
             query = sa.select(search_counts.c.intent).where(
                 search_counts.c.store_id == self._store_id,
                 search_counts.c.day == day,
                 search_counts.c.intent.in_(intents[start : start + _CHUNK]),
             )
-            known.update(self._transaction.execute(query).scalars())
-        return known
+            known_intents.update(self._transaction.execute(query).scalars())
+        return known_intents

@@ -19,7 +19,7 @@ DEBOUNCE_SECONDS: Final = 3.0
 REPEAT_SECONDS: Final = 120.0
 MAX_TYPING: Final = 20_000
 MAX_WAITING: Final = 20_000
-_LEAST: Final = 3  # letters; shorter queries are usually unfinished
+_MIN_LETTERS: Final = 3  # letters; shorter queries are usually unfinished
 _LONGEST: Final = 100
 """Characters of a query that are compared and reported; the rest is truncated."""
 
@@ -39,34 +39,34 @@ class _Typed(NamedTuple):
     is_counted: bool
 
 
-_Who = tuple[StoreId, Hashable]
+_SearcherKey = tuple[StoreId, Hashable]
 
 
 class SearchCounter:
-    """The searches of one process; `note` never blocks and never raises."""
+    """The searches of one process; `count` never blocks and never raises."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         """Start empty; `seconds` is a monotonic clock."""
         self._seconds = seconds
-        self._typing: OrderedDict[_Who, _Typed] = OrderedDict()  # oldest first
+        self._typing: OrderedDict[_SearcherKey, _Typed] = OrderedDict()  # oldest first
         self._counted: Counter[ObservedSearch] = Counter()
         self.lost = 0  # searches not counted because the buffer was full
 
-    def note(self, search: ObservedSearch, who: Hashable) -> None:
+    def count(self, search: ObservedSearch, searcher: Hashable) -> None:
         """Record a query; a partial one counts only if it is not continued."""
         search = search._replace(text=" ".join(search.text.split())[:_LONGEST].lower())
-        now, key = self._seconds(), (search.store_id, who)
+        now, key = self._seconds(), (search.store_id, searcher)
         before = self._typing.pop(key, None)
         is_counted = False
         if before is not None:
-            is_counted = self._goes_on(before, search, now)
+            is_counted = self._is_continuation(before, search, now)
             if not is_counted and not _is_typing(before, search, now):
                 self._count(before)
         self._typing[key] = _Typed(search, now, is_counted)
         if len(self._typing) > MAX_TYPING:
             self._count(self._typing.popitem(last=False)[1])
 
-    def settle(self, *, at_once: bool = False) -> None:
+    def finish_typing(self, *, at_once: bool = False) -> None:
         """Count queries that stayed unchanged long enough, and drop idle shoppers."""
         now = self._seconds()
         for key, typed in list(self._typing.items()):
@@ -81,17 +81,17 @@ class SearchCounter:
             else:
                 self._typing[key] = typed._replace(is_counted=True)
 
-    def take(self) -> Counter[ObservedSearch]:
+    def take_counts(self) -> Counter[ObservedSearch]:
         """Return the counts since the last call, and empty the buffer."""
-        taken, self._counted = self._counted, Counter()
-        return taken
+        counts, self._counted = self._counted, Counter()
+        return counts
 
-    def put_back(self, taken: Counter[ObservedSearch]) -> None:
+    def put_back(self, counts: Counter[ObservedSearch]) -> None:
         """Return counts that could not be stored to the buffer, up to its limit."""
-        for search, count in taken.items():
+        for search, count in counts.items():
             self._add(search, count)
 
-    def _goes_on(self, before: _Typed, search: ObservedSearch, now: float) -> bool:
+    def _is_continuation(self, before: _Typed, search: ObservedSearch, now: float) -> bool:
         """Return whether this repeats the last counted search."""
         same = before.search.text == search.text
         return same and before.is_counted and now - before.at < REPEAT_SECONDS
@@ -110,7 +110,7 @@ class SearchCounter:
 def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
     """Return whether `before` was the same query, partially typed."""
     one, other = before.search.text, search.text
-    is_step = one.startswith(other) or other.startswith(one) or len(one) < _LEAST
+    is_step = one.startswith(other) or other.startswith(one) or len(one) < _MIN_LETTERS
     return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS
 
 
@@ -131,15 +131,17 @@ def count_by_intent(
             else OTHER_INTENTS
         )
         text = search.text if is_reportable and intent else ""
-        named = frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
+        shopper_set = (
+            frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
+        )
         one = SearchCount(
             text,
             searches=times,
             empty=times if search.is_empty else 0,
-            unnamed=0 if named else times,
-            shoppers=named,
+            unnamed=0 if shopper_set else times,
+            shoppers=shopper_set,
         )
         intent = intent[:_LONGEST_INTENT]
-        known = by_intent.get(intent)
-        by_intent[intent] = one if known is None else known.plus(one)
+        earlier_count = by_intent.get(intent)
+        by_intent[intent] = one if earlier_count is None else earlier_count.plus(one)
     return by_intent

@@ -32,7 +32,7 @@ PRODUCT: Final = "productrecs backup"
 DATABASE: Final = "productrecs.db"
 """The database's file name, in a backup and in a data folder."""
 
-_OTHER: Final = re.compile(r"[a-z]+/[A-Za-z0-9_-]+")  # no path outside the folder
+_FILE_NAME: Final = re.compile(r"[a-z]+/[A-Za-z0-9_-]+")  # no path outside the folder
 
 
 class BackupError(ProductRecsError):
@@ -104,7 +104,7 @@ def read_manifest(content: bytes) -> BackupManifest:
     except msgspec.MsgspecError as error:
         raise not_a_backup() from error
     if next(iter(manifest.sizes), None) != DATABASE or not all(
-        name == DATABASE or _OTHER.fullmatch(name) for name in manifest.sizes
+        name == DATABASE or _FILE_NAME.fullmatch(name) for name in manifest.sizes
     ):
         raise not_a_backup()
     return manifest
@@ -116,24 +116,24 @@ def not_a_backup() -> NotABackupError:
     return NotABackupError(message)
 
 
-def damaged_backup(how: str) -> DamagedBackupError:
+def damaged_backup(problem: str) -> DamagedBackupError:
     """Return the error for a damaged backup."""
-    message = f"this backup is damaged ({how}); use another one. Nothing was changed"
+    message = f"this backup is damaged ({problem}); use another one. Nothing was changed"
     return DamagedBackupError(message)
 
 
-_SPARE: Final = 64 << 20
+_FREE_SPACE_MARGIN: Final = 64 << 20
 """Free space that must remain for a service that writes meanwhile."""
 
 
-_LONGEST_REST: Final = 0.25
+_MAX_PAUSE: Final = 0.25
 _IOPRIO_SET: Final = MappingProxyType({"x86_64": 251, "aarch64": 30})
 _THIS_PROCESS, _IDLE = 1, 3 << 13
 
 
 def pause_after_io(seconds: float) -> None:
     """Pause for as long as the last I/O took, so that the service can commit."""
-    time.sleep(min(_LONGEST_REST, seconds))
+    time.sleep(min(_MAX_PAUSE, seconds))
 
 
 def check_free_space(folder: Path, size: int) -> None:
@@ -143,7 +143,7 @@ def check_free_space(folder: Path, size: int) -> None:
         InsufficientSpaceError: when the disk lacks `size` free bytes and a margin.
     """
     free = shutil.disk_usage(folder).free
-    if free < size + _SPARE:
+    if free < size + _FREE_SPACE_MARGIN:
         message = (
             f"{folder} has {free / 1000000000.0:.2f} GB free and this needs "
             f"{size / 1000000000.0:.2f} GB: free some space, or choose another disk"
@@ -209,10 +209,10 @@ def write_archive(
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.copybufsize = _BLOCK  # type: ignore[attr-defined]  # not in the stubs
             content = manifest.to_json()
-            _add(tar, _MANIFEST, len(content), sums.noting(_MANIFEST, io.BytesIO(content)))
+            _add(tar, _MANIFEST, len(content), sums.adding(_MANIFEST, io.BytesIO(content)))
             for name, size in manifest.sizes.items():
-                watched = _Reading(members[name], _resting(file, advance))
-                _add(tar, name, size, sums.noting(name, watched))
+                watched = _Reading(members[name], _pausing(file, advance))
+                _add(tar, name, size, sums.adding(name, watched))
             listed = sums.listed()
             _add(tar, _SUMS, len(listed), io.BytesIO(listed))
 
@@ -234,22 +234,24 @@ def read_archive(
         DamagedBackupError: when a member is damaged or missing.
         OSError: when the file cannot be read, or the disk is full.
     """
-    with path.open("rb") as file, _unpacking(file) as plain:
+    with path.open("rb") as file, _unpacking(file) as decompressed:
         try:
-            tar = tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
+            tar = tarfile.open(fileobj=decompressed, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
             head = _small(tar, _MANIFEST)
         except _BROKEN as error:
             raise not_a_backup() from error
         manifest, sums = read_manifest(head), _Sums()
-        sums.note(_MANIFEST, head)
+        sums.add(_MANIFEST, head)
         accept(manifest)
         try:
             for name, size in manifest.sizes.items():
-                content = sums.noting(name, _member(tar, name, size))
+                content = sums.adding(name, _member(tar, name, size))
                 _unpack(content, None if unpacked is None else unpacked / name, advance)
             if _small(tar, _SUMS) != sums.listed():
                 raise damaged_backup("a checksum differs")
-            while plain.read(_BLOCK):  # verifies the compressed stream's own checksum
+            while decompressed.read(
+                _BLOCK
+            ):  # verifies the compressed stream's own checksum
                 pass
         except _BROKEN as error:
             raise damaged_backup(str(error) or "it ends too early") from error
@@ -275,10 +277,10 @@ class _Sums:
     def __init__(self) -> None:
         self._found: dict[str, hashlib._Hash] = {}
 
-    def note(self, name: str, content: bytes) -> None:
+    def add(self, name: str, content: bytes) -> None:
         self._found[name] = hashlib.sha256(content)
 
-    def noting(self, name: str, file: BinaryIO | _Reading) -> BinaryIO:
+    def adding(self, name: str, file: BinaryIO | _Reading) -> BinaryIO:
         """Return `file`; its digest is known once it has been read."""
         found = self._found[name] = hashlib.sha256()
         return cast("BinaryIO", _Reading(cast("BinaryIO", file), found.update))
@@ -344,7 +346,7 @@ def _syncing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
     return watch
 
 
-def _resting(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
+def _pausing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
     """Return a callback for each block that syncs `file` in small steps.
 
     After each step it pauses equally long, so that the running service can use the disk.
@@ -388,5 +390,5 @@ def _unpacking(file: BinaryIO) -> Iterator[BinaryIO]:
     if not is_packed:
         yield file
         return
-    with gzip.GzipFile(fileobj=file, mode="rb") as plain:
-        yield cast("BinaryIO", plain)
+    with gzip.GzipFile(fileobj=file, mode="rb") as decompressed:
+        yield cast("BinaryIO", decompressed)

@@ -39,7 +39,7 @@ from productrecs.storage.tables import metadata
 
 Row = tuple[object, ...]
 
-_AT_ONCE: Final = 5_000
+_PAGES_PER_STEP: Final = 5_000
 
 
 def read_tables(source: sa.Connection) -> Iterator[tuple[sa.Table, Iterator[list[Row]]]]:
@@ -67,7 +67,7 @@ def delete_rows(transaction: sa.Connection) -> None:
 def _read(source: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
     query = sa.select(table).order_by(*table.primary_key.columns)
     result = source.execution_options(stream_results=True).execute(query)
-    for page in result.partitions(table.info.get("rows_at_once", _AT_ONCE)):
+    for page in result.partitions(table.info.get("rows_at_once", _PAGES_PER_STEP)):
         yield [tuple(row) for row in page]
 
 
@@ -125,7 +125,7 @@ def _copy_pages(snapshot: sa.Connection, target: Path, advance: Advance) -> None
         try:
             for pragma in ("synchronous = OFF", "journal_mode = OFF"):
                 copy.execute(f"PRAGMA {pragma}").fetchall()  # we sync it ourselves
-            with copy.backup("main", _bare(snapshot), "main") as backup:
+            with copy.backup("main", _apsw_connection(snapshot), "main") as backup:
                 while not backup.done:
                     began = time.monotonic()
                     backup.step(_PAGES)
@@ -168,7 +168,7 @@ def _copy_rows(
         copy.close()
 
 
-def _bare(connection: sa.Connection) -> apsw.Connection:
+def _apsw_connection(connection: sa.Connection) -> apsw.Connection:
     driver = connection.connection.driver_connection
     if not isinstance(driver, apsw_dbapi.ApswConnection):
         message = "SQLite must be reached through apsw"
@@ -186,7 +186,7 @@ Begin = Callable[[str, int], Advance]
 Needed = Callable[[sa.Connection], Mapping[str, Path]]
 """Returns the files to save with a transaction's state, by their names in the backup."""
 
-_TRIES: Final = 20
+_ATTEMPTS: Final = 20
 
 
 _TABLES: Final = (
@@ -213,11 +213,9 @@ def verify_database(path: Path) -> DatabaseSummary:
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if verdict != ("ok",):
-                raise damaged_backup(
-                    f"SQLite finds: {verdict[0] if verdict else 'nothing'}"
-                )
+            result = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if result != ("ok",):
+                raise damaged_backup(f"SQLite finds: {result[0] if result else 'nothing'}")
             return DatabaseSummary(_schema(connection), _rows(connection))
         finally:
             connection.close()
@@ -253,7 +251,7 @@ class BackupRequest:
     replace: bool = False
 
 
-def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
+def create_backup(request: BackupRequest, begin: Begin) -> BackupManifest:
     """Write a backup of one moment to the target, atomically.
 
     The service may run and write meanwhile; the backup does not block it.
@@ -265,18 +263,18 @@ def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
         StorageError: one of its kinds, when the database fails.
         OSError: when the disk fails.
     """
-    target = wish.target
+    target = request.target
     if not target.parent.is_dir() or target.is_dir():
         message = f"{target} cannot be a file; choose a name in an existing folder"
         raise TargetExistsError(message)
-    if target.exists() and not wish.replace:
+    if target.exists() and not request.replace:
         message = f"{target} exists; choose another name, or use --force"
         raise TargetExistsError(message)
     with temp_folder(target.parent, ".backup-") as folder:
         packed = folder / "packed"
-        with contextlib.ExitStack() as opened:
-            members = _copied(wish, folder / DATABASE, opened, begin)
-            manifest = _described(wish, folder / DATABASE, members)
+        with contextlib.ExitStack() as stack:
+            members = _copied(request, folder / DATABASE, stack, begin)
+            manifest = _described(request, folder / DATABASE, members)
             total = sum(manifest.sizes.values())
             write_archive(
                 packed,
@@ -292,7 +290,7 @@ def create_backup(wish: BackupRequest, begin: Begin) -> BackupManifest:
 
 
 def _copied(
-    wish: BackupRequest, copy: Path, opened: contextlib.ExitStack, begin: Begin
+    request: BackupRequest, copy: Path, stack: contextlib.ExitStack, begin: Begin
 ) -> dict[str, BinaryIO]:
     """Copy the database; return it and the other files of the same moment, open.
 
@@ -302,41 +300,47 @@ def _copied(
     """
     files: dict[str, BinaryIO] = {}
     missing: set[str] = set()
-    for _ in range(_TRIES):
-        with wish.database.reading() as snapshot:
-            needed = wish.needed(snapshot)
+    for _ in range(_ATTEMPTS):
+        with request.database.reading() as snapshot:
+            needed = request.needed(snapshot)
             for name in needed.keys() - files.keys():
                 with contextlib.suppress(FileNotFoundError):
-                    files[name] = opened.enter_context(needed[name].open("rb"))
-            gone = needed.keys() - files.keys()
-            if gone <= missing:
+                    files[name] = stack.enter_context(needed[name].open("rb"))
+            missing_files = needed.keys() - files.keys()
+            if missing_files <= missing:
                 needed_files = {name: files[name] for name in needed if name in files}
-                _copy(wish, snapshot, copy, sum(map(_size, needed_files.values())), begin)
-                return {DATABASE: opened.enter_context(copy.open("rb")), **needed_files}
-            missing = gone
+                _copy(
+                    request, snapshot, copy, sum(map(_size, needed_files.values())), begin
+                )
+                return {DATABASE: stack.enter_context(copy.open("rb")), **needed_files}
+            missing = missing_files
     message = "uploads change too quickly; run the backup again"
     raise BackupError(message)
 
 
 def _copy(
-    wish: BackupRequest, snapshot: sa.Connection, copy: Path, others: int, begin: Begin
+    request: BackupRequest,
+    snapshot: sa.Connection,
+    copy: Path,
+    other_bytes: int,
+    begin: Begin,
 ) -> None:
-    size = estimate_copy_size(wish.database, snapshot)
-    packed = size // 2 if is_compressed(wish.target.name) else size
-    check_free_space(copy.parent, size + packed + others)
-    copy_database(wish.database, snapshot, copy, begin("copying", size))
+    size = estimate_copy_size(request.database, snapshot)
+    packed = size // 2 if is_compressed(request.target.name) else size
+    check_free_space(copy.parent, size + packed + other_bytes)
+    copy_database(request.database, snapshot, copy, begin("copying", size))
 
 
 def _described(
-    wish: BackupRequest, copy: Path, members: Mapping[str, BinaryIO]
+    request: BackupRequest, copy: Path, members: Mapping[str, BinaryIO]
 ) -> BackupManifest:
     found = verify_database(copy)
     return BackupManifest(
         format=FORMAT,
         product=PRODUCT,
-        program=wish.program,
+        program=request.program,
         made_at=iso(system_ms()),
-        made_from=wish.database.dialect.name,
+        made_from=request.database.dialect.name,
         schema=found.schema,
         rows=found.rows,
         sizes={name: _size(file) for name, file in members.items()},

@@ -35,7 +35,7 @@ from productrecs.storage.backup.create_backup import (
 )
 from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import temp_folder
-from productrecs.storage.migrations import knows, migrate
+from productrecs.storage.migrations import is_known, migrate
 from productrecs.storage.sqlite_connection import storage_error
 from productrecs.storage.tables import models, store_heads, stores
 
@@ -52,7 +52,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
         TargetExistsError: when it holds a store, unless it may be replaced.
         StorageError: when it cannot be opened.
     """
-    with _alone(folder / DATABASE) as database:
+    with _sole_user(folder / DATABASE) as database:
         _check(database, folder, replace=replace)
 
 
@@ -65,15 +65,15 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
         InUseError, TargetExistsError, StorageError: as `check_replaceable` does.
         OSError: when the disk fails.
     """
-    with _alone(folder / DATABASE) as database:
+    with _sole_user(folder / DATABASE) as database:
         is_empty = _check(database, folder, replace=replace)
-        aside = None if is_empty else _new_folder(folder)
+        replaced_folder = None if is_empty else _new_folder(folder)
         for name in (*_FOLDERS, *_FILES):
-            _move(folder / name, aside)
+            _move_data(folder / name, replaced_folder)
         for name in ("uploads", DATABASE):  # the database refers to uploads: move it last
             _adopt(staged / name, folder)
         sync_folder(folder)
-    return aside
+    return replaced_folder
 
 
 class _Database:
@@ -106,7 +106,7 @@ class _Database:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[_Database | None]:
+def _sole_user(path: Path) -> Iterator[_Database | None]:
     """Yield the locked database at `path`; None if none is readable."""
     if not path.exists():
         yield None
@@ -153,16 +153,16 @@ def _check(database: _Database | None, folder: Path, *, replace: bool) -> bool:
 
 def _new_folder(folder: Path) -> Path:
     moment = iso(system_ms()).translate({ord(sign): "-" for sign in ":."})
-    aside = folder / f"replaced-{moment}"
-    aside.mkdir(mode=0o700)
-    return aside
+    replaced_folder = folder / f"replaced-{moment}"
+    replaced_folder.mkdir(mode=0o700)
+    return replaced_folder
 
 
-def _move(path: Path, aside: Path | None) -> None:
+def _move_data(path: Path, replaced_folder: Path | None) -> None:
     if not path.exists():
         return
-    if aside is not None:
-        path.rename(aside / path.name)
+    if replaced_folder is not None:
+        path.rename(replaced_folder / path.name)
     elif path.is_dir():
         shutil.rmtree(path)
     else:
@@ -188,7 +188,7 @@ def _translated() -> Iterator[None]:
         raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
 
-_OTHERS: Final = (
+_OTHER_SESSIONS: Final = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
     "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
 )
@@ -208,7 +208,7 @@ class RestoreResult:
     """The result of a restore, and where the replaced data are now, if any."""
 
     manifest: BackupManifest
-    aside: Path | None
+    replaced_folder: Path | None
 
 
 def verify_backup(path: Path, folder: Path, begin: Begin) -> BackupManifest:
@@ -237,10 +237,12 @@ def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreRes
     with temp_folder(place.folder, ".restore-") as staged:
         manifest = _stage(path, staged, begin)
         if place.url is None:
-            aside = replace_data_folder(staged, place.folder, replace=place.replace)
-            return RestoreResult(manifest, aside)
-        _bring_uploads(staged, place.folder)  # before the rows that name these files
-        _fill_server(staged, place, begin("restoring", sum(manifest.rows.values())))
+            replaced_folder = replace_data_folder(
+                staged, place.folder, replace=place.replace
+            )
+            return RestoreResult(manifest, replaced_folder)
+        _restore_uploads(staged, place.folder)  # before the rows that name these files
+        _copy_to_server(staged, place, begin("restoring", sum(manifest.rows.values())))
         return RestoreResult(manifest, None)
 
 
@@ -255,7 +257,7 @@ def _stage(path: Path, staged: Path, begin: Begin) -> BackupManifest:
         total = sum(manifest.sizes.values())
         share = size / max(total, 1)
         check_free_space(staged, total)
-        if not knows(manifest.schema):
+        if not is_known(manifest.schema):
             message = (
                 f"this backup was made with ProductRecs {manifest.program}, which is newer "
                 f"(schema {manifest.schema}): restore it with that one"
@@ -297,10 +299,11 @@ def _check_place(place: RestoreTarget) -> None:
 
 
 def _check_server(connection: sa.Connection, *, replace: bool) -> None:
-    others = int(connection.exec_driver_sql(_OTHERS).scalar_one())
-    if others:
+    other_sessions = int(connection.exec_driver_sql(_OTHER_SESSIONS).scalar_one())
+    if other_sessions:
         message = (
-            f"{others} other connections to this database are open: stop the service on "
+            f"{other_sessions} other connections to this database are open: stop the "
+            "service on "
             "every machine first. Nothing was changed"
         )
         raise InUseError(message)
@@ -315,7 +318,7 @@ def _check_server(connection: sa.Connection, *, replace: bool) -> None:
         raise TargetExistsError(message)
 
 
-def _fill_server(staged: Path, place: RestoreTarget, advance: Advance) -> None:
+def _copy_to_server(staged: Path, place: RestoreTarget, advance: Advance) -> None:
     source = Database.open(None, staged)
     server = Database.open(place.url, place.folder)
     try:
@@ -334,7 +337,7 @@ def _fill_server(staged: Path, place: RestoreTarget, advance: Advance) -> None:
         server.close()
 
 
-def _bring_uploads(staged: Path, folder: Path) -> None:
+def _restore_uploads(staged: Path, folder: Path) -> None:
     uploads = folder / "uploads"
     for path in sorted((staged / "uploads").glob("*")):
         uploads.mkdir(mode=0o700, exist_ok=True)

@@ -47,7 +47,7 @@ def is_current(database: Database) -> bool:
         return _revision(connection) == KNOWN[-1]
 
 
-def knows(revision: str) -> bool:
+def is_known(revision: str) -> bool:
     """Return whether this program can migrate a database of the schema `revision`."""
     return revision in KNOWN
 

@@ -26,8 +26,8 @@ def find_login(users: UserRepository, email: str | None) -> DashboardUser | None
     Addresses are compared case-insensitively. None when the store has no such login.
     """
     if email is not None:
-        wanted = email.strip().lower()
-        return next((one for one in users.all() if one.email == wanted), None)
+        normalised = email.strip().lower()
+        return next((one for one in users.all() if one.email == normalised), None)
     return next((one for one in users.all() if one.role is Role.OWNER), None)
 
 

@@ -88,10 +88,10 @@ def _host(text: str) -> str | None:
             return f"[{host}]"
         return idna.encode(host, uts46=True).decode() if host else None
     except (ValueError, idna.IDNAError):
-        return _plain_host(text)
+        return _ascii_host(text)
 
 
-def _plain_host(text: str) -> str | None:
+def _ascii_host(text: str) -> str | None:
     # Names such as `my_shop.local` are not valid IDNA but exist on intranets.
     try:
         host = (urlsplit(text.strip()).hostname or "").rstrip(".").lower()

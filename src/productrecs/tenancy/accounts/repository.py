@@ -30,7 +30,7 @@ from productrecs.tenancy.accounts.store_settings import SettingValue, resolve_se
 from productrecs.tenancy.billing.subscription import Subscription
 
 _ACCOUNTS = "accounts"
-_GONE = "this store was deleted"
+_DELETED_MESSAGE = "this store was deleted"
 
 
 class HasStoreId(Protocol):
@@ -71,7 +71,7 @@ class AccountRepository:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _store(row)
 
-    def hold(self, store_id: StoreId) -> Store:
+    def lock(self, store_id: StoreId) -> Store:
         """Return the store, locked until this transaction ends.
 
         Raises:
@@ -80,7 +80,7 @@ class AccountRepository:
         query = sa.select(stores).where(stores.c.store_id == store_id).with_for_update()
         row = self._connection.execute(query).mappings().first()
         if row is None:
-            raise StoreDeletedError(_GONE)
+            raise StoreDeletedError(_DELETED_MESSAGE)
         return _store(row)
 
     def lock_each(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
@@ -92,7 +92,7 @@ class AccountRepository:
         ordered = sorted(batch, key=lambda row: row.store_id)
         for store_id, rows in groupby(ordered, key=lambda row: row.store_id):
             try:
-                self.hold(store_id)
+                self.lock(store_id)
             except StoreDeletedError:
                 continue
             yield store_id, list(rows)
@@ -106,7 +106,7 @@ class AccountRepository:
         query = sa.select(stores.c.plan, stores.c.plan_ends_at, stores.c.suspended_at)
         row = self._connection.execute(query.where(stores.c.store_id == store_id)).first()
         if row is None:
-            raise StoreDeletedError(_GONE)
+            raise StoreDeletedError(_DELETED_MESSAGE)
         return Subscription(*row)
 
     def add(self, store: Store) -> None:
@@ -134,7 +134,7 @@ class AccountRepository:
             message = f"{store.domain} is already registered; `store show` shows it"
             raise DomainTakenError(message) from error
         self._connection.execute(store_heads.insert().values(store_id=store.store_id))
-        self._move_version()
+        self._increment_version()
 
     def set_secrets(self, store_id: StoreId, secrets: SecretKeys) -> None:
         """Replace the secret keys; processes reject others once they see the version."""
@@ -156,7 +156,7 @@ class AccountRepository:
         Raises:
             StoreDeletedError: when it was deleted.
         """
-        store = self.hold(store_id)
+        store = self.lock(store_id)
         stored = {name: getattr(store.settings, name) for name in store.chosen}
         merged = {**stored, **changes}
         chosen = {name: value for name, value in merged.items() if value is not None}
@@ -167,22 +167,22 @@ class AccountRepository:
     def remove(self, store_id: StoreId) -> None:
         """Delete the store and all its rows in every table."""
         # Every change of the store locks its row first: this prevents deadlocks.
-        held = sa.select(stores.c.store_id).where(stores.c.store_id == store_id)
-        self._connection.execute(held.with_for_update()).all()
+        is_existing = sa.select(stores.c.store_id).where(stores.c.store_id == store_id)
+        self._connection.execute(is_existing.with_for_update()).all()
         for table in metadata.sorted_tables:
             if "store_id" in table.c:
                 self._connection.execute(table.delete().where(table.c.store_id == store_id))
-        self._move_version()
+        self._increment_version()
 
     def _update(self, store_id: StoreId, **values: object) -> None:
         query = stores.update().where(stores.c.store_id == store_id).values(**values)
         self._connection.execute(query)
-        self._move_version()
+        self._increment_version()
 
-    def _move_version(self) -> None:
-        moved = counters.update().where(counters.c.name == _ACCOUNTS)
-        done = self._connection.execute(moved.values(value=counters.c.value + 1))
-        if done.rowcount == 0:
+    def _increment_version(self) -> None:
+        increment = counters.update().where(counters.c.name == _ACCOUNTS)
+        updated = self._connection.execute(increment.values(value=counters.c.value + 1))
+        if updated.rowcount == 0:
             self._connection.execute(counters.insert().values(name=_ACCOUNTS, value=1))
 
 
@@ -208,7 +208,7 @@ class KeyUseRepository:
         )
         return {row.key_id: row.address for row in self._connection.execute(query)}
 
-    def note(self, uses: Iterable[KeyUse]) -> None:
+    def record(self, uses: Iterable[KeyUse]) -> None:
         """Store uses; the last use of each key counts."""
         for use in sorted(uses, key=lambda use: use.used_at):
             values = {"used_at": use.used_at, "address": use.address[:64] or None}
@@ -225,7 +225,7 @@ class KeyUseRepository:
 def store_key_uses(transaction: sa.Connection, batch: Sequence[KeyUse]) -> None:
     """Store uses of keys of any stores."""
     for store_id, uses in AccountRepository(transaction).lock_each(batch):
-        KeyUseRepository(transaction, store_id).note(uses)
+        KeyUseRepository(transaction, store_id).record(uses)
 
 
 class ConnectionRepository:
@@ -386,11 +386,11 @@ class KeyMisuseRepository:
 
     def add(self, batch: Sequence[KeyMisuse]) -> None:
         """Store misuses; new ones only up to the limit."""
-        known = {(one.sign, one.value) for one in self.all()}
+        stored = {(one.sign, one.value) for one in self.all()}
         for one in batch:
-            if (one.sign, one.value) not in known and len(known) >= MAX_STORED:
+            if (one.sign, one.value) not in stored and len(stored) >= MAX_STORED:
                 continue
-            known.add((one.sign, one.value))
+            stored.add((one.sign, one.value))
             row = upsert(self._transaction, sightings).values(
                 store_id=self._store_id,
                 kind=one.sign.value,
@@ -408,7 +408,7 @@ class KeyMisuseRepository:
             )
             self._transaction.execute(query)
 
-    def forget(self, sign: MisuseKind) -> None:
+    def delete(self, sign: MisuseKind) -> None:
         """Delete all records of one kind, which the owner has resolved."""
         query = sightings.delete().where(
             sightings.c.store_id == self._store_id, sightings.c.kind == sign.value

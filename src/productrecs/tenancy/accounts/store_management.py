@@ -78,7 +78,7 @@ class Registration:
 
 def register_store(
     database: Database,
-    wanted: Registration,
+    registration: Registration,
     clock: Clock,
     invitation: str | None = None,
 ) -> tuple[Store, SecretKey]:
@@ -95,8 +95,8 @@ def register_store(
         InvitationError: the invitation is no longer valid.
     """
     secret = new_secret_key()
-    store = _drafted(wanted, secret, clock)
-    owner = _owner(store.store_id, wanted)
+    store = _drafted(registration, secret, clock)
+    owner = _owner(store.store_id, registration)
     with database.transaction() as transaction:
         if invitation is not None:
             invitations = InvitationRepository(transaction, NEW_STORE)
@@ -107,16 +107,17 @@ def register_store(
     return store, secret
 
 
-def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
+def _drafted(registration: Registration, secret: SecretKey, clock: Clock) -> Store:
     chosen = {
-        name: parse_setting(name, text) for name, text in (wanted.settings or {}).items()
+        name: parse_setting(name, text)
+        for name, text in (registration.settings or {}).items()
     }
     now_ms = clock()
     return Store(
         store_id=new_store_id(),
-        domain=validate_new_domain(wanted.domain),
-        email=wanted.email,
-        subscription=first_subscription(wanted.plan, now_ms),
+        domain=validate_new_domain(registration.domain),
+        email=registration.email,
+        subscription=first_subscription(registration.plan, now_ms),
         publishable_key=new_publishable_key(),
         secrets=first_secret(secret, now_ms),
         origins=frozenset(),
@@ -126,12 +127,12 @@ def _drafted(wanted: Registration, secret: SecretKey, clock: Clock) -> Store:
     )
 
 
-def _owner(store_id: StoreId, wanted: Registration) -> DashboardUser | None:
+def _owner(store_id: StoreId, registration: Registration) -> DashboardUser | None:
     """Return the login of a user who registers with a password; needs no address."""
-    if wanted.password is None:
+    if registration.password is None:
         return None
-    email = None if wanted.email is None else normalise_email(wanted.email)
-    password_hash = hash_password(wanted.password)
+    email = None if registration.email is None else normalise_email(registration.email)
+    password_hash = hash_password(registration.password)
     return DashboardUser(store_id, OWNER_ID, email, Role.OWNER, password_hash)
 
 
@@ -142,18 +143,18 @@ def owner_of(database: Database, store: Store, email: str | None = None) -> Dash
         EmailError: when `email`, which a new login or one without an address gets, is
             invalid.
     """
-    wanted = None if email is None else normalise_email(email)
+    registration = None if email is None else normalise_email(email)
     with database.transaction() as transaction:
         users = UserRepository(transaction, store.store_id)
-        AccountRepository(transaction).hold(store.store_id)
+        AccountRepository(transaction).lock(store.store_id)
         found = next((one for one in users.all() if one.user_id == OWNER_ID), None)
         if found is None:
-            known = wanted or (store.email.strip().lower() if store.email else None)
-            found = DashboardUser(store.store_id, OWNER_ID, known, Role.OWNER, None)
+            address = registration or (store.email.strip().lower() if store.email else None)
+            found = DashboardUser(store.store_id, OWNER_ID, address, Role.OWNER, None)
             users.add(found, store.created_at)
-        elif found.email is None and wanted is not None:
-            users.set_email(OWNER_ID, wanted)
-            found = replace(found, email=wanted)
+        elif found.email is None and registration is not None:
+            users.set_email(OWNER_ID, registration)
+            found = replace(found, email=registration)
     return found
 
 
@@ -193,13 +194,13 @@ def rotate_secret(
         message = "the old key can work for 0 to 24 hours more"
         raise OverlapError(message)
     secret = new_secret_key(for_tests=store.is_sandbox)
-    moment = system_ms() if now_ms is None else now_ms
+    now = system_ms() if now_ms is None else now_ms
     with database.transaction() as transaction:
         accounts = AccountRepository(transaction)
-        held = accounts.hold(store.store_id).secrets
-        replaced = held.replaced_by(secret, moment, overlap_ms)
+        secrets = accounts.lock(store.store_id).secrets
+        replaced = secrets.replaced_by(secret, now, overlap_ms)
         accounts.set_secrets(store.store_id, replaced)
-        KeyMisuseRepository(transaction, store.store_id).forget(MisuseKind.LEAKED_SECRET)
+        KeyMisuseRepository(transaction, store.store_id).delete(MisuseKind.LEAKED_SECRET)
     return secret
 
 
@@ -211,8 +212,8 @@ def revoke_secret(database: Database, store: Store, *, old_only: bool = False) -
     """
     with database.transaction() as transaction:
         accounts = AccountRepository(transaction)
-        held = accounts.hold(store.store_id).secrets
-        without_old = SecretKeys(held.secret_hash, held.end, held.made_at)
+        secrets = accounts.lock(store.store_id).secrets
+        without_old = SecretKeys(secrets.secret_hash, secrets.end, secrets.made_at)
         accounts.set_secrets(store.store_id, without_old if old_only else SecretKeys())
 
 
@@ -229,7 +230,7 @@ def change_origins(
     removed = {normalise_origin(text) for text in remove}
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
-        origins = (repository.hold(store.store_id).origins | added) - removed
+        origins = (repository.lock(store.store_id).origins | added) - removed
         repository.set_origins(store.store_id, origins)
     return origins
 
@@ -256,9 +257,9 @@ def change_subscription(
     """
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
-        held = repository.hold(store.store_id).subscription
-        changed = change(held)
-        if changed != held:
+        secrets = repository.lock(store.store_id).subscription
+        changed = change(secrets)
+        if changed != secrets:
             repository.set_subscription(store.store_id, changed)
     return changed
 
@@ -317,7 +318,7 @@ def make_sandbox(
     """
     secret = new_secret_key(for_tests=True)
     now_ms = clock()
-    made = replace(
+    sandbox = replace(
         store,
         store_id=new_store_id(),
         domain=_domain_of(store),
@@ -328,8 +329,8 @@ def make_sandbox(
         created_at=now_ms,
     )
     with database.transaction() as transaction:
-        AccountRepository(transaction).add(made)
-    return made, secret
+        AccountRepository(transaction).add(sandbox)
+    return sandbox, secret
 
 
 def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
@@ -341,12 +342,12 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
     if not sandbox.is_sandbox:
         message = f"{sandbox.domain} is not a test store; nothing was changed"
         raise NoSandboxError(message)
-    emptied = replace(sandbox, store_id=new_store_id(), created_at=clock())
+    new_sandbox = replace(sandbox, store_id=new_store_id(), created_at=clock())
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
         repository.remove(sandbox.store_id)
-        repository.add(emptied)
-    return emptied
+        repository.add(new_sandbox)
+    return new_sandbox
 
 
 def _domain_of(store: Store) -> str:

@@ -99,7 +99,7 @@ def _timezone(text: str) -> str:
     return text
 
 
-def _whole(lowest: int, highest: int) -> Callable[[str], int]:
+def _integer_reader(lowest: int, highest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         message = f"a whole number from {lowest} to {highest}"
         try:
@@ -189,7 +189,7 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     ),
     StoreSetting(
         "rec_num",
-        _whole(1, 20),
+        _integer_reader(1, 20),
         ("how many products a reply has when the request does not say"),
     ),
     StoreSetting(
@@ -199,7 +199,7 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     ),
     StoreSetting(
         "repeat_after_days",
-        _whole(0, 3650),
+        _integer_reader(0, 3650),
         "after how many days a bought product may be recommended again; 0: never",
     ),
     StoreSetting("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
@@ -235,7 +235,7 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _one_of("orders", "units", "revenue"),
         "what trending counts: orders, units or revenue",
     ),
-    StoreSetting("trending_days", _whole(1, 365), "how many days trending covers"),
+    StoreSetting("trending_days", _integer_reader(1, 365), "how many days trending covers"),
     StoreSetting("trending_min_price", _money, "the lowest price of products in trending"),
     StoreSetting(
         "search_sold_out",
@@ -268,7 +268,7 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     ),
     StoreSetting(
         "lead_time_days",
-        _whole(1, 365),
+        _integer_reader(1, 365),
         "days from an order at a supplier until the goods can be sold",
     ),
     StoreSetting(
@@ -279,12 +279,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     ),
     StoreSetting(
         "order_every_days",
-        _whole(1, 365),
+        _integer_reader(1, 365),
         "how many days an order at a supplier should last beyond its lead time",
     ),
     StoreSetting(
         "overstock_days",
-        _whole(29, 730),
+        _integer_reader(29, 730),
         "stock cover above this many days is reported as overstock",
     ),
 )

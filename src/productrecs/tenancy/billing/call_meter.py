@@ -26,27 +26,27 @@ CallsByStoreMonth = tuple[StoreId, str]
 _NEVER: Final = sys.maxsize
 # Near the limit a process flushes after a 16th of the remaining calls, but at least after
 # a two-thousandth of the limit. So all processes together exceed the limit only slightly.
-_SHARE_OF_REST: Final = 16
+_SHARE_OF_REMAINING: Final = 16
 _SHARE_OF_LIMIT: Final = 2_000
 
 
 class MonthlyCalls:
     """A store's calls in one month, as known to one process."""
 
-    __slots__ = ("_flushed", "counted", "due_at", "month", "others")
+    __slots__ = ("_flushed", "counted", "counted_elsewhere", "due_at", "month")
 
     def __init__(self, month: str) -> None:
         """Start with no calls; the flush thread loads the other processes' counts."""
         self.month = month
         self.counted = 0  # by this process
-        self.others = 0  # by other processes, as stored in the database
+        self.counted_elsewhere = 0  # by other processes, as stored in the database
         self.due_at = _NEVER  # the count at which a flush is due
         self._flushed = 0  # part of `counted` that is in the database
 
     @property
     def used(self) -> int:
         """The month's calls known to this process."""
-        return self.others + self.counted
+        return self.counted_elsewhere + self.counted
 
     @property
     def unsaved(self) -> int:
@@ -56,11 +56,11 @@ class MonthlyCalls:
     def flushed(self, calls: int, total: int, limit: int | None) -> None:
         """Record that the database has `calls` more of ours, and `total` in all."""
         self._flushed += calls
-        self.learn(total, limit)
+        self.set_total(total, limit)
 
-    def learn(self, total: int, limit: int | None) -> None:
+    def set_total(self, total: int, limit: int | None) -> None:
         """Record that the database has `total` calls, including our flushed ones."""
-        self.others = total - self._flushed
+        self.counted_elsewhere = total - self._flushed
         self.due_at = (
             _NEVER if limit is None else self._flushed + _flush_after(total, limit)
         )
@@ -70,12 +70,12 @@ class Meter:
     """One store's monthly counts in one process, checked against its plan."""
 
     __slots__ = (
+        "_current_month",
+        "_earlier_months",
         "_is_active",
         "_limit",
-        "_notice_from",
-        "_past",
+        "_notice_threshold",
         "_plans",
-        "_present",
         "_request_flush",
         "_since",
         "_subscription",
@@ -97,58 +97,62 @@ class Meter:
         """
         self._plans = plans
         self._request_flush = request_flush
-        self._past: deque[MonthlyCalls] = deque()  # months with unsaved calls
-        self._present = MonthlyCalls(month_at(now_ms).name)
+        self._earlier_months: deque[MonthlyCalls] = deque()  # months with unsaved calls
+        self._current_month = MonthlyCalls(month_at(now_ms).name)
         self.is_used = False
-        self._follow(subscription, now_ms)
-        self._present.learn(stored, self._limit)
+        self._set_subscription(subscription, now_ms)
+        self._current_month.set_total(stored, self._limit)
 
-    def ask(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
+    def check(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
         """Return the notice for one more call; None below 80 % of the quota."""
-        is_followed = self._since <= now_ms < self._until  # the clock may be set back
-        if not is_followed or subscription is not self._subscription:
-            self._follow(subscription, now_ms)
+        is_current = self._since <= now_ms < self._until  # the clock may be set back
+        if not is_current or subscription is not self._subscription:
+            self._set_subscription(subscription, now_ms)
         self.is_used = True
-        present = self._present
-        used = present.others + present.counted
-        if used < self._notice_from:
+        current = self._current_month
+        used = current.counted_elsewhere + current.counted
+        if used < self._notice_threshold:
             return None
         return quota_notice(used, self._limit, is_active=self._is_active, requested=1)
 
     def count(self) -> None:
         """Count an answered call."""
-        present = self._present
-        present.counted += 1
-        if present.counted >= present.due_at:
-            present.due_at = _NEVER  # one request is enough
+        current = self._current_month
+        current.counted += 1
+        if current.counted >= current.due_at:
+            current.due_at = _NEVER  # one request is enough
             self._request_flush()
 
     def months(self) -> list[MonthlyCalls]:
         """Return the months to flush, the current one last."""
-        present = self._present
-        return [*(month for month in list(self._past) if month is not present), present]
+        current = self._current_month
+        return [
+            *(month for month in list(self._earlier_months) if month is not current),
+            current,
+        ]
 
     def drop_stored_months(self) -> None:
         """Drop fully stored past months; called by the flush thread."""
-        while self._past and not self._past[0].unsaved:
-            self._past.popleft()
+        while self._earlier_months and not self._earlier_months[0].unsaved:
+            self._earlier_months.popleft()
 
     @property
     def limit(self) -> int | None:
         """The plan's calls per month."""
         return self._limit
 
-    def _follow(self, subscription: Subscription, now_ms: int) -> None:
+    def _set_subscription(self, subscription: Subscription, now_ms: int) -> None:
         """Compute limits from the plan and the month; they apply until one changes."""
         month = month_at(now_ms)
-        if month.name != self._present.month:
-            past = list(self._past)
-            if self._present not in past:
-                self._past.append(self._present)
+        if month.name != self._current_month.month:
+            earlier_months = list(self._earlier_months)
+            if self._current_month not in earlier_months:
+                self._earlier_months.append(self._current_month)
             # After a clock was set back, a past month may be the current one again. Only
-            # the flush thread removes from `_past`, so that none is lost or stored twice.
-            again = (one for one in past if one.month == month.name)
-            self._present = next(again, None) or MonthlyCalls(month.name)
+            # the flush thread removes from `_earlier_months`, so that none is lost or
+            # stored twice.
+            matching = (one for one in earlier_months if one.month == month.name)
+            self._current_month = next(matching, None) or MonthlyCalls(month.name)
         # A plan that is missing in the configuration must not restrict the store.
         plan = self._plans.get(subscription.plan)
         self._limit = None if plan is None else plan.monthly_calls
@@ -157,9 +161,9 @@ class Meter:
         if self._is_active and subscription.ends_at is not None:
             self._until = min(month.ends_at, subscription.ends_at)
         if not self._is_active:
-            self._notice_from = 0
+            self._notice_threshold = 0
         else:
-            self._notice_from = (
+            self._notice_threshold = (
                 _NEVER if self._limit is None else warning_threshold(self._limit) - 1
             )
         self._subscription = subscription
@@ -167,4 +171,4 @@ class Meter:
 
 def _flush_after(total: int, limit: int) -> int:
     """Return how many calls a process may count before it flushes them."""
-    return max((limit - total) // _SHARE_OF_REST, limit // _SHARE_OF_LIMIT, 1)
+    return max((limit - total) // _SHARE_OF_REMAINING, limit // _SHARE_OF_LIMIT, 1)

@@ -11,7 +11,7 @@ from productrecs.core.errors import ProductRecsError
 
 MAX_PLAN_DAYS: Final = 3_660
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-_MOST: Final = 2**53
+_MAX_LIMIT: Final = 2**53
 
 
 class PlansError(ProductRecsError):
@@ -78,7 +78,7 @@ def read_plans(text: str) -> Plans:
         message = f"it is not valid TOML: {error}"
         raise PlansError(message) from error
     return MappingProxyType(
-        {**DEFAULT_PLANS, **{name: _plan(name, said) for name, said in tables.items()}}
+        {**DEFAULT_PLANS, **{name: _plan(name, fields) for name, fields in tables.items()}}
     )
 
 
@@ -91,8 +91,8 @@ def _plan(name: str, value: object) -> Plan:
         raise PlansError(message)
     unknown = value.keys() - {*_LIMITS, "days", "forecast"}
     if unknown:
-        known = f"{', '.join(_LIMITS)}, days and forecast"
-        message = f"[{name}] says {min(unknown)}; a plan has {known}"
+        known_fields = f"{', '.join(_LIMITS)}, days and forecast"
+        message = f"[{name}] says {min(unknown)}; a plan has {known_fields}"
         raise PlansError(message)
     missing = [one for one in _LIMITS if one not in value]
     if name not in DEFAULT_PLANS and missing:
@@ -112,7 +112,7 @@ def _plan(name: str, value: object) -> Plan:
 def _limit(plan: str, name: str, value: object) -> int | None:
     if value == "unlimited":
         return None
-    lowest, highest = (1, MAX_PLAN_DAYS) if name == "days" else (0, _MOST)
+    lowest, highest = (1, MAX_PLAN_DAYS) if name == "days" else (0, _MAX_LIMIT)
     if (
         isinstance(value, int)
         and not isinstance(value, bool)

@@ -58,7 +58,7 @@ def read_calls(
     calls = dict.fromkeys(store_ids, 0)
     for start in range(0, len(store_ids), _CHUNK):
         some = store_ids[start : start + _CHUNK]
-        marks = ", ".join("?" * len(some))
-        rows = reader.all(f"{_READ_SQL} ({marks})", [month, *some])
+        placeholders = ", ".join("?" * len(some))
+        rows = reader.all(f"{_READ_SQL} ({placeholders})", [month, *some])
         calls |= {StoreId(row[0]): int(row[1]) for row in rows}
     return calls

@@ -42,7 +42,8 @@ class Subscription:
             BillingInactiveError: when it is not; the message says why.
         """
         if not self.is_active(now_ms):
-            message = f"{self._why()}; events, orders and deletions are still accepted"
+            reason = self._inactive_reason()
+            message = f"{reason}; events, orders and deletions are still accepted"
             raise BillingInactiveError(message)
 
     def changed(self, plan: Plan, now_ms: int, ends_at: int | None = None) -> Self:
@@ -62,7 +63,7 @@ class Subscription:
         """Return the subscription without a suspension; an ended plan stays ended."""
         return replace(self, suspended_at=None)
 
-    def _why(self) -> str:
+    def _inactive_reason(self) -> str:
         if self.suspended_at is not None:
             return "this store is suspended; ask whoever runs this service to resume it"
         ended = iso(self.ends_at or 0)

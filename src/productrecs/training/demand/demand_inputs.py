@@ -41,9 +41,9 @@ class StoreDays:
         """Number of days."""
         return len(self.midnights) - 1
 
-    def numbers(self, moments: Ints) -> Ints:
+    def numbers(self, times: Ints) -> Ints:
         """Return the day number of each moment; -1 before all days, `count` after them."""
-        return np.searchsorted(self.midnights, moments, side="right").astype(np.int64) - 1
+        return np.searchsorted(self.midnights, times, side="right").astype(np.int64) - 1
 
     def iso(self, number: int) -> str:
         """Return the date of a day number, which may be out of range."""
@@ -68,17 +68,17 @@ def today(now_ms: int, zone: tzinfo) -> date:
 
 
 def window_days(
-    days: StoreDays, zone: tzinfo, opens: str | None, closes: str | None
+    days: StoreDays, zone: tzinfo, starts: str | None, ends: str | None
 ) -> tuple[int, int]:
     """Return a window's first day number and the one after its last: within 0..count.
 
     A day belongs to the window if any of its moments does.
     """
     first, last = 0, days.count
-    if opens is not None:
-        first = int(days.numbers(np.array([window_start_ms(opens, zone)]))[0])
-    if closes is not None:
-        last = int(days.numbers(np.array([window_end_ms(closes, zone)]))[0]) + 1
+    if starts is not None:
+        first = int(days.numbers(np.array([window_start_ms(starts, zone)]))[0])
+    if ends is not None:
+        last = int(days.numbers(np.array([window_end_ms(ends, zone)]))[0]) + 1
     return min(max(first, 0), days.count), min(max(last, 0), days.count)
 
 
@@ -89,7 +89,7 @@ DAYS_AHEAD: Final = HORIZON + 1
 
 _LONGEST: Final = 800  # days of history: two years and their comparison period
 _SHORTEST: Final = 200
-_MOST_CELLS: Final = 60_000_000  # items x days, 5 bytes each plus temporary copies
+_MAX_CELLS: Final = 60_000_000  # items x days, 5 bytes each plus temporary copies
 _COUNTED_DAYS: Final = 90
 _COUNTED_SHARE: Final = 0.95
 _UNSOLD_DAYS: Final = 180  # a product without sales is forecast this long
@@ -115,7 +115,7 @@ class _SoldLines:
     items: _Ints
     times: _Ints
     quantities: _Ints  # 1 if unknown
-    known: _Bools
+    is_catalog_item: _Bools
 
 
 def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> DemandInputs:
@@ -123,26 +123,28 @@ def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> Dema
     ends = today(now_ms, zone)
     days = days_between(ends - timedelta(days=_LONGEST), ends, zone)
     lines = _read(repository, int(days.midnights[0]), int(days.midnights[-1]))
-    mode = target_mode(lines.known[lines.times >= now_ms - _COUNTED_DAYS * DAY_MS])
+    mode = target_mode(
+        lines.is_catalog_item[lines.times >= now_ms - _COUNTED_DAYS * DAY_MS]
+    )
     catalog = sorted(repository.catalog())
     numbers = _numbers(lines.items, catalog, now_ms)
     days, lines = _shortened(days, lines, len(numbers))
     amounts = _amounts(lines, numbers, days, mode)
     facts = {one.number: one for one in catalog}
-    known = [facts.get(number) for number in numbers.tolist()]
+    item_facts = [facts.get(number) for number in numbers.tolist()]
     outs = repository.stock_outs(int(days.midnights[0]))
-    on_sale = _on_sale(amounts, known, days, zone)
-    _take_out(on_sale, amounts, outs, numbers, days)
+    on_sale = _on_sale(amounts, item_facts, days, zone)
+    _exclude_days(on_sale, amounts, outs, numbers, days)
     on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64), days.first.toordinal())
-    demand = Demand(amounts, on_sale, _categories(known), days.first.toordinal())
+    demand = Demand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
     ahead = days_between(ends, ends + timedelta(days=DAYS_AHEAD), zone)
-    future = _offered(known, ahead, zone)
+    future = _offered(item_facts, ahead, zone)
     return DemandInputs(demand, future, numbers, days, mode, repository.seq())
 
 
-def target_mode(known: _Bools) -> TargetMode:
+def target_mode(item_facts: _Bools) -> TargetMode:
     """Return the unit of demand: units if at least 95 % of the lines carry a quantity."""
-    is_counted = len(known) > 0 and float(known.mean()) >= _COUNTED_SHARE
+    is_counted = len(item_facts) > 0 and float(item_facts.mean()) >= _COUNTED_SHARE
     return "units" if is_counted else "order_lines"
 
 
@@ -150,19 +152,26 @@ def _read(repository: DemandRepository, since_ms: int, until_ms: int) -> _SoldLi
     pages: list[_SoldLines] = []
     for page in repository.sales(since_ms, until_ms):
         items, times, quantities = zip(*page, strict=True)
-        known = np.array([one is not None for one in quantities], np.bool_)
-        filled = np.array([1 if one is None else one for one in quantities], np.int64)
-        pages.append(
-            _SoldLines(np.array(items, np.int64), np.array(times, np.int64), filled, known)
+        item_facts = np.array([one is not None for one in quantities], np.bool_)
+        known_quantities = np.array(
+            [1 if one is None else one for one in quantities], np.int64
         )
-    nothing = np.zeros(0, np.int64)
+        pages.append(
+            _SoldLines(
+                np.array(items, np.int64),
+                np.array(times, np.int64),
+                known_quantities,
+                item_facts,
+            )
+        )
+    empty = np.zeros(0, np.int64)
     if not pages:
-        return _SoldLines(nothing, nothing, nothing, np.zeros(0, np.bool_))
+        return _SoldLines(empty, empty, empty, np.zeros(0, np.bool_))
     return _SoldLines(
         np.concatenate([one.items for one in pages]),
         np.concatenate([one.times for one in pages]),
         np.concatenate([one.quantities for one in pages]),
-        np.concatenate([one.known for one in pages]),
+        np.concatenate([one.is_catalog_item for one in pages]),
     )
 
 
@@ -179,8 +188,8 @@ def _shortened(
     """Drop the days before the first sale and those above the memory limit."""
     sold = days.numbers(lines.times)
     first = int(sold.min()) if len(sold) else days.count
-    most = max(_SHORTEST, _MOST_CELLS // max(items, 1))
-    first = max(first, days.count - most)
+    max_days = max(_SHORTEST, _MAX_CELLS // max(items, 1))
+    first = max(first, days.count - max_days)
     first = min(first, days.count - 1)
     recent = sold >= first
     shorter = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
@@ -188,7 +197,7 @@ def _shortened(
         lines.items[recent],
         lines.times[recent],
         lines.quantities[recent],
-        lines.known[recent],
+        lines.is_catalog_item[recent],
     )
     return shorter, chosen
 
@@ -205,27 +214,29 @@ def _amounts(
 
 
 def _on_sale(
-    amounts: Amounts, known: Sequence[ItemFacts | None], days: StoreDays, zone: tzinfo
+    amounts: Amounts, item_facts: Sequence[ItemFacts | None], days: StoreDays, zone: tzinfo
 ) -> _Bools:
     """Return the days on which each item was on sale: from its first day, in its window."""
     sold = amounts > 0
     first = np.where(sold.any(axis=1), np.argmax(sold, axis=1), days.count)
     pushed = np.array(
-        [days.count if one is None else one.created_at for one in known], np.int64
+        [days.count if one is None else one.created_at for one in item_facts], np.int64
     )
-    created = np.where([one is not None for one in known], days.numbers(pushed), days.count)
-    begins = np.minimum(first, np.maximum(created, 0))
-    on_sale = np.arange(days.count)[None, :] >= begins[:, None]
-    for row, one in enumerate(known):
+    created = np.where(
+        [one is not None for one in item_facts], days.numbers(pushed), days.count
+    )
+    first_day = np.minimum(first, np.maximum(created, 0))
+    on_sale = np.arange(days.count)[None, :] >= first_day[:, None]
+    for row, one in enumerate(item_facts):
         if one is None or (one.available_from is None and one.available_until is None):
             continue
-        opens, closes = window_days(days, zone, one.available_from, one.available_until)
-        on_sale[row, :opens] = on_sale[row, closes:] = False
+        starts, ends = window_days(days, zone, one.available_from, one.available_until)
+        on_sale[row, :starts] = on_sale[row, ends:] = False
     # Items that sold were on sale then, whatever the catalog says now.
     return np.asarray(on_sale | sold)
 
 
-def _take_out(
+def _exclude_days(
     on_sale: _Bools,
     amounts: Amounts,
     outs: Sequence[StockOut],
@@ -250,24 +261,26 @@ def _take_out(
         on_sale[row, first : last + 1] = False
 
 
-def _offered(known: Sequence[ItemFacts | None], ahead: StoreDays, zone: tzinfo) -> _Bools:
+def _offered(
+    item_facts: Sequence[ItemFacts | None], ahead: StoreDays, zone: tzinfo
+) -> _Bools:
     """Return the future days on which each item is on sale, in stock or not."""
-    offered = np.zeros((len(known), ahead.count), np.bool_)
-    for row, one in enumerate(known):
+    offered = np.zeros((len(item_facts), ahead.count), np.bool_)
+    for row, one in enumerate(item_facts):
         if one is None or not one.present or one.availability is Availability.DISCONTINUED:
             continue
-        opens, closes = window_days(ahead, zone, one.available_from, one.available_until)
-        offered[row, opens:closes] = True
+        starts, ends = window_days(ahead, zone, one.available_from, one.available_until)
+        offered[row, starts:ends] = True
     return offered
 
 
-def _categories(known: Sequence[ItemFacts | None]) -> npt.NDArray[np.int32]:
+def _categories(item_facts: Sequence[ItemFacts | None]) -> npt.NDArray[np.int32]:
     """Return a code for each item's narrowest category; -1 without one."""
     codes: dict[str, int] = {}
     found = [
         -1
         if one is None or one.category is None
         else codes.setdefault(one.category, len(codes))
-        for one in known
+        for one in item_facts
     ]
     return np.array(found, np.int32)

@@ -35,7 +35,7 @@ HISTORY_DAYS: Final = 182
 """Past days that a summary shows beside the forecast."""
 
 _READ: Final = 0.1
-_JUDGED: Final = 0.55
+_BACKTEST_SHARE: Final = 0.55
 _FORECAST: Final = 0.95
 _MEAN, _P90 = 0, 3  # indexes of a day's four numbers
 _DIGITS: Final = 3
@@ -59,13 +59,13 @@ def forecast_store(
         inputs = read_inputs(DemandRepository(connection, store.store_id), zone, now_ms)
     progress(_READ)
     options = DemandOptions(threads=threads)
-    verdict = _verdict(database, store, inputs, options, progress)
+    backtest = _run_or_resume_backtest(database, store, inputs, options, progress)
     found = forecast_demand(
         inputs.demand,
         inputs.on_sale,
         options,
-        lambda share: progress(_JUDGED + (_FORECAST - _JUDGED) * share),
-        verdict,
+        lambda share: progress(_BACKTEST_SHARE + (_FORECAST - _BACKTEST_SHARE) * share),
+        backtest,
     )
     run = _run(inputs, found, now_ms, time.monotonic() - began)
     _publish(database, store, run, _rows(inputs, found))
@@ -73,7 +73,7 @@ def forecast_store(
     return run
 
 
-def _verdict(
+def _run_or_resume_backtest(
     database: Database,
     store: Store,
     inputs: DemandInputs,
@@ -85,17 +85,17 @@ def _verdict(
     with database.reading() as connection:
         draft = DemandRepository(connection, store.store_id).draft(fingerprint)
     if draft is not None:
-        return _read_verdict(draft)
-    verdict = run_backtest(
+        return _backtest_from_dict(draft)
+    backtest = run_backtest(
         inputs.demand,
         options,
-        lambda share: progress(_READ + (_JUDGED - _READ) * share),
+        lambda share: progress(_READ + (_BACKTEST_SHARE - _READ) * share),
     )
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store.store_id)
         if repository.exists():
-            repository.keep_draft(fingerprint, _written_verdict(verdict))
-    return verdict
+            repository.store_draft(fingerprint, _backtest_to_dict(backtest))
+    return backtest
 
 
 def _fingerprint(inputs: DemandInputs) -> str:
@@ -107,32 +107,32 @@ def _fingerprint(inputs: DemandInputs) -> str:
     return digest.hexdigest()
 
 
-def _written_verdict(verdict: BacktestResult) -> dict[str, object]:
+def _backtest_to_dict(backtest: BacktestResult) -> dict[str, object]:
     return {
-        "means": verdict.mixture.means.tolist(),
-        "bands": verdict.mixture.bands.tolist(),
-        "lower": verdict.calibration.lower.tolist(),
-        "upper": verdict.calibration.upper.tolist(),
-        "sums": verdict.sums.tolist(),
-        "judged": None if verdict.judged is None else asdict(verdict.judged),
+        "means": backtest.mixture.means.tolist(),
+        "bands": backtest.mixture.bands.tolist(),
+        "lower": backtest.calibration.lower.tolist(),
+        "upper": backtest.calibration.upper.tolist(),
+        "sums": backtest.sums.tolist(),
+        "judged": None if backtest.judged is None else asdict(backtest.judged),
     }
 
 
-def _read_verdict(draft: Mapping[str, Any]) -> BacktestResult:
-    judged = draft["judged"]
+def _backtest_from_dict(draft: Mapping[str, Any]) -> BacktestResult:
+    items = draft["judged"]
     return BacktestResult(
         mixture=EnsembleWeights(np.array(draft["means"]), np.array(draft["bands"])),
         calibration=Calibration(np.array(draft["lower"]), np.array(draft["upper"])),
         sums=np.array(draft["sums"]),
-        judged=None if judged is None else _read_judged(judged),
+        judged=None if items is None else _item_backtest_from_dict(items),
     )
 
 
-def _read_judged(stored: Mapping[str, Any]) -> ItemBacktest:
-    ours, naive, moving = (
-        MethodScores(**stored[way]) for way in ("ours", "naive", "moving")
+def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemBacktest:
+    ours, naive, moving_average = (
+        MethodScores(**stored[method]) for method in ("ours", "naive", "moving")
     )
-    return ItemBacktest(stored["items"], stored["origins"], ours, naive, moving)
+    return ItemBacktest(stored["items"], stored["origins"], ours, naive, moving_average)
 
 
 def _run(
@@ -181,7 +181,7 @@ def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]
     return [
         (
             number,
-            "lgbm" if learned else "statistical",
+            "lgbm" if by_model else "statistical",
             json.dumps(_short(path)),
             round(float(amount), _DIGITS),
             round(float(spread), _DIGITS),
@@ -189,7 +189,7 @@ def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]
             path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
             json.dumps(_daily(series)),
         )
-        for number, learned, path, amount, spread, recent, series in zip(
+        for number, by_model, path, amount, spread, recent, series in zip(
             inputs.numbers.tolist(),
             found.learned.tolist(),
             by_item,

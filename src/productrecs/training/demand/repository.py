@@ -157,7 +157,7 @@ class DemandRepository:
             )
             self._transaction.execute(query.values(until=now_ms))
 
-    def forget_stock_outs(self, before_ms: int) -> None:
+    def delete_stock_outs(self, before_ms: int) -> None:
         """Delete stock-outs that ended before `before_ms`."""
         query = stock_outs.delete().where(
             stock_outs.c.store_id == self._store_id, stock_outs.c.until < before_ms
@@ -173,10 +173,10 @@ class DemandRepository:
         found = self._transaction.execute(query).scalar()
         return None if found is None else dict(json.loads(found))
 
-    def keep_draft(self, fingerprint: str, verdict: Mapping[str, object]) -> None:
+    def store_draft(self, fingerprint: str, backtest: Mapping[str, object]) -> None:
         """Store the run's draft; replaces any other."""
         row = upsert(self._transaction, forecast_drafts).values(
-            store_id=self._store_id, fingerprint=fingerprint, verdict=json.dumps(verdict)
+            store_id=self._store_id, fingerprint=fingerprint, verdict=json.dumps(backtest)
         )
         self._transaction.execute(
             row.on_conflict_do_update(
@@ -211,8 +211,8 @@ class DemandRepository:
             None,  # set after the reorder e-mails were sent
         )
         database.insert_rows(self._transaction, forecast_runs, [stored])
-        own = [(self._store_id, *row) for row in rows]
-        database.insert_rows(self._transaction, item_forecasts, own)
+        own_rows = [(self._store_id, *row) for row in rows]
+        database.insert_rows(self._transaction, item_forecasts, own_rows)
 
 
 def _facts(row: sa.RowMapping) -> ItemFacts:
@@ -233,14 +233,14 @@ def stores_due(database: Database, stores: Iterable[Store], now_ms: int) -> list
 
     A store without a forecast is due at once, others once a day in their nightly window.
     """
-    wanting = [store for store in stores if store.settings.demand_forecast]
-    if not wanting:
+    enabled = [store for store in stores if store.settings.demand_forecast]
+    if not enabled:
         return []
     with database.reading() as connection:
         newest = {run.store_id: run.generated_at for run in last_forecasts(connection)}
     return [
         store.store_id
-        for store in wanting
+        for store in enabled
         if store.store_id not in newest
         or is_nightly_run_due(store.settings.zone, newest[store.store_id], now_ms)
     ]
@@ -253,19 +253,19 @@ def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
     """Record items that ran out or came back since the last check; return their number."""
     with database.reading() as connection:
         repository = DemandRepository(connection, store_id)
-        noted = {one.item for one in repository.stock_outs(now_ms) if one.until is None}
-        begun, ended = _changes(noted, repository.sold_out())
-    if not begun and not ended:
+        recorded = {one.item for one in repository.stock_outs(now_ms) if one.until is None}
+        started, ended = _changes(recorded, repository.sold_out())
+    if not started and not ended:
         return 0
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store_id)
         if not repository.exists():
             return 0
-        repository.begin_stock_outs(begun, now_ms)
+        repository.begin_stock_outs(started, now_ms)
         repository.end_stock_outs(ended, now_ms)
-        repository.forget_stock_outs(now_ms - _RETENTION_MS)
-    return len(begun) + len(ended)
+        repository.delete_stock_outs(now_ms - _RETENTION_MS)
+    return len(started) + len(ended)
 
 
-def _changes(noted: set[int], out: set[int]) -> tuple[list[int], list[int]]:
-    return sorted(out - noted), sorted(noted - out)
+def _changes(recorded: set[int], out: set[int]) -> tuple[list[int], list[int]]:
+    return sorted(out - recorded), sorted(recorded - out)

@@ -48,21 +48,24 @@ def stores_to_rank(
     `models` is the folder of the stores' models.
     """
     with database.reading() as connection:
-        counts, learned = count_impressions_and_clicks(connection), trained_at(connection)
+        counts, trained_times = (
+            count_impressions_and_clicks(connection),
+            trained_at(connection),
+        )
         served = serving_rankers(connection)
     found = []
     for store in stores:
-        since = now_ms - learned.get(store.store_id, 0)
+        since = now_ms - trained_times.get(store.store_id, 0)
         if not store.settings.learned_order or abs(since) < DAY_MS:
             continue
-        plenty = _is_plenty(*counts.get(store.store_id, (0, 0)))
-        if not plenty and (model_id := served.get(store.store_id)):
+        has_enough = _has_enough(*counts.get(store.store_id, (0, 0)))
+        if not has_enough and (model_id := served.get(store.store_id)):
             facts = model_metadata(models / store.store_id / model_id)
-            plenty = _is_plenty(facts.get(_SHOWN, 0), facts.get(_CLICKED, 0))
-        if plenty:
+            has_enough = _has_enough(facts.get(_SHOWN, 0), facts.get(_CLICKED, 0))
+        if has_enough:
             found.append(store.store_id)
     return found
 
 
-def _is_plenty(shown: int, clicks: int) -> bool:
+def _has_enough(shown: int, clicks: int) -> bool:
     return shown >= MINIMUM_DATA.shown and clicks >= MINIMUM_DATA.clicks

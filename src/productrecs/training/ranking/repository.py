@@ -19,7 +19,7 @@ from productrecs.storage.tables import (
 )
 
 _PAGE: Final = 20_000
-MOST_ROWS: Final = 5_000_000
+MAX_ROWS: Final = 5_000_000
 WIDGET: Final = "recs"
 KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
@@ -93,7 +93,7 @@ class RankingRepository:
             sa.select(log.seq, log.ts, log.kind, log.item, log.person, log.position)
             .where(
                 log.store_id == self._store_id,
-                log.seq > self._newest() - MOST_ROWS,
+                log.seq > self._newest() - MAX_ROWS,
                 log.ts >= since_ms,
                 log.kind.in_([int(kind) for kind in KINDS]),
                 sa.func.coalesce(log.widget, WIDGET) == WIDGET,

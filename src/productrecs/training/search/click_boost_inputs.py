@@ -25,11 +25,11 @@ Columns = tuple[Ints, ...]
 
 _CART_WINDOW_MS: Final = 24 * HOUR_MS
 _BUY_WINDOW_MS: Final = 7 * DAY_MS
-_VISIT_MS: Final = 30 * 60_000
+_SESSION_MS: Final = 30 * 60_000
 """Attribution window of a purchase to the last search, with or without a click."""
 
-_REMEMBERED_MS: Final = 365 * DAY_MS
-_NOBODY: Final = 0
+_HISTORY_MS: Final = 365 * DAY_MS
+_UNKNOWN: Final = 0
 _NO_ITEM: Final = -1
 
 
@@ -69,25 +69,26 @@ class SearchInputs:
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""
         for page in repository.events(after_seq, up_to_seq):
-            self._take_events(page)
+            self._add_events(page)
         if not self.terms:
             return  # no search to attribute anything to
         # A purchase line from before the first search may change later. It then counts as
         # one from before that search.
         # one that came before it.
         for page in repository.purchases(after_seq, up_to_seq):
-            self._take_purchases(page)
+            self._add_purchases(page)
 
     def intents(self, language: LanguageAnalyzer) -> list[str]:
         """Return the intent of each of `terms`, cached."""
-        code, known = self._intents
+        code, code_by_intent = self._intents
         if code != language.code:
-            known = []
-        known += [
-            AnalysedQuery.of(term, language).intent for term in self.terms[len(known) :]
+            code_by_intent = []
+        code_by_intent += [
+            AnalysedQuery.of(term, language).intent
+            for term in self.terms[len(code_by_intent) :]
         ]
-        self._intents = (language.code, known)
-        return known
+        self._intents = (language.code, code_by_intent)
+        return code_by_intent
 
     def choices(self, now_ms: int) -> SearchInteractions:
         """Return the interactions after searches; `queries` are indexes into `terms`."""
@@ -100,19 +101,19 @@ class SearchInputs:
             (self.purchases, _BUY_WINDOW_MS, PURCHASE),
         ):
             by_click = _last_before(rows, clicks, window_ms, same_item=True)
-            by_search = _last_before(rows, searches, _VISIT_MS, same_item=False)
+            by_search = _last_before(rows, searches, _SESSION_MS, same_item=False)
             queries = np.where(by_click >= 0, by_click, by_search)
             parts.append(_chosen(rows, queries, weight))
         queries, items, shoppers, weights, times = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
         ages = ((now_ms - times) / DAY_MS).clip(min=0)
-        recent = ages * DAY_MS <= _REMEMBERED_MS
+        recent = ages * DAY_MS <= _HISTORY_MS
         return SearchInteractions(
             queries[recent], items[recent], shoppers[recent], weights[recent], ages[recent]
         )
 
-    def _take_events(self, page: Sequence[Sequence[Any]]) -> None:
+    def _add_events(self, page: Sequence[Sequence[Any]]) -> None:
         searches, carts = [], []
         for seq, ts, kind, item, term, shopper, session in page:
             number = _NO_ITEM if item is None else item
@@ -126,10 +127,10 @@ class SearchInputs:
         if self.terms:
             self.carts = _joined(self.carts, carts)
 
-    def _take_purchases(self, page: Sequence[Sequence[Any]]) -> None:
+    def _add_purchases(self, page: Sequence[Sequence[Any]]) -> None:
         changed = np.array([row[0] for row in page], dtype=np.int64)
-        stays = ~np.isin(self.purchases.seqs, changed)
-        remaining = _Rows(*(column[stays] for column in self.purchases))
+        is_kept = ~np.isin(self.purchases.seqs, changed)
+        remaining = _Rows(*(column[is_kept] for column in self.purchases))
         latest = {row[0]: row for row in page}
         new_rows = [(*row[:5], 0) for row in latest.values() if row[5]]
         self.purchases = _joined(remaining, new_rows)
@@ -146,7 +147,7 @@ def _joined(rows: _Rows, new_rows: Sequence[Sequence[Any]]) -> _Rows:
     if not new_rows:
         return rows
     seqs, times, items, shoppers, sessions, queries = zip(*new_rows, strict=True)
-    fresh: Columns = (
+    columns: Columns = (
         np.array(seqs, np.int64),
         np.array(times, np.int64),
         np.array(items, np.int64),
@@ -154,20 +155,20 @@ def _joined(rows: _Rows, new_rows: Sequence[Sequence[Any]]) -> _Rows:
         _codes(sessions),
         np.array(queries, np.int64),
     )
-    return _Rows(*(np.concatenate(pair) for pair in zip(rows, fresh, strict=True)))
+    return _Rows(*(np.concatenate(pair) for pair in zip(rows, columns, strict=True)))
 
 
 def _codes(names: Sequence[str | None]) -> Ints:
-    codes = [visitor_hash(name) if name else _NOBODY for name in names]
+    codes = [visitor_hash(name) if name else _UNKNOWN for name in names]
     return np.array(codes, dtype=np.int64)
 
 
 def _chosen(rows: _Rows, queries: Ints, weight: float) -> Columns:
     """Return queries, items, shoppers, weights and times of the rows with a query."""
     has = queries >= 0
-    whose = np.where(rows.sessions != _NOBODY, rows.sessions, rows.shoppers)
+    searchers = np.where(rows.sessions != _UNKNOWN, rows.sessions, rows.shoppers)
     weights = np.full(int(has.sum()), weight)
-    return queries[has], rows.items[has], whose[has], weights, rows.times[has]
+    return queries[has], rows.items[has], searchers[has], weights, rows.times[has]
 
 
 def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: bool) -> Ints:
@@ -179,29 +180,32 @@ def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: boo
     best = np.full(len(rows.times), -1, dtype=np.int64)
     if not len(rows.times) or not len(searches.times):
         return best
-    for mine, theirs in (
+    for own_keys, other_keys in (
         (rows.shoppers, searches.shoppers),
         (rows.sessions, searches.sessions),
     ):
-        found = _matched(rows, searches, mine, theirs, same_item=same_item)
-        known = found >= 0
-        times = np.where(known, searches.times[found], -1)
-        known &= (times > best_times) & (rows.times - times <= window_ms)
-        best[known], best_times[known] = searches.queries[found[known]], times[known]
+        found = _matched(rows, searches, own_keys, other_keys, same_item=same_item)
+        code_by_intent = found >= 0
+        times = np.where(code_by_intent, searches.times[found], -1)
+        code_by_intent &= (times > best_times) & (rows.times - times <= window_ms)
+        best[code_by_intent], best_times[code_by_intent] = (
+            searches.queries[found[code_by_intent]],
+            times[code_by_intent],
+        )
     return best
 
 
 def _matched(
-    rows: _Rows, searches: _Rows, mine: Ints, theirs: Ints, *, same_item: bool
+    rows: _Rows, searches: _Rows, own_keys: Ints, other_keys: Ints, *, same_item: bool
 ) -> Ints:
     """Return the index of the last search of each row's group before it; -1: none.
 
-    `mine` are the shoppers of the rows, `theirs` those of the searches.
+    `own_keys` are the shoppers of the rows, `other_keys` those of the searches.
     """
-    mixed = np.int64(0x9E3779B97F4A7C15 - (1 << 64)) if same_item else np.int64(0)
+    salt = np.int64(0x9E3779B97F4A7C15 - (1 << 64)) if same_item else np.int64(0)
     with np.errstate(over="ignore"):
-        row_keys = mine ^ (rows.items * mixed)
-        search_keys = theirs ^ (searches.items * mixed)
+        row_keys = own_keys ^ (rows.items * salt)
+        search_keys = other_keys ^ (searches.items * salt)
     _, groups = np.unique(np.concatenate((search_keys, row_keys)), return_inverse=True)
     # Events of one page share a timestamp: the log order breaks ties.
     times = np.concatenate((searches.times, rows.times))
@@ -213,5 +217,5 @@ def _matched(
     before[order] = np.where(last >= 0, order[last], -1)
     found = before[len(searches.times) :]
     of_row = groups[len(searches.times) :]
-    same = (found >= 0) & (groups[found] == of_row) & (mine != _NOBODY)
+    same = (found >= 0) & (groups[found] == of_row) & (own_keys != _UNKNOWN)
     return np.where(same, found, -1)

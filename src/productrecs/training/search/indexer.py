@@ -47,28 +47,35 @@ _AFTER_ALL: Final = 2**62
 class IndexFollower:
     """One generation of one store's index, and its writer while there is work."""
 
-    def __init__(self, store_id: StoreId, folder: IndexFolder, seal: IndexManifest) -> None:
-        """Continue at the position of `seal`; an unpublished generation starts at zero."""
+    def __init__(
+        self, store_id: StoreId, folder: IndexFolder, manifest: IndexManifest
+    ) -> None:
+        """Continue at the position of `manifest`.
+
+        An unpublished generation starts at zero.
+        """
         self.store_id = store_id
-        self.seal = seal
+        self.manifest = manifest
         self._folder = folder
         self._place = ChangePosition(
-            seal.applied_seq, _AFTER_ALL if seal.applied_seq else -1
+            manifest.applied_seq, _AFTER_ALL if manifest.applied_seq else -1
         )
         self._writer: IndexWriter | None = None
         self._used = 0.0
-        self._seen = bytearray() if seal.applied_seq == seal.commit == 0 else None
-        self._held = self._waiting = 0  # products of a new index, committed or not
+        self._indexed_bits = (
+            bytearray() if manifest.applied_seq == manifest.commit == 0 else None
+        )
+        self._pending = self._waiting = 0  # products of a new index, committed or not
 
     @property
-    def is_writing(self) -> bool:
+    def has_uncommitted(self) -> bool:
         """Whether it has a writer, which costs memory and a dozen threads."""
         return self._writer is not None
 
     @property
     def is_published(self) -> bool:
         """Whether it was ever published to readers."""
-        return self.seal.files is not None
+        return self.manifest.files is not None
 
     def step(self, reader: RawReader, head_seq: int, *, publish: bool) -> bool:
         """Index one batch of changes; return whether all up to `head_seq` are indexed.
@@ -79,38 +86,40 @@ class IndexFollower:
         """
         found = read_catalog_changes(reader, self.store_id, self._place, BATCH)
         writer = self._open()
-        known, new = self._split_known(found.changed)
-        writer.put(known)
+        store_index, new = self._split_indexed(found.changed)
+        writer.put(store_index)
         writer.put(new, are_new=True)
-        writer.remove(found.gone)
+        writer.remove(found.removed)
         self._waiting += len(new)
         self._place = found.up_to
         if found.is_all:
             applied = max(head_seq, found.up_to.seq)
             self._place = ChangePosition(applied, _AFTER_ALL)
-            self.seal = replace(self.seal, applied_seq=applied)
-            self._seen = None
-        if found.is_all or (publish and self._waiting >= _GROWTH * self._held):
+            self.manifest = replace(self.manifest, applied_seq=applied)
+            self._indexed_bits = None
+        if found.is_all or (publish and self._waiting >= _GROWTH * self._pending):
             # The vocabulary is written with the first and the last products: fewer segments
             # halve the lookup time.
-            self._commit(writer, with_words=found.is_all or not self._held)
+            self._commit(writer, with_words=found.is_all or not self._pending)
             if publish:
                 self.publish()
         if found.is_all:
-            self._held = 0
+            self._pending = 0
         return found.is_all
 
     def publish(self) -> None:
         """Publish the committed documents to readers."""
-        self.seal = self._folder.publish(replace(self.seal, commit=self.seal.commit + 1))
+        self.manifest = self._folder.publish(
+            replace(self.manifest, commit=self.manifest.commit + 1)
+        )
 
-    def rest(self, *, at_once: bool = False) -> None:
+    def commit_if_due(self, *, now: bool = False) -> None:
         """Close the writer after a while without work."""
         if self._writer is None:
             return
-        if at_once or time.monotonic() - self._used > _IDLE_SECONDS:
+        if now or time.monotonic() - self._used > _IDLE_SECONDS:
             writer, self._writer = self._writer, None
-            if self._held or self._waiting:
+            if self._pending or self._waiting:
                 self._commit(writer, with_words=True)
             writer.close()
             self.publish()
@@ -121,31 +130,31 @@ class IndexFollower:
 
     def _commit(self, writer: IndexWriter, *, with_words: bool) -> None:
         writer.commit(with_words=with_words)
-        self._held, self._waiting = self._held + self._waiting, 0
+        self._pending, self._waiting = self._pending + self._waiting, 0
 
-    def _split_known(
+    def _split_indexed(
         self, changed: Sequence[ProductText]
     ) -> tuple[list[ProductText], list[ProductText]]:
         """Return the products that may be in the index, and those that are certainly new.
 
         Products that change during the first build appear twice.
         """
-        seen = self._seen
-        if seen is None:
+        indexed_bits = self._indexed_bits
+        if indexed_bits is None:
             return list(changed), []
-        known: list[ProductText] = []
+        store_index: list[ProductText] = []
         new: list[ProductText] = []
         for product in changed:
-            if product.number >= len(seen):
-                seen.extend(bytes(product.number + 1 - len(seen)))
-            (known if seen[product.number] else new).append(product)
-            seen[product.number] = 1
-        return known, new
+            if product.number >= len(indexed_bits):
+                indexed_bits.extend(bytes(product.number + 1 - len(indexed_bits)))
+            (store_index if indexed_bits[product.number] else new).append(product)
+            indexed_bits[product.number] = 1
+        return store_index, new
 
     def _open(self) -> IndexWriter:
         if self._writer is None:
-            path = self._folder.path(self.seal.generation)
-            self._writer = IndexWriter(path, self.seal.language, _HEAP)
+            path = self._folder.path(self.manifest.generation)
+            self._writer = IndexWriter(path, self.manifest.language, _HEAP)
         self._used = time.monotonic()
         return self._writer
 
@@ -153,12 +162,12 @@ class IndexFollower:
 _log = logging.getLogger(__name__)
 
 _CHECK_SECONDS: Final = 600.0
-_LOOK_FOR_DAMAGE_SECONDS: Final = 0.5
-_LOOK_AT_FILES_SECONDS: Final = 2.0  # between checks: about 40 stat calls
-_TRY_AGAIN_SECONDS: Final = 5.0
-_MOST_WRITERS: Final = 4
-_FEW: Final = 10
-_GROWN: Final = 10  # growth factor after which the language is detected again
+_DAMAGE_CHECK_SECONDS: Final = 0.5
+_FILE_CHECK_SECONDS: Final = 2.0  # between checks: about 40 stat calls
+_RETRY_SECONDS: Final = 5.0
+_MAX_WRITERS: Final = 4
+_FEW_CHANGES: Final = 10
+_REDETECTION_GROWTH: Final = 10  # growth factor after which the language is detected again
 
 
 @dataclass(slots=True)
@@ -169,14 +178,14 @@ class _Indexing:
     live: IndexFollower | None = None
     draft: IndexFollower | None = None
     checked_at: float = -_CHECK_SECONDS
-    looked_at: float = 0.0
-    noted: tuple[int, int, int] | None = None  # last read pointer to the serving index
-    touched_at: float = 0.0
+    files_checked_at: float = 0.0
+    stamp: tuple[int, int, int] | None = None  # last read pointer to the serving index
+    changed_at: float = 0.0
     not_before: float = 0.0  # retry time after a failure
 
 
 class Indexer:
-    """Keeps the indexes of all stores up to date; call `turn` repeatedly."""
+    """Keeps the indexes of all stores up to date; call `run_once` repeatedly."""
 
     def __init__(
         self,
@@ -190,211 +199,217 @@ class Indexer:
         self._seconds = seconds
         self._stores: dict[StoreId, _Indexing] = {}
 
-    def turn(self, reader: RawReader) -> bool:
+    def run_once(self, reader: RawReader) -> bool:
         """Index one batch for each store with changes, and one batch of one new index.
 
         Returns whether there is more work now.
         """
         self._accounts.refresh(reader)
-        standing = read_catalog_heads(reader)
-        self._forget_deleted({head.store_id for head in standing})
-        busy = [self._guarded(self._follow, reader, head) for head in standing]
-        draft = next((head for head in standing if self._is_drafting(head)), None)
+        heads = read_catalog_heads(reader)
+        self._drop_deleted({head.store_id for head in heads})
+        busy = [self._guarded(self._follow, reader, head) for head in heads]
+        draft = next((head for head in heads if self._is_drafting(head)), None)
         if draft is not None:
             busy.append(self._guarded(self._draft, reader, draft))
-        self._rest()
+        self._commit_due()
         return any(busy)
 
     def close(self) -> None:
         """Close every writer."""
         for one in self._stores.values():
             if one.live is not None:
-                one.live.rest(at_once=True)
+                one.live.commit_if_due(now=True)
 
     def _guarded(
         self,
-        work: Callable[[RawReader, CatalogHead, Store, _Indexing], bool],
+        action: Callable[[RawReader, CatalogHead, Store, _Indexing], bool],
         reader: RawReader,
         head: CatalogHead,
     ) -> bool:
         """Run a store's step; a failure is retried later and stops no other store."""
         store = self._accounts.by_id(head.store_id)
-        known = self._stores.get(head.store_id)
-        if known is None:
-            known = _Indexing(index_folder(self._root, head.store_id))
-            self._stores[head.store_id] = known
-        if store is None or self._seconds() < known.not_before:
+        store_index = self._stores.get(head.store_id)
+        if store_index is None:
+            store_index = _Indexing(index_folder(self._root, head.store_id))
+            self._stores[head.store_id] = store_index
+        if store is None or self._seconds() < store_index.not_before:
             return False
         try:
-            return work(reader, head, store, known)
+            return action(reader, head, store, store_index)
         except (BrokenIndexError, DamagedIndexError) as error:
             _log.warning("search index rebuilt", extra=_facts(head) | {"error": str(error)})
-            self._give_up(known)
+            self._discard(store_index)
         except OSError:
             _log.exception("search index write failed", extra=_facts(head))
-            known.not_before = self._seconds() + _TRY_AGAIN_SECONDS
+            store_index.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
     def _follow(
-        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
     ) -> bool:
         """Update the serving index; start a draft if needed."""
-        if head.seq == 0 and known.live is None:
+        if head.seq == 0 and store_index.live is None:
             return False  # a store without a catalog has no index
-        self._check(known)
-        if known.draft is None and self._is_due(reader, head, store, known):
-            self._begin(reader, head, store, known)
-        live = known.live
-        if live is None or live.seal.applied_seq >= head.seq:
+        self._check(store_index)
+        if store_index.draft is None and self._is_due(reader, head, store, store_index):
+            self._begin(reader, head, store, store_index)
+        live = store_index.live
+        if live is None or live.manifest.applied_seq >= head.seq:
             return False
         return not live.step(reader, head.seq, publish=True)
 
-    def _check(self, known: _Indexing) -> None:
+    def _check(self, store_index: _Indexing) -> None:
         """Find the serving index and check its integrity.
 
         Raises:
             DamagedIndexError: when its checksums differ or a reader cannot open it.
         """
         now = self._seconds()
-        if now - known.looked_at < _LOOK_FOR_DAMAGE_SECONDS:
+        if now - store_index.files_checked_at < _DAMAGE_CHECK_SECONDS:
             return
-        known.looked_at = now
-        if known.live is not None and known.live.is_published:
-            self._check_note(known, known.live)
-        seal = known.live.seal if known.live else known.folder.current()
-        if seal is None or seal.format != FORMAT:
+        store_index.files_checked_at = now
+        if store_index.live is not None and store_index.live.is_published:
+            self._check_damage_mark(store_index, store_index.live)
+        manifest = (
+            store_index.live.manifest if store_index.live else store_index.folder.current()
+        )
+        if manifest is None or manifest.format != FORMAT:
             return
-        if known.folder.is_damaged(seal.generation):
-            if known.live is None:
+        if store_index.folder.is_damaged(manifest.generation):
+            if store_index.live is None:
                 return  # already known; a draft is in progress
             message = "a reader found it damaged"
             raise DamagedIndexError(message)
-        self._check_files(known, seal, now)
-        if known.live is None:
-            known.live = IndexFollower(
-                StoreId(known.folder.folder.name), known.folder, seal
+        self._check_files(store_index, manifest, now)
+        if store_index.live is None:
+            store_index.live = IndexFollower(
+                StoreId(store_index.folder.folder.name), store_index.folder, manifest
             )
 
     @staticmethod
-    def _check_note(known: _Indexing, live: IndexFollower) -> None:
+    def _check_damage_mark(store_index: _Indexing, live: IndexFollower) -> None:
         """Rewrite the pointer to the serving index if it is unreadable.
 
         Raises:
             DamagedIndexError: when the index files are gone as well.
         """
-        stamp = known.folder.stamp()
+        stamp = store_index.folder.stamp()
         if stamp is None:
             message = "its files are gone"
             raise DamagedIndexError(message)
-        if stamp != known.noted and known.folder.current() is None:
+        if stamp != store_index.stamp and store_index.folder.current() is None:
             live.publish()
-            stamp = known.folder.stamp()
-        known.noted = stamp
+            stamp = store_index.folder.stamp()
+        store_index.stamp = stamp
 
     @staticmethod
-    def _check_files(known: _Indexing, seal: IndexManifest, now: float) -> None:
+    def _check_files(store_index: _Indexing, manifest: IndexManifest, now: float) -> None:
         """Compare files with their checksums after a modification, or after a while.
 
         Raises:
             DamagedIndexError: when a file differs.
         """
-        is_touched = False
-        if now - known.touched_at >= _LOOK_AT_FILES_SECONDS:
-            known.touched_at = now
-            is_touched = known.folder.is_touched(seal)
-        if is_touched or now - known.checked_at >= _CHECK_SECONDS:
-            known.checked_at = now
-            known.folder.check(seal)
+        has_changed = False
+        if now - store_index.changed_at >= _FILE_CHECK_SECONDS:
+            store_index.changed_at = now
+            has_changed = store_index.folder.has_changed(manifest)
+        if has_changed or now - store_index.checked_at >= _CHECK_SECONDS:
+            store_index.checked_at = now
+            store_index.folder.check(manifest)
 
     def _is_due(
-        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
     ) -> bool:
         """Return whether a new index is needed: there is none, or its language changed.
 
         The language is detected again when the catalog has grown tenfold.
         """
-        live = known.live
-        if live is None or live.seal.told_language != store.settings.language:
+        live = store_index.live
+        if live is None or live.manifest.told_language != store.settings.language:
             return True
-        if head.size < _GROWN * max(live.seal.looked_at_size, _FEW):
+        if head.size < _REDETECTION_GROWTH * max(
+            live.manifest.looked_at_size, _FEW_CHANGES
+        ):
             return False
-        live.seal = replace(live.seal, looked_at_size=head.size)
+        live.manifest = replace(live.manifest, looked_at_size=head.size)
         found = detect_language(
             sample_texts(reader, head.store_id), store.settings.language
         )
-        return found != live.seal.language
+        return found != live.manifest.language
 
     def _begin(
-        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
     ) -> None:
         """Start a new index: as a draft, or as the serving one if there is none."""
         language = store.settings.language
-        seal = IndexManifest(
-            generation=known.folder.new_generation(),
+        manifest = IndexManifest(
+            generation=store_index.folder.new_generation(),
             format=FORMAT,
             language=detect_language(sample_texts(reader, head.store_id), language),
             told_language=language,
             applied_seq=0,
             looked_at_size=head.size,
         )
-        _log.info("search index started", extra=_facts(head) | index_log_fields(seal))
-        follower = IndexFollower(head.store_id, known.folder, seal)
-        if known.folder.current() is None:
-            known.live = follower  # a partial index is better than none
+        _log.info("search index started", extra=_facts(head) | index_log_fields(manifest))
+        follower = IndexFollower(head.store_id, store_index.folder, manifest)
+        if store_index.folder.current() is None:
+            store_index.live = follower  # a partial index is better than none
         else:
-            known.draft = follower
+            store_index.draft = follower
 
     def _is_drafting(self, head: CatalogHead) -> bool:
-        known = self._stores.get(head.store_id)
-        return known is not None and known.draft is not None
+        store_index = self._stores.get(head.store_id)
+        return store_index is not None and store_index.draft is not None
 
     def _draft(
-        self, reader: RawReader, head: CatalogHead, store: Store, known: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
     ) -> bool:
         """Continue the draft; once it has caught up, it serves."""
-        draft = known.draft
+        draft = store_index.draft
         if draft is None:
             return False
-        if draft.seal.told_language != store.settings.language:
+        if draft.manifest.told_language != store.settings.language:
             draft.drop()
-            known.draft = None
+            store_index.draft = None
             return True
         if draft.step(reader, head.seq, publish=False):
             draft.publish()
-            if known.live is not None:
-                known.live.drop()
-            known.live, known.draft = draft, None
-            known.checked_at = self._seconds()
-            known.folder.clean(draft.seal.generation)
+            if store_index.live is not None:
+                store_index.live.drop()
+            store_index.live, store_index.draft = draft, None
+            store_index.checked_at = self._seconds()
+            store_index.folder.clean(draft.manifest.generation)
             _log.info(
                 "search index built",
-                extra=_facts(head) | index_log_fields(draft.seal),
+                extra=_facts(head) | index_log_fields(draft.manifest),
             )
         return True
 
-    def _give_up(self, known: _Indexing) -> None:
+    def _discard(self, store_index: _Indexing) -> None:
         """Drop the broken index; the next turn starts a new one."""
-        seal = known.folder.current()
-        if seal is not None and known.draft is None:
-            known.folder.note_damage(seal.generation)
-        for follower in (known.live, known.draft):
+        manifest = store_index.folder.current()
+        if manifest is not None and store_index.draft is None:
+            store_index.folder.mark_damaged(manifest.generation)
+        for follower in (store_index.live, store_index.draft):
             if follower is not None:
                 follower.drop()
-        known.live = known.draft = None
+        store_index.live = store_index.draft = None
 
-    def _rest(self) -> None:
-        writing = [
-            one.live for one in self._stores.values() if one.live and one.live.is_writing
+    def _commit_due(self) -> None:
+        uncommitted = [
+            one.live
+            for one in self._stores.values()
+            if one.live and one.live.has_uncommitted
         ]
-        for index, follower in enumerate(writing):
-            follower.rest(at_once=index >= _MOST_WRITERS)
+        for index, follower in enumerate(uncommitted):
+            follower.commit_if_due(now=index >= _MAX_WRITERS)
 
-    def _forget_deleted(self, present: set[StoreId]) -> None:
+    def _drop_deleted(self, present: set[StoreId]) -> None:
         for store_id in self._stores.keys() - present:
-            gone = self._stores.pop(store_id)
-            if gone.live is not None:
-                gone.live.drop()
-            gone.folder.remove()
+            dropped = self._stores.pop(store_id)
+            if dropped.live is not None:
+                dropped.live.drop()
+            dropped.folder.remove()
 
 
 def _facts(head: CatalogHead) -> dict[str, object]:

@@ -52,21 +52,21 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-READ_AT_ONCE: Final = 256
-_EMBED_AT_ONCE: Final = 4  # more is no faster, and takes more memory
-_PROJECT_AT_ONCE: Final = 8_192
+READ_BATCH: Final = 256
+_EMBED_BATCH: Final = 4  # more is no faster, and takes more memory
+_PROJECT_BATCH: Final = 8_192
 _FITTED_ON: Final = 20_000
 """Sample size for fitting the space of a larger catalog."""
 
-_GROWN: Final = 1.5  # growth factor after which the space is fitted again
+_GROWTH: Final = 1.5  # growth factor after which the space is fitted again
 _PER_SECOND: Final = 1_000
 """Products per second of delay between publications: each one writes the whole file."""
 
 _PAUSE_SECONDS: Final = 1.0
 _RELEASE_SECONDS: Final = 60.0  # idle time after which the model is unloaded
-_TRY_AGAIN_SECONDS: Final = 10.0
-MOST_WORDS: Final = 4_000
-_LEAST_LETTERS: Final = 5  # of words whose halves are embedded as pseudo-words
+_RETRY_SECONDS: Final = 10.0
+MAX_WORDS: Final = 4_000
+_MIN_LETTERS: Final = 5  # of words whose halves are embedded as pseudo-words
 _LOWEST_PRIORITY: Final = 19
 _AFTER_ALL: Final = 2**62
 
@@ -84,7 +84,7 @@ class _Progress:
 
 
 class MeaningBuilder:
-    """Keeps the semantic spaces of all stores up to date; `turn` does the next step."""
+    """Keeps the semantic spaces of all stores up to date; `run_once` does the next step."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class MeaningBuilder:
         self._embedder = embedder
         self._seconds = seconds
         self._stores: dict[StoreId, _Progress] = {}
-        self._worked_at = seconds()
+        self._active_at = seconds()
         self.is_off = False
 
     def run(self, reader: RawReader, stopping: threading.Event) -> None:
@@ -109,20 +109,20 @@ class MeaningBuilder:
         if hasattr(os, "setpriority"):  # lowers this thread only, if the system supports it
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
         while not stopping.is_set() and not self.is_off:
-            if not self.turn(reader, stopping):
+            if not self.run_once(reader, stopping):
                 stopping.wait(_PAUSE_SECONDS)
 
-    def turn(self, reader: RawReader, stopping: threading.Event | None = None) -> bool:
+    def run_once(self, reader: RawReader, stopping: threading.Event | None = None) -> bool:
         """Do one step for each store with changes; return whether there was any."""
         heads = read_catalog_heads(reader)
-        for gone in self._stores.keys() - {head.store_id for head in heads}:
-            del self._stores[gone]
+        for deleted_id in self._stores.keys() - {head.store_id for head in heads}:
+            del self._stores[deleted_id]
         stopping = stopping or threading.Event()
         busy = [self._guarded(reader, head, stopping) for head in heads]
         now = self._seconds()
         if any(busy):
-            self._worked_at = now
-        elif now - self._worked_at > _RELEASE_SECONDS:
+            self._active_at = now
+        elif now - self._active_at > _RELEASE_SECONDS:
             self._embedder.release()
         return any(busy)
 
@@ -143,7 +143,7 @@ class MeaningBuilder:
             return False
         except OSError:
             _log.exception("semantic space write failed", extra={"store": head.store_id})
-            progress.not_before = self._seconds() + _TRY_AGAIN_SECONDS
+            progress.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
     def _step(
@@ -158,14 +158,14 @@ class MeaningBuilder:
         if progress.vectors is None:
             progress.vectors = ProductVectors(folder, self._embedder.model.name)
             progress.is_dirty |= read_space(folder) is None
-        found = read_catalog_changes(reader, head.store_id, progress.position, READ_AT_ONCE)
+        found = read_catalog_changes(reader, head.store_id, progress.position, READ_BATCH)
         new = embed_products(progress.vectors, found.changed, self._embedder, stopping)
         if stopping.is_set():
             return
         progress.embedded += new.embedded
         progress.is_dirty |= new.embedded > 0
-        progress.words |= dict.fromkeys(new.words[: MOST_WORDS - len(progress.words)])
-        for number in found.gone:
+        progress.words |= dict.fromkeys(new.words[: MAX_WORDS - len(progress.words)])
+        for number in found.removed:
             progress.is_dirty |= progress.vectors.remove(number)
         progress.position = found.up_to
         if found.is_all:
@@ -178,7 +178,7 @@ class MeaningBuilder:
 
     def _is_due(self, progress: _Progress, vectors: ProductVectors) -> bool:
         """Return whether to publish a catalog whose embedding is in progress."""
-        return progress.embedded >= max(READ_AT_ONCE, len(vectors) // 4)
+        return progress.embedded >= max(READ_BATCH, len(vectors) // 4)
 
     def _publish(self, head: CatalogHead, progress: _Progress) -> None:
         """Publish the embedded products to searches."""
@@ -197,7 +197,7 @@ class MeaningBuilder:
                 "store": head.store_id,
                 "products": len(vectors),
                 "embedded": progress.embedded,
-                "least": round(stored.space.least, 3),
+                "least": round(stored.space.threshold, 3),
             },
         )
         progress.embedded, progress.is_dirty = 0, False
@@ -228,15 +228,15 @@ def embed_products(
         text = text_of(product)
         digest = text_hash(text)
         for word in query_words(product.title):
-            if word.isalpha() and len(word) >= _LEAST_LETTERS:
+            if word.isalpha() and len(word) >= _MIN_LETTERS:
                 words[word] = None
         if not vectors.has(product.number, digest):
             new.append((text, product.number, digest))
     new.sort(key=lambda one: len(one[0]))  # similar lengths need less padding
-    for begin in range(0, len(new), _EMBED_AT_ONCE):
+    for begin in range(0, len(new), _EMBED_BATCH):
         if stopping is not None and stopping.is_set():
             break
-        batch = new[begin : begin + _EMBED_AT_ONCE]
+        batch = new[begin : begin + _EMBED_BATCH]
         texts, numbers, digests = zip(*batch, strict=True)
         vectors.put(list(numbers), list(digests), embedder.embed(texts))
     return Embedded(len(new), list(words))
@@ -250,32 +250,34 @@ def fit_space(
     Raises:
         ModelFileError: when the model cannot be run.
     """
-    known = np.flatnonzero(vectors.codes.any(axis=1))
-    if not len(known):
+    embedded_rows = np.flatnonzero(vectors.codes.any(axis=1))
+    if not len(embedded_rows):
         empty = np.zeros((1, vectors.codes.shape[1]), np.float32)
         space = SemanticSpace(Projection.fit(empty), vectors.codes, 1.0)
         return StoredSpace(space, vectors.model, 0)
-    sample = known[:: -(-len(known) // _FITTED_ON)]
+    sample = embedded_rows[:: -(-len(embedded_rows) // _FITTED_ON)]
     projection = Projection.fit(_unit(vectors.codes[sample]))
     codes = _projected(vectors, projection)
     invented = invent_words(list(words))
     rows = [
-        embedder.embed(invented[begin : begin + _EMBED_AT_ONCE])
-        for begin in range(0, len(invented), _EMBED_AT_ONCE)
+        embedder.embed(invented[begin : begin + _EMBED_BATCH])
+        for begin in range(0, len(invented), _EMBED_BATCH)
     ]
-    least = threshold(rows, projection, codes)
-    return StoredSpace(SemanticSpace(projection, codes, least), vectors.model, len(known))
+    threshold_value = threshold(rows, projection, codes)
+    return StoredSpace(
+        SemanticSpace(projection, codes, threshold_value), vectors.model, len(embedded_rows)
+    )
 
 
 def _refreshed(vectors: ProductVectors, before: StoredSpace | None) -> StoredSpace | None:
     """Return the vectors in the previous space; None if a new one must be fitted."""
     if before is None or before.model != vectors.model:
         return None
-    if len(vectors) > _GROWN * before.fitted_on:
+    if len(vectors) > _GROWTH * before.fitted_on:
         return None
-    projection, least = before.space.projection, before.space.least
+    projection, threshold_value = before.space.projection, before.space.threshold
     codes = _projected(vectors, projection)
-    return before._replace(space=SemanticSpace(projection, codes, least))
+    return before._replace(space=SemanticSpace(projection, codes, threshold_value))
 
 
 def _unit(codes: Codes) -> Vectors:
@@ -289,8 +291,8 @@ def _projected(vectors: ProductVectors, projection: Projection) -> Codes:
     """Return all vectors in a space, as int8; items without one are rows of zeros."""
     codes = vectors.codes
     found = np.zeros((len(codes), projection.basis.shape[1]), np.int8)
-    known = np.flatnonzero(codes.any(axis=1))
-    for begin in range(0, len(known), _PROJECT_AT_ONCE):
-        part = known[begin : begin + _PROJECT_AT_ONCE]
-        found[part] = quantize(projection.reduce(_unit(codes[part])))
+    embedded_rows = np.flatnonzero(codes.any(axis=1))
+    for begin in range(0, len(embedded_rows), _PROJECT_BATCH):
+        batch = embedded_rows[begin : begin + _PROJECT_BATCH]
+        found[batch] = quantize(projection.reduce(_unit(codes[batch])))
     return found

@@ -73,7 +73,7 @@ class ProductVectors:
 
     def put(self, numbers: list[int], digests: list[int], vectors: Vectors) -> None:
         """Set the vectors of products."""
-        self._grow(max(numbers) + 1, vectors.shape[1])
+        self._reserve(max(numbers) + 1, vectors.shape[1])
         self._codes[numbers] = quantize(vectors)
         self._hashes[numbers] = np.array(digests, np.uint64)
 
@@ -94,15 +94,15 @@ class ProductVectors:
         model = np.array(self.model)
         _write(self._path, {"hashes": self._hashes, "codes": self._codes, "model": model})
 
-    def _grow(self, count: int, size: int) -> None:
-        more = count - len(self._hashes)
+    def _reserve(self, count: int, size: int) -> None:
+        missing = count - len(self._hashes)
         if self._codes.shape[1] != size:
             self._codes = np.zeros((len(self._hashes), size), np.int8)
             self._hashes[:] = 0
-        if more > 0:
-            more = max(more, len(self._hashes) // 2)
-            self._hashes = np.concatenate([self._hashes, np.zeros(more, np.uint64)])
-            self._codes = np.concatenate([self._codes, np.zeros((more, size), np.int8)])
+        if missing > 0:
+            missing = max(missing, len(self._hashes) // 2)
+            self._hashes = np.concatenate([self._hashes, np.zeros(missing, np.uint64)])
+            self._codes = np.concatenate([self._codes, np.zeros((missing, size), np.int8)])
 
 
 class StoredSpace(NamedTuple):
@@ -116,10 +116,10 @@ class StoredSpace(NamedTuple):
 def space_stamp(folder: Path) -> tuple[int, int] | None:
     """Return a stamp that changes with each written space; None without one."""
     try:
-        seen = (folder / _SPACE).stat()
+        stat = (folder / _SPACE).stat()
     except OSError:
         return None
-    return seen.st_mtime_ns, seen.st_ino
+    return stat.st_mtime_ns, stat.st_ino
 
 
 def write_space(folder: Path, stored: StoredSpace) -> None:
@@ -128,8 +128,8 @@ def write_space(folder: Path, stored: StoredSpace) -> None:
     Raises:
         OSError: when it cannot be written.
     """
-    named = {"model": np.array(stored.model), "fitted_on": np.array(stored.fitted_on)}
-    _write(folder / _SPACE, stored.space.to_arrays() | named)
+    arrays = {"model": np.array(stored.model), "fitted_on": np.array(stored.fitted_on)}
+    _write(folder / _SPACE, stored.space.to_arrays() | arrays)
 
 
 def read_space(folder: Path) -> StoredSpace | None:

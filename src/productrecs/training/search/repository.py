@@ -8,7 +8,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.index_schema import MOST_DESCRIPTION, ProductText
+from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.tables import events, purchase_lines
@@ -24,7 +24,7 @@ _SAMPLE_SQL: Final = (
     "SELECT title, description FROM items WHERE store_id = ? AND change_seq > 0 LIMIT ?"
 )
 _SAMPLE: Final = 400
-_PROSE: Final = MOST_DESCRIPTION - 2_000  # leaves room for the attributes
+_PROSE: Final = MAX_DESCRIPTION - 2_000  # leaves room for the attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class CatalogChanges:
     """The changes between two positions."""
 
     changed: Sequence[ProductText]
-    gone: Sequence[int]
+    removed: Sequence[int]
     up_to: ChangePosition
     is_all: bool
 
@@ -69,7 +69,7 @@ def read_catalog_changes(
     last = ChangePosition(int(rows[-1][0]), int(rows[-1][1])) if rows else after
     return CatalogChanges(
         changed=[_product(row) for row in rows if row[2]],
-        gone=[int(row[1]) for row in rows if not row[2]],
+        removed=[int(row[1]) for row in rows if not row[2]],
         up_to=last,
         is_all=len(rows) < limit,
     )
@@ -83,9 +83,9 @@ def sample_texts(reader: RawReader, store_id: StoreId) -> list[str]:
 
 def _product(row: Sequence[Any]) -> ProductText:
     _, number, _, item_id, sku, title, categories, description, brand, gtin, *lists = row
-    *named, others = (json.loads(text) for text in lists)
-    texts = [value for values in named for value in values]
-    texts += [f"{name} {' '.join(values)}" for name, values in others]
+    *attribute_lists, other_attributes = (json.loads(text) for text in lists)
+    texts = [value for values in attribute_lists for value in values]
+    texts += [f"{name} {' '.join(values)}" for name, values in other_attributes]
     return ProductText(
         number=int(number),
         title=title,

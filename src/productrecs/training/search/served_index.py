@@ -30,7 +30,7 @@ def index_folder(root: Path, store_id: StoreId) -> IndexFolder:
 _log = logging.getLogger(__name__)
 
 _NO_LANGUAGE: Final = LanguageAnalyzer("")
-_NOTHING: Final = IndexHits([], [])
+_NO_HITS: Final = IndexHits([], [])
 
 
 class ServedIndex:
@@ -68,13 +68,13 @@ class ServedIndex:
             self._version = object()
         if stamp is None or stamp == self._stamp:
             return
-        seal = self._folder.current()
-        if seal is None or seal.format != FORMAT:
+        manifest = self._folder.current()
+        if manifest is None or manifest.format != FORMAT:
             return  # of another release; a new one is being built
         try:
-            self._follow(seal)
+            self._follow(manifest)
         except (BrokenIndexError, DamagedIndexError):
-            self._folder.note_damage(seal.generation)
+            self._folder.mark_damaged(manifest.generation)
             _log.exception("search index rejected")
         self._stamp, self._version = stamp, object()
 
@@ -82,28 +82,28 @@ class ServedIndex:
         """Return the analysis of a query in the language of the serving index."""
         return AnalysedQuery.of(text, self.language)
 
-    def find(self, wanted: IndexQuery) -> IndexHits:
+    def find(self, query: IndexQuery) -> IndexHits:
         """Return hits by word, plus similar products if few; none without an index.
 
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._read() as index:
-            found = _NOTHING if index is None else index.find(wanted)
+            found = _NO_HITS if index is None else index.find(query)
         if self._meaning is None or index is None:
             return found
-        return self._meaning.add_similar(wanted, found)
+        return self._meaning.add_similar(query, found)
 
-    def understand(
+    def interpret(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
     ) -> list[QueryTerm]:
-        """Return the analysed `query`, see `SearchIndex.understand`.
+        """Return the analysed `query`, see `SearchIndex.interpret`.
 
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._read() as index:
-            return index.understand(query, synonyms) if index is not None else []
+            return index.interpret(query, synonyms) if index is not None else []
 
     def suggest(
         self,
@@ -128,18 +128,18 @@ class ServedIndex:
         try:
             yield index
         except BrokenIndexError:
-            self._folder.note_damage(generation)
+            self._folder.mark_damaged(generation)
             raise
 
-    def _follow(self, seal: IndexManifest) -> None:
+    def _follow(self, manifest: IndexManifest) -> None:
         try:
-            path = self._copy.follow(seal)
+            path = self._copy.follow(manifest)
         except OSError:
             _log.exception("search index copy failed")
-            path = self._copy.in_place(seal)
+            path = self._copy.in_place(manifest)
         if self._index is not None and path == self._path:
             self._index.reload()
             return
-        self._index = SearchIndex(path, seal.language)
-        self._generation, self._path = seal.generation, path
+        self._index = SearchIndex(path, manifest.language)
+        self._generation, self._path = manifest.generation, path
         self._copy.keep_only(path)

@@ -12,7 +12,7 @@ from productrecs.engines.text.query_interpreter import ReadWord
 from productrecs.engines.text.search_run import IndexHits, IndexQuery
 from productrecs.engines.text.semantic_fusion import (
     FUSED_BELOW,
-    MOST_SIMILAR,
+    MAX_SIMILAR,
     fuse_by_meaning,
 )
 from productrecs.engines.text.semantic_space import SemanticSpace, SimilarProducts, Vectors
@@ -23,8 +23,8 @@ from productrecs.training.search.text_embedder import TextEmbedder
 
 _log = logging.getLogger(__name__)
 
-_LEAST_LETTERS: Final = 3  # minimum length of a meaningful word
-_NOTHING: Final = SimilarProducts([], [])
+_MIN_LETTERS: Final = 3  # minimum length of a meaningful word
+_NO_PRODUCTS: Final = SimilarProducts([], [])
 
 
 class EmbeddedQuery(NamedTuple):
@@ -50,7 +50,10 @@ class QueryEmbedder:
         """
         found = self._queries.get(text)
         if found is None:
-            vector, is_known = self.embedder.embed([text])[0], self.embedder.knows(text)
+            vector, is_known = (
+                self.embedder.embed([text])[0],
+                self.embedder.knows_word(text),
+            )
             found = self._queries.put(text, EmbeddedQuery(vector, is_known))
         return found
 
@@ -72,26 +75,32 @@ class ServedMeaning:
             return False
         self._stamp = stamp
         stored = read_space(self._folder)
-        is_ours = stored is not None and stored.model == self._queries.embedder.model.name
-        self._space = stored.space if stored is not None and is_ours else None
+        is_same_model = (
+            stored is not None and stored.model == self._queries.embedder.model.name
+        )
+        self._space = stored.space if stored is not None and is_same_model else None
         return True
 
-    def add_similar(self, wanted: IndexQuery, found: IndexHits) -> IndexHits:
+    def add_similar(self, query: IndexQuery, found: IndexHits) -> IndexHits:
         """Return the hits plus similar products, if few hits contain every query word.
 
         A query by product id or sku, or of codes only, adds no similar products.
         """
-        if self._space is None or not wanted.by_meaning or found.exact:
+        if self._space is None or not query.by_meaning or found.exact:
             return found
-        is_meant = any(map(self._is_meant, found.words))
-        if is_meant:
+        has_meaningful_word = any(map(self._is_meaningful, found.words))
+        if has_meaningful_word:
             found = replace(found, complete=found.exact)
-        enough = wanted.limit if wanted.enough is None else wanted.enough
-        if found.complete >= min(FUSED_BELOW, enough):
+        min_complete = query.limit if query.min_complete is None else query.min_complete
+        if found.complete >= min(FUSED_BELOW, min_complete):
             return found
-        limit = min(wanted.limit, MOST_SIMILAR)
-        similar = self._similar(found.words, wanted.visible, limit, is_typed=is_meant)
-        return fuse_by_meaning(found, similar.items, wanted.limit, is_meant=is_meant)
+        limit = min(query.limit, MAX_SIMILAR)
+        similar = self._similar(
+            found.words, query.visible, limit, is_typed=has_meaningful_word
+        )
+        return fuse_by_meaning(
+            found, similar.items, query.limit, is_meant=has_meaningful_word
+        )
 
     def _similar(
         self, words: Sequence[ReadWord], visible: Bools, limit: int, *, is_typed: bool
@@ -108,16 +117,16 @@ class ServedMeaning:
     def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""
         space = self._space
-        if space is None or not any(map(_means_something, text.split())):
-            return _NOTHING
+        if space is None or not any(map(_is_content_word, text.split())):
+            return _NO_PRODUCTS
         try:
             query = self._queries.embed(text)
             return space.nearest(query.vector, visible, limit, is_known=query.is_known)
         except ModelFileError:
-            self._give_up()
-            return _NOTHING
+            self._discard()
+            return _NO_PRODUCTS
 
-    def _is_meant(self, word: ReadWord) -> bool:
+    def _is_meaningful(self, word: ReadWord) -> bool:
         """Return whether a word was corrected although the model knows it as typed.
 
         Example: a store without couches corrects "couches" to "pouches".
@@ -125,12 +134,12 @@ class ServedMeaning:
         if not word.is_corrected or self._space is None:
             return False
         try:
-            return self._queries.embedder.knows(word.typed)
+            return self._queries.embedder.knows_word(word.typed)
         except ModelFileError:
-            self._give_up()
+            self._discard()
             return False
 
-    def _give_up(self) -> None:
+    def _discard(self) -> None:
         _log.exception("text model unavailable")
         self._space = None
 
@@ -139,5 +148,5 @@ class ServedMeaning:
         return 0 if self._space is None else self._space.memory_bytes()
 
 
-def _means_something(word: str) -> bool:
-    return len(word) >= _LEAST_LETTERS and not is_code(word)
+def _is_content_word(word: str) -> bool:
+    return len(word) >= _MIN_LETTERS and not is_code(word)

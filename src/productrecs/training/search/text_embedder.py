@@ -93,14 +93,14 @@ class TextEmbedder:
             raise ModelFileError(message)
         return rows
 
-    def knows(self, text: str) -> bool:
+    def knows_word(self, text: str) -> bool:
         """Return whether every word of a text is a single token; rare words are not.
 
         Raises:
             ModelFileError: when the model cannot be read.
         """
         try:
-            return self._load().knows(text)
+            return self._load().knows_word(text)
         except Exception as error:
             message = f"{self.model.tokenizer} cannot be used: {error}"
             raise ModelFileError(message) from error
@@ -130,12 +130,12 @@ class _Loaded:
         self._session = onnxruntime.InferenceSession(
             str(model.path), options, providers=["CPUExecutionProvider"]
         )
-        self._takes = {one.name for one in self._session.get_inputs()}
+        self._input_names = {one.name for one in self._session.get_inputs()}
         self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
         self._tokenizer.enable_truncation(_LONGEST)
         self._tokenizer.enable_padding()
 
-    def knows(self, text: str) -> bool:
+    def knows_word(self, text: str) -> bool:
         words = [
             self._tokenizer.encode(word, add_special_tokens=False).tokens
             for word in text.split()
@@ -146,13 +146,15 @@ class _Loaded:
         batch = self._tokenizer.encode_batch(list(texts))
         ids = np.array([one.ids for one in batch], np.int64)
         mask = np.array([one.attention_mask for one in batch], np.int64)
-        given = {
+        inputs = {
             "input_ids": ids,
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids),
         }
-        taken = {name: array for name, array in given.items() if name in self._takes}
-        output = np.asarray(self._session.run(None, taken)[0], np.float32)
+        accepted = {
+            name: array for name, array in inputs.items() if name in self._input_names
+        }
+        output = np.asarray(self._session.run(None, accepted)[0], np.float32)
         rows = _pooled(output, mask, self._pooling)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         unit: Vectors = (rows / np.maximum(lengths, 1e-9)).astype(np.float32)

@@ -34,39 +34,42 @@ class TuningTrial:
         return float(np.concatenate(self.scores).mean())
 
 
-Judge = Callable[[Options], TuningTrial]
+Evaluate = Callable[[Options], TuningTrial]
 
 
-def is_better(found: TuningTrial, than: TuningTrial) -> bool:
+def is_better(found: TuningTrial, baseline: TuningTrial) -> bool:
     """Return whether a trial is significantly better than another, in each split."""
-    gains = [mine - theirs for mine, theirs in zip(found.scores, than.scores, strict=True)]
+    gains = [
+        own_score - baseline_score
+        for own_score, baseline_score in zip(found.scores, baseline.scores, strict=True)
+    ]
     if any(float(gain.mean()) <= 0 for gain in gains):
         return False
-    together = np.concatenate(gains)
-    error = float(together.std()) / math.sqrt(len(together))
-    gain = float(together.mean())
-    return gain > MIN_STANDARD_ERRORS * error and gain > MIN_GAIN * than.mean
+    all_gains = np.concatenate(gains)
+    error = float(all_gains.std()) / math.sqrt(len(all_gains))
+    gain = float(all_gains.mean())
+    return gain > MIN_STANDARD_ERRORS * error and gain > MIN_GAIN * baseline.mean
 
 
 def grid_search(
     options: Options,
     grid: Sequence[Sequence[Changes]],
-    judge: Judge[Options],
-    least_shown: float = 0.0,
+    evaluate: Evaluate[Options],
+    min_shown: float = 0.0,
 ) -> tuple[Options, TuningTrial]:
     """Return the best options and their trial.
 
     `grid` is a sequence of sets of changes; the best of each set is adopted before the next
-    set is searched. Changes with a catalog coverage below `least_shown` are rejected.
+    set is searched. Changes with a catalog coverage below `min_shown` are rejected.
     """
-    best, trial = options, judge(options)
+    best, trial = options, evaluate(options)
     for values in grid:
-        tried = [with_changes(best, one) for one in values]
-        found = [(judge(one), one) for one in tried if one != best]
-        better = [(one, which) for one, which in found if is_better(one, trial)]
-        better = [pair for pair in better if pair[0].shown >= least_shown]
-        if better:
-            trial, best = max(better, key=lambda pair: pair[0].mean)
+        trials = [with_changes(best, one) for one in values]
+        found = [(evaluate(one), one) for one in trials if one != best]
+        improvements = [(one, index) for one, index in found if is_better(one, trial)]
+        improvements = [pair for pair in improvements if pair[0].shown >= min_shown]
+        if improvements:
+            trial, best = max(improvements, key=lambda pair: pair[0].mean)
     return best, trial
 
 
@@ -85,7 +88,7 @@ class TimeSplit(NamedTuple):
 
 def time_splits(groups: ItemGroups) -> list[TimeSplit]:
     """Return the test splits, the oldest first; none if there is too little data."""
-    count = len(groups.begins)
+    count = len(groups.starts)
     size = int(count * SPLIT_SHARE)
     if size < MIN_GROUPS:
         return []
@@ -96,4 +99,4 @@ def _cut(groups: ItemGroups, count: int, size: int) -> Iterator[TimeSplit]:
     for back in range(N_SPLITS, 0, -1):
         first = count - back * size
         chosen = np.arange(first, first + size)
-        yield TimeSplit(int(groups.begins[first]), chosen[:: -(-size // MAX_GROUPS)])
+        yield TimeSplit(int(groups.starts[first]), chosen[:: -(-size // MAX_GROUPS)])

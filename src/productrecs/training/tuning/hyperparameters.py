@@ -52,5 +52,7 @@ def with_changes(options: Options, changes: Changes) -> Options:
 
 
 def _differences(options: Options, defaults: Options) -> dict[str, float]:
-    usual = asdict(defaults)
-    return {name: one for name, one in asdict(options).items() if one != usual[name]}
+    default_values = asdict(defaults)
+    return {
+        name: one for name, one in asdict(options).items() if one != default_values[name]
+    }

@@ -176,7 +176,7 @@ class _Choices:
     """What shoppers did with products, by visitor and time."""
 
     def __init__(self, done: Behaviour, bought: Purchases) -> None:
-        counts = bought.standing & (bought.quantities > 0)
+        counts = bought.is_active & (bought.quantities > 0)
         kinds = np.full(int(counts.sum()), EventKind.BUY, np.int8)
         visitors = np.concatenate((done.visitors, bought.visitors[counts]))
         times = np.concatenate((done.times, bought.times[counts]))

@@ -41,7 +41,7 @@ class TuningStatus(NamedTuple):
 
 def tuning_statuses(connection: sa.Connection) -> list[TuningStatus]:
     """Return the tuning status of every store."""
-    mine = (insights.c.store_id == store_heads.c.store_id) & (
+    own_insight = (insights.c.store_id == store_heads.c.store_id) & (
         insights.c.name == TUNED_INSIGHT
     )
     query = sa.select(
@@ -49,7 +49,7 @@ def tuning_statuses(connection: sa.Connection) -> list[TuningStatus]:
         store_heads.c.seq,
         insights.c.computed_at,
         insights.c.applied_seq,
-    ).select_from(store_heads.outerjoin(insights, mine))
+    ).select_from(store_heads.outerjoin(insights, own_insight))
     rows = connection.execute(query.order_by(store_heads.c.store_id))
     return [TuningStatus(*row) for row in rows]
 
@@ -85,7 +85,7 @@ class HyperparameterRepository:
             _personal(stored.get("searches"), constants.search),
         )
 
-    def keep(self, found: TunedParameters) -> None:
+    def store(self, found: TunedParameters) -> None:
         """Store the tuned values; replaces the last ones and omits defaults."""
         stored: dict[str, Any] = {
             "changes": found.constants.changes(),

@@ -59,8 +59,8 @@ from productrecs.training.tuning.repository import (
 MAX_LINES: Final = 300_000  # newest lines; more do not change the result
 _ANCHORS: Final = 10  # anchors per order
 _SHORT, _LONG = 4, 10  # list lengths: visible at once, and after scrolling
-_LEAST_CART: Final = 3
-_OTHER_ONE: Final = 7_919  # a prime; selects the hidden product of a cart
+_MIN_CART: Final = 3
+_HIDDEN_STEP: Final = 7_919  # a prime; selects the hidden product of a cart
 
 _SHAPES: Final[tuple[Changes, ...]] = (
     {"prior": 2.0},
@@ -101,7 +101,7 @@ _COUNTING: Final = CopurchaseOptions(
 class OrderSplit(NamedTuple):
     """Orders of a test split, and the lines before it."""
 
-    stretch: TimeSplit
+    split: TimeSplit
     before: Purchases
 
 
@@ -109,7 +109,7 @@ def tune_copurchase_options(
     bought: Purchases,
     n_items: int,
     on_trial: Callable[[], None],
-    usual: CopurchaseOptions | None = None,
+    current: CopurchaseOptions | None = None,
     products: VariantGroups | None = None,
 ) -> CopurchaseOptions | None:
     """Return the co-purchase hyperparameters; None when there is too little data.
@@ -118,30 +118,29 @@ def tune_copurchase_options(
     lower catalog coverage than plain counts are rejected.
     """
     groups = group_orders(bought)
-    parts = [
-        OrderSplit(stretch, _before(bought, stretch.since_ms))
-        for stretch in time_splits(groups)
+    splits = [
+        OrderSplit(split, _before(bought, split.since_ms)) for split in time_splits(groups)
     ]
-    if not parts:
+    if not splits:
         return None
 
-    learned = partial(fit_copurchase_model, n_items=n_items, products=products)
+    fit_model = partial(fit_copurchase_model, n_items=n_items, products=products)
 
     def on_pages(options: CopurchaseOptions) -> TuningTrial:
-        by_these = partial(learned, options=options)
-        return _judged(groups, parts, by_these, _page_scores, on_trial)
+        model = partial(fit_model, options=options)
+        return _evaluate(groups, splits, model, _page_scores, on_trial)
 
     def in_carts(options: CopurchaseOptions) -> TuningTrial:
-        by_these = partial(learned, options=options)
-        return _judged(groups, parts, by_these, _cart_scores, on_trial)
+        model = partial(fit_model, options=options)
+        return _evaluate(groups, splits, model, _cart_scores, on_trial)
 
     pages = (
         PAGE_GRID
-        if products is None or not products.families.any()
+        if products is None or not products.category_sets.any()
         else (*PAGE_GRID, VARIANT_GRID)
     )
     counted = on_pages(_COUNTING).shown
-    best, _ = grid_search(usual or CopurchaseOptions(), pages, on_pages, counted)
+    best, _ = grid_search(current or CopurchaseOptions(), pages, on_pages, counted)
     best, _ = grid_search(best, CART_GRID, in_carts)
     return best
 
@@ -149,31 +148,33 @@ def tune_copurchase_options(
 def _before(bought: Purchases, until_ms: int) -> Purchases:
     """Return the newest lines before a moment, without very large orders."""
     earlier = select_rows(bought, bought.times < until_ms)
-    _, where = np.unique(earlier.baskets, return_inverse=True)
-    earlier = select_rows(earlier, np.bincount(where)[where] <= _LARGEST_COUNTED)
+    _, basket_index = np.unique(earlier.baskets, return_inverse=True)
+    earlier = select_rows(
+        earlier, np.bincount(basket_index)[basket_index] <= _LARGEST_COUNTED
+    )
     if len(earlier.times) <= MAX_LINES:
         return earlier
     since = np.partition(earlier.times, -MAX_LINES)[-MAX_LINES]
     return select_rows(earlier, earlier.times >= since)
 
 
-def _judged(
+def _evaluate(
     groups: ItemGroups,
-    parts: list[OrderSplit],
-    learned: Callable[..., CopurchaseModels],
+    splits: list[OrderSplit],
+    fit_model: Callable[..., CopurchaseModels],
     scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
     on_trial: Callable[[], None],
 ) -> TuningTrial:
-    scores, shown, known = [], 0, 0
-    for stretch, before in parts:
-        model = learned(before, now_ms=stretch.since_ms).widest
-        baskets = [groups.contents(order) for order in stretch.test_groups.tolist()]
+    scores, shown, evaluated = [], 0, 0
+    for split, before in splits:
+        model = fit_model(before, now_ms=split.since_ms).widest
+        baskets = [groups.contents(order) for order in split.test_groups.tolist()]
         shown_items: set[int] = set()
         scores.append(scores_of(model, baskets, shown_items))
         shown += len(shown_items)
-        known += len(np.unique(before.items))
+        evaluated += len(np.unique(before.items))
         on_trial()
-    return TuningTrial(tuple(scores), shown / max(known, 1))
+    return TuningTrial(tuple(scores), shown / max(evaluated, 1))
 
 
 def _page_scores(
@@ -204,12 +205,12 @@ def _cart_scores(
     """Return for each order of three or more items whether the hidden one was listed."""
     scores = []
     for number, order in enumerate(baskets):
-        if len(order) < _LEAST_CART:
+        if len(order) < _MIN_CART:
             continue
-        hidden = order[number * _OTHER_ONE % len(order)]
-        shown = model.complete([item for item in order if item != hidden], _LONG).items
+        hidden_item = order[number * _HIDDEN_STEP % len(order)]
+        shown = model.complete([item for item in order if item != hidden_item], _LONG).items
         shown_items.update(shown.tolist())
-        scores.append(float(hidden in shown))
+        scores.append(float(hidden_item in shown))
     return np.array(scores) if scores else np.zeros(1)
 
 
@@ -224,7 +225,7 @@ GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"returns": share} for share in (0.0, 1.0)),
     tuple({"match_scale": one, "vote_scale": one} for one in (1.5, 2.5, 6.0)),
     tuple({"rarity": power} for power in (0.3, 2.0)),
-    tuple({"neighbours": most} for most in (100, 250)),
+    tuple({"neighbours": count} for count in (100, 250)),
     ({"backward": 0.5},),
 )
 ACTION_GRIDS: Final[Mapping[InteractionType, tuple[Changes, ...]]] = MappingProxyType(
@@ -240,15 +241,15 @@ ACTION_GRIDS: Final[Mapping[InteractionType, tuple[Changes, ...]]] = MappingProx
 class VisitSplit(NamedTuple):
     """A test split of visits, and the behaviour before it."""
 
-    stretch: TimeSplit
+    split: TimeSplit
     before: Behaviour
 
 
 def tune_session_options(
-    done: Behaviour,
+    behaviour: Behaviour,
     n_items: int,
     on_trial: Callable[[], None],
-    usual: SessionOptions | None = None,
+    current: SessionOptions | None = None,
     bought: Purchases | None = None,
 ) -> SessionOptions | None:
     """Return the session hyperparameters; None when there is too little data.
@@ -256,76 +257,83 @@ def tune_session_options(
     `bought` marks steps that were purchases, which are no targets. `on_trial` is called
     after each trial.
     """
-    newest = _newest(done)
+    newest = _newest(behaviour)
     walks = steps_of_visits(newest if bought is None else with_purchases(newest, bought))
-    parts = [
-        VisitSplit(stretch, select_rows(newest, newest.times < stretch.since_ms))
-        for stretch in time_splits(walks.groups)
+    splits = [
+        VisitSplit(split, select_rows(newest, newest.times < split.since_ms))
+        for split in time_splits(walks.groups)
     ]
-    if not parts:
+    if not splits:
         return None
 
     def judge(options: SessionOptions) -> TuningTrial:
         scores = []
-        for stretch, before in parts:
+        for split, before in splits:
             index = fit_session_index(before, n_items, options)
-            scores.append(_scores(index, walks, stretch))
+            scores.append(_scores(index, walks, split))
             on_trial()
         return TuningTrial(tuple(scores))
 
-    done_there = set(walks.interactions.tolist())
-    tried = [
-        values for interaction, values in ACTION_GRIDS.items() if interaction in done_there
+    test_interactions = set(walks.interactions.tolist())
+    trials = [
+        values
+        for interaction, values in ACTION_GRIDS.items()
+        if interaction in test_interactions
     ]
-    return grid_search(usual or SessionOptions(), [*GRID, *tried], judge)[0]
+    return grid_search(current or SessionOptions(), [*GRID, *trials], judge)[0]
 
 
-def _newest(done: Behaviour) -> Behaviour:
-    if len(done.times) <= MAX_EVENTS:
-        return done
-    since = np.partition(done.times, -MAX_EVENTS)[-MAX_EVENTS]
-    return select_rows(done, done.times >= since)
+def _newest(behaviour: Behaviour) -> Behaviour:
+    if len(behaviour.times) <= MAX_EVENTS:
+        return behaviour
+    since = np.partition(behaviour.times, -MAX_EVENTS)[-MAX_EVENTS]
+    return select_rows(behaviour, behaviour.times >= since)
 
 
-def with_purchases(done: Behaviour, bought: Purchases) -> Behaviour:
+def with_purchases(behaviour: Behaviour, bought: Purchases) -> Behaviour:
     """Return the behaviour, including purchases since its first fact."""
-    known = bought.standing & (bought.quantities > 0) & (bought.visitors != 0)
-    known &= bought.times >= done.times.min(initial=2**62)
-    kinds = np.full(int(known.sum()), EventKind.BUY, np.int8)
+    evaluated = bought.is_active & (bought.quantities > 0) & (bought.visitors != 0)
+    evaluated &= bought.times >= behaviour.times.min(initial=2**62)
+    kinds = np.full(int(evaluated.sum()), EventKind.BUY, np.int8)
     return Behaviour(
-        times=np.concatenate((done.times, bought.times[known])),
-        kinds=np.concatenate((done.kinds, kinds)),
-        items=np.concatenate((done.items, bought.items[known])),
-        visitors=np.concatenate((done.visitors, bought.visitors[known])),
+        times=np.concatenate((behaviour.times, bought.times[evaluated])),
+        kinds=np.concatenate((behaviour.kinds, kinds)),
+        items=np.concatenate((behaviour.items, bought.items[evaluated])),
+        visitors=np.concatenate((behaviour.visitors, bought.visitors[evaluated])),
     )
 
 
-def _scores(index: SessionIndex, walks: VisitSteps, stretch: TimeSplit) -> Floats:
+def _scores(index: SessionIndex, walks: VisitSteps, split: TimeSplit) -> Floats:
     """Return each visit's mean score, by the rank of the next product in the list."""
-    scores = np.zeros(len(stretch.test_groups))
-    for number, visit in enumerate(stretch.test_groups.tolist()):
-        seen, (firsts, interactions) = walks.groups.contents(visit), walks.actions_in(visit)
+    scores = np.zeros(len(split.test_groups))
+    for number, visit in enumerate(split.test_groups.tolist()):
+        viewed, (first_interactions, interactions) = (
+            walks.groups.contents(visit),
+            walks.actions_in(visit),
+        )
         steps = [
-            step for step in range(1, len(seen)) if firsts[step] < InteractionType.BOUGHT
+            step
+            for step in range(1, len(viewed))
+            if first_interactions[step] < InteractionType.BOUGHT
         ]
         steps = steps[-_STEPS:]
         for step in steps:
-            past = seen[:step]
-            most = _most(past, interactions) if index.weights_interactions else {}
+            prefix = viewed[:step]
+            count = _strongest(prefix, interactions) if index.weights_interactions else {}
             shown = index.next_items(
-                past, stretch.since_ms, _SHOWN, interactions=most
+                prefix, split.since_ms, _SHOWN, interactions=count
             ).items
-            found = np.flatnonzero(shown == seen[step])
+            found = np.flatnonzero(shown == viewed[step])
             if len(found):
                 scores[number] += 1.0 + 1.0 / (1.0 + int(found[0]))
         scores[number] /= 2 * max(len(steps), 1)
     return scores
 
 
-def _most(past: list[int], interactions: list[int]) -> dict[int, int]:
+def _strongest(prefix: list[int], interactions: list[int]) -> dict[int, int]:
     """Return the strongest interaction above a view with each item of a visit."""
     found: dict[int, int] = {}
-    for item, interaction in zip(past, interactions, strict=False):
+    for item, interaction in zip(prefix, interactions, strict=False):
         if interaction > found.get(item, InteractionType.VIEWED):
             found[item] = interaction
     return found
@@ -343,8 +351,8 @@ _SEARCH_TRIALS: Final = len(SEARCH_GRID) + 3
 def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
     """Return the stores whose hyperparameters are due for tuning."""
     with database.reading() as connection:
-        standing = tuning_statuses(connection)
-    return [turn.store_id for turn in standing if _is_due(turn, now_ms)]
+        statuses = tuning_statuses(connection)
+    return [status.store_id for status in statuses if _is_due(status, now_ms)]
 
 
 def tune_store(
@@ -369,27 +377,29 @@ def tune_store(
             SearchEventRepository(connection, store.store_id), 0, head.seq
         )
         last = HyperparameterRepository(connection, store.store_id).last()
-    done = 0
+    behaviour = 0
 
     def count() -> None:
-        nonlocal done
-        done += 1
-        progress(min(done / (_TRIALS + _SEARCH_TRIALS), 1.0))
+        nonlocal behaviour
+        behaviour += 1
+        progress(min(behaviour / (_TRIALS + _SEARCH_TRIALS), 1.0))
 
     bought, products = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
     companions = tune_copurchase_options(bought, head.numbers, count, products=products)
-    visits = tune_session_options(inputs.behaviour, head.numbers, count, bought=bought)
+    session_options = tune_session_options(
+        inputs.behaviour, head.numbers, count, bought=bought
+    )
     searches = None if last is None else last.searches
     if replay is not None:
         facts = (inputs.behaviour, bought)
         searches = tune_personal_search(inputs.searches, facts, replay, count)
-    usual = Hyperparameters()
-    tuned = (("companions", companions), ("visits", visits), ("search", searches))
+    current = Hyperparameters()
+    tuned = (("companions", companions), ("visits", session_options), ("search", searches))
     found = TunedParameters(
         Hyperparameters(
-            companions or usual.companions,
-            visits or usual.visits,
-            usual.search if searches is None else searches.options,
+            companions or current.companions,
+            session_options or current.visits,
+            current.search if searches is None else searches.options,
         ),
         tuple(name for name, options in tuned if options is not None),
         clock(),
@@ -397,17 +407,17 @@ def tune_store(
         searches,
     )
     with database.transaction() as transaction:
-        AccountRepository(transaction).hold(store.store_id)
-        HyperparameterRepository(transaction, store.store_id).keep(found)
+        AccountRepository(transaction).lock(store.store_id)
+        HyperparameterRepository(transaction, store.store_id).store(found)
     progress(1.0)
     return found
 
 
-def _is_due(turn: TuningStatus, now_ms: int) -> bool:
-    if turn.seq < MIN_FACTS:
+def _is_due(status: TuningStatus, now_ms: int) -> bool:
+    if status.seq < MIN_FACTS:
         return False
-    if turn.chosen_at is None:
+    if status.chosen_at is None:
         return True
-    age = abs(now_ms - turn.chosen_at)
-    has_doubled = turn.seq >= 2 * (turn.applied_seq or 0)
+    age = abs(now_ms - status.chosen_at)
+    has_doubled = status.seq >= 2 * (status.applied_seq or 0)
     return age >= RETUNE_AFTER_MS or (has_doubled and age >= RETUNE_GROWN_AFTER_MS)

@@ -37,7 +37,7 @@ from productrecs.storage.model_files import (
     publish_arrays,
     remove_other_models,
 )
-from productrecs.training.repository import LEARNED_KINDS, TrainingRepository
+from productrecs.training.repository import TRAINING_KINDS, TrainingRepository
 from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,
     PictureEmbedding,
@@ -66,7 +66,7 @@ def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]
     if head is None or not len(numbers):
         return np.zeros((0, 2), np.int64)
     rows: list[tuple[int, int, int]] = []
-    kinds = frozenset(LEARNED_KINDS)
+    kinds = frozenset(TRAINING_KINDS)
     for page in repository.behaviour(max(0, head.seq - MAX_EVENTS), head.seq):
         rows += [
             (visitor_hash(visitor), ts, item)
@@ -158,7 +158,7 @@ def build_visual(
     """
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
-        standing = repository.standing()
+        standing = repository.progress()
         shown = repository.shown(embedding.name)
         foreign = repository.count_other_embedders(embedding.name)
     may_teach = embedding.is_taught and standing.has_enough_new_data

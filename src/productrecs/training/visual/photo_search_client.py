@@ -155,7 +155,7 @@ class PhotoWorkerClient:
     ) -> _Reply | OtherModel | PictureRefusal:
         was_pressed = self._is_pressed()
         try:
-            return self._process.ask(question, replies, photo)
+            return self._process.request(question, replies, photo)
         except OSError as error:
             if was_pressed and isinstance(error, TimeoutError):
                 raise PhotoWorkerError from error
@@ -164,7 +164,7 @@ class PhotoWorkerClient:
         self._pressed_until = time.monotonic() + _PRESSED_SECONDS
         self._process = self._starting(NORMAL_PRIORITY)
         try:
-            return self._process.ask(question, replies, photo)
+            return self._process.request(question, replies, photo)
         except OSError as error:
             raise PhotoWorkerError from error
 
@@ -185,7 +185,7 @@ class PhotoWorkerClient:
             if how == NORMAL_PRIORITY
             else self._calm_seconds
         )
-        patience = ProcessTimeouts(answer=seconds, leave=_LEAVE_SECONDS)
+        patience = ProcessTimeouts(reply=seconds, exit=_LEAVE_SECONDS)
         return WorkerProcess(PHOTO_WORKER_MODULE, (how, *self._models), patience)
 
 

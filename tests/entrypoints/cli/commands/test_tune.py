@@ -30,7 +30,7 @@ def test_what_was_chosen_is_shown(
     store = find_store(services.database, shop)
     with services.database.transaction() as transaction:
         repository = HyperparameterRepository(transaction, store.store_id)
-        repository.keep(TunedParameters(chosen, ("companions", "visits"), 0, 0))
+        repository.store(TunedParameters(chosen, ("companions", "visits"), 0, 0))
 
     said = shell("tune", shop, "--show")
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
 from productrecs.entrypoints.cli.doctor import installation_checks
-from productrecs.entrypoints.cli.doctor.repository import next_turn
+from productrecs.entrypoints.cli.doctor.repository import next_due_at
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.store_jobs import build_worker
 from productrecs.records.events.event import EventKind, NewEvent
@@ -375,7 +375,7 @@ def test_a_background_whose_turn_is_to_come_is_well(
 def test_the_heartbeat_is_a_duty_that_workers_have(services: Services) -> None:
     def turn() -> int | None:
         with services.database.reading() as connection:
-            return next_turn(connection, installation_checks.HEARTBEAT)
+            return next_due_at(connection, installation_checks.HEARTBEAT)
 
     worker = build_worker(services)
     working = threading.Thread(target=worker.run)

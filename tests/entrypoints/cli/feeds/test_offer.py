@@ -26,9 +26,9 @@ def offers(count: int, variants: int) -> list[Offer]:
             0,
             f"p{number}",
             f"p{number}",
-            leads=variant == 0,
+            is_main=variant == 0,
             fields={"title": f"Product {number}" if variant == 0 else ""},
-            part=Variant(price=10.0 + variant, stock=variant),
+            variant=Variant(price=10.0 + variant, stock=variant),
         )
         for number in range(count)
         for variant in range(variants)
@@ -83,7 +83,7 @@ def test_a_large_file_is_held_in_parts(
 
 def test_a_product_of_many_variants_costs_no_more_than_one(tmp_path: Path) -> None:
     rows = (
-        Offer(row, "p", "p", fields={"title": f"Shirt {row}"}, part=Variant(stock=1))
+        Offer(row, "p", "p", fields={"title": f"Shirt {row}"}, variant=Variant(stock=1))
         for row in range(30_000)
     )
 
@@ -120,7 +120,7 @@ def test_a_card_shows_what_can_be_had(
 ) -> None:
     product = FeedProduct("p", 2)
     for row, part in enumerate(parts):
-        product.add(Offer(row, "p", "p", part=part))
+        product.add(Offer(row, "p", "p", variant=part))
 
     told = product.fields()
 

@@ -49,7 +49,7 @@ def test_a_sale_date_that_cannot_be_read_lets_the_regular_price_stand(
     items = taken(read(DATES + rows, tmp_path, how=how))
 
     assert (items["1"]["price"], items["2"]["price"]) == (19.0, 9.0)  # no other is known
-    assert (how.odd_dates, how.odd_date) == (2, "next week")
+    assert (how.unreadable_dates, how.unreadable_date) == (2, "next week")
 
 
 @pytest.mark.parametrize(

@@ -55,16 +55,16 @@ class Rests:
     """What a list rests on: marks that a test chose."""
 
     of_its_own: int | None
-    of_filling: int | None = None
+    backfill: int | None = None
 
-    def own(self) -> int | None:
+    def of_list(self) -> int | None:
         """Return the one."""
         return self.of_its_own
 
-    def filling(self, engines: Set[Engine]) -> int | None:
+    def of_backfill(self, engines: Set[Engine]) -> int | None:
         """Return the other."""
         assert engines <= {Engine.CATEGORY}
-        return self.of_filling
+        return self.backfill
 
 
 UNTOLD = NoFingerprint()
@@ -326,7 +326,7 @@ def test_while_what_fills_a_list_up_stays_so_does_the_list() -> None:
             before, after = shop_where(order), shop_where(later)
             engines = {engine for _, engine in listed(before, asked)}
             marks = [
-                ListFingerprint(shop, asked, NOW).filling(engines)
+                ListFingerprint(shop, asked, NOW).of_backfill(engines)
                 for shop in (before, after)
             ]
             if marks[0] == marks[1]:
@@ -345,8 +345,8 @@ def test_only_who_filled_the_list_up_is_asked() -> None:
     moved = [*order[3:], *order[:3]]
     before, after = (ListFingerprint(shop_where(one), PAGE, NOW) for one in (order, moved))
 
-    assert before.filling({Engine.TRENDING}) != after.filling({Engine.TRENDING})
-    assert before.filling({Engine.BUY}) == after.filling({Engine.BUY})
+    assert before.of_backfill({Engine.TRENDING}) != after.of_backfill({Engine.TRENDING})
+    assert before.of_backfill({Engine.BUY}) == after.of_backfill({Engine.BUY})
 
 
 def test_of_what_a_call_is_about_and_nobody_knows_nothing_is_told() -> None:
@@ -354,5 +354,5 @@ def test_of_what_a_call_is_about_and_nobody_knows_nothing_is_told() -> None:
     unknown = RecommendationRequest(Source.MIX, 6, item_id="never pushed")
     nothing = RecommendationRequest(Source.MIX, 6)
 
-    assert ListFingerprint(shop, unknown, NOW).own() is None
-    assert ListFingerprint(shop, nothing, NOW).own() is None
+    assert ListFingerprint(shop, unknown, NOW).of_list() is None
+    assert ListFingerprint(shop, nothing, NOW).of_list() is None

@@ -95,7 +95,7 @@ def test_an_owner_erases_a_customer_after_typing_the_id(
 
     gone = owner.post(f"{CUSTOMERS}/one", **asked, confirm="anna")
     assert gone.header("location") == CUSTOMERS
-    eraser.go_on(buying.store_id)
+    eraser.advance(buying.store_id)
     assert owner.get(page).status == 404
     assert owner.get(f"{CUSTOMERS}/one?customer=bert").status == 200
 

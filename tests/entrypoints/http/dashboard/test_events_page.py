@@ -12,8 +12,8 @@ from productrecs.entrypoints.http.writes.background_writes import BackgroundWrit
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
 from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
 from productrecs.features.insights.live_events.repository import (
-    KEPT_MS,
-    MOST_EVENTS,
+    MAX_EVENTS,
+    RETENTION_MS,
     LiveEventRepository,
     watched_stores,
 )
@@ -225,7 +225,7 @@ def event_at(at_ms: int) -> LiveEvent:
 def test_so_many_are_stored_and_no_more(
     office: Office, store: Store, per_batch: int
 ) -> None:
-    now, total = office.now_ms, MOST_EVENTS + 60
+    now, total = office.now_ms, MAX_EVENTS + 60
     for start in range(0, total, per_batch):
         with office.services.database.transaction() as transaction:
             repository = LiveEventRepository(transaction, store.store_id)
@@ -235,8 +235,8 @@ def test_so_many_are_stored_and_no_more(
     with office.services.database.reading() as connection:
         repository = LiveEventRepository(connection, store.store_id)
         found = repository.latest(now + total)
-        assert repository.latest(now + total + KEPT_MS) == []
-    assert len(found) == MOST_EVENTS
+        assert repository.latest(now + total + RETENTION_MS) == []
+    assert len(found) == MAX_EVENTS
     assert found[0].at_ms == now + total - 1
 
 

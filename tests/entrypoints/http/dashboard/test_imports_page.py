@@ -10,8 +10,8 @@ import pytest
 
 from productrecs.entrypoints.cli.imports.dashboard_file_import import DashboardFiles
 from productrecs.entrypoints.worker.file_import_jobs import (
-    KEEP_MS,
     MAX_ATTEMPTS,
+    RETENTION_MS,
     build_file_checker,
     build_file_importer,
 )
@@ -270,7 +270,7 @@ def test_what_nobody_starts_expires(office: Office, store: Store) -> None:
     member = office.member(store)
     path = send(member, PRODUCTS, "a.csv")
     work(office)
-    office.now_ms += KEEP_MS + 1
+    office.now_ms += RETENTION_MS + 1
     with office.services.database.transaction() as transaction:
         office.services.queue.enqueue(transaction, NewJob(INSTALLATION, "expire-files"))
     work(office)
@@ -353,7 +353,7 @@ def test_imports_of_several_stores_take_turns(office: Office, store: Store) -> N
     other = add_store(office.services, f"small-{office.now_ms}.example")
     long, short = started(office, store, 4_500), started(office, other, 2)
     importer = build_file_importer(
-        office.services, DashboardFiles(office.services), turn=0.0
+        office.services, DashboardFiles(office.services), slice_seconds=0.0
     )
 
     states = []

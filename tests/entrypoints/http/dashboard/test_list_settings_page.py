@@ -96,7 +96,7 @@ def test_what_the_backtest_of_personal_search_said_is_shown(
         tested = PersonalSearchResult(options, 100, 0.5, after)
         found = TunedParameters(Hyperparameters(search=options), ("search",), 1, 1, tested)
         with office.services.database.transaction() as transaction:
-            HyperparameterRepository(transaction, shop.store.store_id).keep(found)
+            HyperparameterRepository(transaction, shop.store.store_id).store(found)
 
     assert said in text_of(office.member(shop.store).get(PAGE))
 

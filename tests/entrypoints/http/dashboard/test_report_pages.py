@@ -40,7 +40,7 @@ def sold(office: Office) -> Store:
         bought = {"event": "buy", "user_id": shopper, "item_id": "lamp", **order}
         sent = merchant.track(bought)
         assert sent.status < 300, sent.body
-    Attributor(office.services.database, office.services.trails).catch_up(store)
+    Attributor(office.services.database, office.services.touchpoint_folder).catch_up(store)
     return store
 
 

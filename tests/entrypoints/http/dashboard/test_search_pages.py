@@ -34,7 +34,7 @@ def shop(office: Office) -> Store:
         services.settings.data / "search", AccountDirectory(services.database)
     )
     reader = services.database.raw_reader()
-    while indexer.turn(reader):
+    while indexer.run_once(reader):
         pass
     indexer.close()
     reader.close()

@@ -25,13 +25,13 @@ def late(pressure: LoadShedder, seconds: float, until: float, now: float = 0.0) 
     """Let each look be late by so many seconds."""
     while now < until:
         now += PROBE_SECONDS + seconds
-        pressure.note(now, seconds)
+        pressure.record_probe(now, seconds)
 
 
 def test_turns_that_are_all_late_for_a_second_are_being_behind() -> None:
     pressure = LoadShedder()
 
-    pressure.note(60.0, 60.0)
+    pressure.record_probe(60.0, 60.0)
     assert not pressure.is_overloaded  # one long turn is no overload, however long
 
     late(pressure, LAG_SECONDS, 60.0 + 2 * OVERLOADED_AFTER_SECONDS, 60.0)
@@ -43,7 +43,7 @@ def test_one_quick_turn_is_enough_to_be_on_time_again() -> None:
     late(pressure, 1.0, 3.0)
     assert pressure.is_overloaded
 
-    pressure.note(4.0, LAG_SECONDS / 2)
+    pressure.record_probe(4.0, LAG_SECONDS / 2)
 
     assert not pressure.is_overloaded
 
@@ -60,7 +60,7 @@ class Turns:
     def begin(self, late: float = LAG_SECONDS) -> None:
         """Begin a turn."""
         self.now += 10.0
-        self.pressure.note(self.now, late)
+        self.pressure.record_probe(self.now, late)
 
     def grow_old(self) -> None:
         """Let the turn last for as long as it gives lists to everybody."""
@@ -108,7 +108,7 @@ def test_a_quiet_store_whose_calls_come_first_in_a_turn_is_not_refused() -> None
         for _ in range(20 * MIN_SERVED):
             pressure.should_reject("loud")
         now = turns.now = now + LAG_SECONDS
-        pressure.note(now, LAG_SECONDS)
+        pressure.record_probe(now, LAG_SECONDS)
     turns.grow_old()
 
     assert not any(pressure.should_reject("quiet") for _ in range(2 * MIN_SERVED))
@@ -182,7 +182,7 @@ def test_an_unread_call_tells_which_store_it_asks(data_folder: Path) -> None:
         "GET /v1/search HTTP/1.1\r\n\r\n": "",
     }
     with Inside(gate):
-        found = {head: gate.express.store_of(head.encode()) for head in heads}
+        found = {head: gate.fast_path.store_of(head.encode()) for head in heads}
 
     assert found == heads
 
@@ -192,16 +192,16 @@ def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Pa
     gate = of_our_own(build_services(Settings(data=data_folder)))
     with Inside(gate) as inside:
         shop = Merchant(account, inside)
-        gate.pressure.note = lambda *_: None  # type: ignore[method-assign]  # it stays so
-        gate.pressure.is_overloaded = True
+        gate.load_shedder.record_probe = lambda *_: None  # type: ignore[method-assign]  # it stays so
+        gate.load_shedder.is_overloaded = True
         time.sleep(SERVE_SECONDS)  # the turn grows old, and is the last
         assert shop.trending().status == 200  # one of the few of each turn
         for _ in range(MIN_SERVED):
-            gate.pressure.should_reject(account.store_id)
+            gate.load_shedder.should_reject(account.store_id)
 
         target = shop.target("/v1/recommendations", item_id="a")
         short = {
-            accept: at_once(gate.express.answer, target, accept)
+            accept: at_once(gate.fast_path.reply, target, accept)
             for accept in ("*/*", "application/problem+json")
         }
         by_the_gate = {
@@ -213,7 +213,7 @@ def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Pa
             shop.track({"event": "add-to-cart", "item_id": "a", "session_id": "s"}),
             shop.order("A-1", "a"),
         ]
-        gate.pressure.is_overloaded = False
+        gate.load_shedder.is_overloaded = False
         after = shop.recommend(item_id="a")
 
     assert [told(reply) for reply in short.values()] == [

@@ -39,7 +39,7 @@ def taken(limit: RateLimit, caller: str, tries: int) -> int:
     count = 0
     for _ in range(tries):
         try:
-            limit.take(caller)
+            limit.check_and_count(caller)
         except TooManyRequestsError:
             continue
         count += 1
@@ -69,12 +69,12 @@ def test_who_is_refused_hears_when_to_come_again() -> None:
     taken(limit, "a", 6)
 
     with pytest.raises(TooManyRequestsError) as refused:
-        limit.take("a")
+        limit.check_and_count("a")
     watch.now = float(refused.value.after)
 
     assert refused.value.after == 4
     assert told(refused.value.header_lines)["ratelimit"] == '"address";r=0;t=24'
-    limit.take("a")
+    limit.check_and_count("a")
 
 
 def test_where_buckets_run_short_the_one_that_is_empty_first_is_forgotten() -> None:
@@ -99,12 +99,12 @@ def test_processes_count_together() -> None:
 
 def test_a_reply_says_how_its_callers_stand() -> None:
     rates = RateLimits(2, 1, array("d", bytes(8 * 1_024)), Watch())
-    levels = [rates.ask_address("9.9.9.9"), rates.ask_key("a")]
-    again = [rates.ask_address("9.9.9.9"), rates.ask_key("a")]  # nothing is counted yet
+    levels = [rates.check_address("9.9.9.9"), rates.check_key("a")]
+    again = [rates.check_address("9.9.9.9"), rates.check_key("a")]  # nothing is counted yet
     for level in levels:
         assert level is not None
         level.limit.count(level)
-    after = [rates.ask_address("9.9.9.9"), rates.ask_key("a")]
+    after = [rates.check_address("9.9.9.9"), rates.check_key("a")]
 
     lines = [[told(one.header_lines()) for one in both if one] for both in (again, after)]
 
@@ -116,7 +116,7 @@ def test_a_reply_says_how_its_callers_stand() -> None:
         '"address";r=8;t=2',
         '"key";r=18;t=1',
     ]
-    assert rates.ask_address("10.1.2.3") is None
+    assert rates.check_address("10.1.2.3") is None
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ class Door:
             self.admission.leave(caller, address)
             return None
         if speaks:
-            self.admission.note_request(caller)
+            self.admission.record_request(caller)
         return caller
 
 
@@ -220,8 +220,8 @@ def test_a_public_address_has_so_many_and_another_has_its_own(door: Door) -> Non
 
     assert [one is not None for one in came] == [True, True, False]
     assert door.come(OTHER) is not None
-    assert door.admission.take_refused() == 1
-    assert door.admission.take_refused() == 0
+    assert door.admission.pop_refused() == 1
+    assert door.admission.pop_refused() == 0
 
 
 def test_a_network_of_ipv6_is_one_address(door: Door) -> None:
@@ -258,7 +258,7 @@ def test_when_full_who_said_nothing_for_longest_goes(door: Door) -> None:
     for _ in range(5):
         silent.append(door.come(PROXY))
         door.clock.now += 0.1
-    door.admission.note_request(silent[0])  # type: ignore[arg-type]  # it came in
+    door.admission.record_request(silent[0])  # type: ignore[arg-type]  # it came in
     door.clock.now += 1
 
     assert door.come(PROXY) is not None

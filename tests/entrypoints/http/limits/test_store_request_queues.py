@@ -36,7 +36,7 @@ class House:
 
     def grow_old(self) -> None:
         """Let the turn be old from now on."""
-        self.pressure.slow_turn_at = self.now
+        self.pressure.slow_iteration_at = self.now
 
     def guests(self, count: int, store: str = "1") -> list[Guest]:
         """Return so many who ask a store for a list, and whom the line took."""
@@ -119,7 +119,7 @@ def test_a_turn_takes_a_spells_worth_and_who_comes_meanwhile_stands_behind() -> 
         house.grow_old()
         waiting = MIN_SERVED
         house.guests(waiting)
-        house.pressure.slow_turn_at = house.now + 10  # the turn is young again
+        house.pressure.slow_iteration_at = house.now + 10  # the turn is young again
         taken = []
         while len(house.line):
             await turns(1)
@@ -220,7 +220,7 @@ def test_a_quiet_store_passes_what_waits_for_a_loud_one(begins_a_turn: bool) -> 
     async def read() -> House:
         house = await overloaded()
         if begins_a_turn:
-            house.pressure.note(house.now, 0.0)
+            house.pressure.record_probe(house.now, 0.0)
         house.guests(3, "2")
         await turns(2)
         return house

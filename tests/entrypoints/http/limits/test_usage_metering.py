@@ -84,7 +84,7 @@ def kept(services: Services, store_id: StoreId) -> int:
 
 def serve(meter: Meter, store: Store, times: int) -> None:
     for _ in range(times):
-        assert meter.ask(store.subscription, NOON) is None
+        assert meter.check(store.subscription, NOON) is None
         meter.count()
 
 
@@ -111,7 +111,7 @@ def test_a_meter_is_opened_once_and_begins_with_what_is_stored(
 
     first = opened(metering, services, store)
 
-    assert first.ask(store.subscription, NOON) == QuotaNotice(
+    assert first.check(store.subscription, NOON) == QuotaNotice(
         BillingStatus.WARN, 1_000_000, 1_000_000
     )
     assert opened(metering, services, store) is first is metering.get(store.store_id)
@@ -199,7 +199,7 @@ def test_a_count_that_cannot_be_read_begins_at_zero_and_is_learned(
     meter = asyncio.run(metering.open(store, fails))
 
     assert meter.months()[-1].used in {0, 1_000_000}
-    eventually(lambda: meter.ask(store.subscription, NOON) is not None)
+    eventually(lambda: meter.check(store.subscription, NOON) is not None)
 
 
 def test_a_deleted_stores_meter_is_forgotten_and_leaves_nothing(

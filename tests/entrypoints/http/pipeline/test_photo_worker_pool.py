@@ -35,7 +35,7 @@ async def ask_on(seeing: PhotoPool, store: StoreId, clients: int, pause: float) 
     async def client() -> None:
         while (began := time.monotonic()) < until:
             try:
-                seeing.check_room(store)
+                seeing.check_capacity(store)
                 await asyncio.sleep(0)  # the body is read
                 await seeing.run(store, lambda _: time.sleep(PHOTO_SECONDS))
                 asked.answered += 1
@@ -63,7 +63,7 @@ async def together() -> tuple[Asked, Asked]:
 
 @pytest.fixture(autouse=True)
 def _without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PhotoPool, "_lookout", lambda _: None)
+    monkeypatch.setattr(PhotoPool, "_client", lambda _: None)
 
 
 def test_one_client_is_answered_beside_a_crowd_of_another_store() -> None:
@@ -77,11 +77,11 @@ def test_one_client_is_answered_beside_a_crowd_of_another_store() -> None:
 
 def test_control_without_turns_the_crowd_takes_all(monkeypatch: pytest.MonkeyPatch) -> None:
     class FirstCome(FairQueue):
-        def check_room(self, _store: Any) -> None:
-            super().check_room("all alike")
+        def check_capacity(self, _store: Any) -> None:
+            super().check_capacity("all alike")
 
-        async def take(self, _store: Any) -> None:
-            await super().take("all alike")
+        async def acquire(self, _store: Any) -> None:
+            await super().acquire("all alike")
 
     monkeypatch.setattr(photo_worker_pool, "FairQueue", FirstCome)
 
@@ -101,13 +101,13 @@ def told_by(
 async def wait_for(turns: FairQueue, store: str, name: str, told: list[str]) -> None:
     """Wait for a turn, say so, and let the next one have it a moment later."""
     try:
-        await turns.take(store)
+        await turns.acquire(store)
     except QueueFullError:
         told.append(f"no {name}")
         return
     told.append(name)
     await asyncio.sleep(0)
-    turns.give_back()
+    turns.release()
 
 
 async def come(turns: FairQueue, told: list[str], names: str) -> None:
@@ -129,11 +129,11 @@ async def come(turns: FairQueue, told: list[str], names: str) -> None:
 )
 def test_stores_take_turns_and_each_keeps_its_order(names: str, expected: str) -> None:
     async def act(turns: FairQueue, told: list[str]) -> None:
-        await turns.take("x")
+        await turns.acquire("x")
         coming = asyncio.create_task(come(turns, told, names))
         for _ in range(20):
             await asyncio.sleep(0)
-        turns.give_back()
+        turns.release()
         await coming
 
     assert " ".join(told_by(act, 8)) == expected
@@ -151,11 +151,11 @@ def test_stores_take_turns_and_each_keeps_its_order(names: str, expected: str) -
 )
 def test_of_whoever_has_most_waiting_the_last_leaves(names: str, refused: str) -> None:
     async def act(turns: FairQueue, told: list[str]) -> None:
-        await turns.take("x")
+        await turns.acquire("x")
         coming = asyncio.create_task(come(turns, told, names))
         for _ in range(20):
             await asyncio.sleep(0)
-        turns.give_back()
+        turns.release()
         await coming
 
     assert " ".join(one for one in told_by(act) if one.startswith("no")) == refused
@@ -163,11 +163,11 @@ def test_of_whoever_has_most_waiting_the_last_leaves(names: str, refused: str) -
 
 def test_a_turn_that_came_to_somebody_who_left_goes_to_the_next() -> None:
     async def act(turns: FairQueue, told: list[str]) -> None:
-        await turns.take("x")
+        await turns.acquire("x")
         leaving = asyncio.create_task(wait_for(turns, "a", "a1", told))
         staying = asyncio.create_task(wait_for(turns, "b", "b1", told))
         await asyncio.sleep(0)
-        turns.give_back()
+        turns.release()
         leaving.cancel()
         await asyncio.gather(leaving, staying, return_exceptions=True)
         await wait_for(turns, "c", "c1", told)

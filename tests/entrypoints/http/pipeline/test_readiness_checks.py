@@ -133,29 +133,29 @@ def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
     services: Services,
 ) -> None:
     around = Dependencies(services.database, services.settings.data)
-    around.look()
-    assert around.seen() == Readiness()
+    around.check()
+    assert around.current() == Readiness()
 
     with schema(services, KNOWN[0]):
-        around.look()
-        assert "productrecs migrate" in around.seen().reasons["migrations"]
+        around.check()
+        assert "productrecs migrate" in around.current().reasons["migrations"]
     with schema(services, "9999_01_01_0000"):
-        around.look()
-        assert not around.seen().reasons
-        assert "newer" in around.seen().warnings["migrations"]
+        around.check()
+        assert not around.current().reasons
+        assert "newer" in around.current().warnings["migrations"]
 
 
 def test_a_queue_that_nobody_works_off_is_mentioned(services: Services) -> None:
     around = Dependencies(services.database, services.settings.data)
     add_job(services, system_ms() + HOUR_MS)
-    around.look()
-    assert around.seen() == Readiness()
+    around.check()
+    assert around.current() == Readiness()
 
     add_job(services, system_ms() - HOUR_MS)
-    around.look()
+    around.check()
 
-    assert "due for 60 minutes" in around.seen().warnings["jobs"]
-    assert not around.seen().reasons
+    assert "due for 60 minutes" in around.current().warnings["jobs"]
+    assert not around.current().reasons
 
 
 def test_readiness_is_told_by_check_and_strictly_on_request(
@@ -184,8 +184,8 @@ def test_a_process_that_is_not_ready_for_long_says_why_once(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(application, "_LOOK_SECONDS", 0.01)
-    gate = create_application(services, draining=False, office=tmp_path / "nobody")
+    monkeypatch.setattr(application, "_CHECK_SECONDS", 0.01)
+    gate = create_application(services, draining=False, write_socket=tmp_path / "nobody")
 
     def said() -> list[str]:
         told = [one for one in caplog.records if one.message == "readiness failing"]

@@ -47,14 +47,14 @@ print(json.dumps([gauges, [[one.name, one.labels, one.value] for one in samples(
 
 @pytest.fixture
 def traffic() -> RequestMetrics:
-    return RequestMetrics(ProcessSlot.alone("api"))
+    return RequestMetrics(ProcessSlot.standalone("api"))
 
 
 def answer(
     traffic: RequestMetrics, route: Route | None, method: str, status: int, seconds: float
 ) -> None:
     """Note an answer that took so long."""
-    traffic.answered(route, method, status, time.monotonic() - seconds)
+    traffic.record(route, method, status, time.monotonic() - seconds)
 
 
 def family(traffic: RequestMetrics, name: str) -> Metric:
@@ -82,7 +82,7 @@ def test_requests_are_counted_by_route_method_and_status(traffic: RequestMetrics
         (ITEMS, "POST", 418, 0),
     ]:
         answer(traffic, route, method, status, seconds)
-    traffic.settle()
+    traffic.apply_pending()
 
     assert samples(traffic, f"{DURATION}_count") == {
         ("/v1/items", "POST", "200"): 2,
@@ -145,8 +145,8 @@ def test_recorded_times_are_counted_once(traffic: RequestMetrics) -> None:
         answer(traffic, None, "GET", 404, 0.3)
     assert family(traffic, DURATION).samples == []
 
-    traffic.settle()
-    traffic.settle()
+    traffic.apply_pending()
+    traffic.apply_pending()
 
     other = ("other", "other", "404")
     assert samples(traffic, f"{DURATION}_count")[other] == 1_000
@@ -158,9 +158,9 @@ def test_methods_that_somebody_makes_up_take_no_memory(traffic: RequestMetrics) 
     for number in range(5_000):
         answer(traffic, ITEMS, f"M{number}", 405, 0)
         if number % 500 == 0:
-            traffic.settle()
-    traffic.settle()
-    traffic.settle()
+            traffic.apply_pending()
+    traffic.apply_pending()
+    traffic.apply_pending()
 
     assert sum(samples(traffic, f"{DURATION}_count").values()) == 5_000
     assert len(vars(traffic)["_times"]) <= 1_000

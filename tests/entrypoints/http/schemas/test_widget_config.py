@@ -11,7 +11,7 @@ from productrecs.entrypoints.http.schemas.widget_config import (
 )
 from productrecs.entrypoints.http.transport.request_body import parse_json
 from productrecs.features.widgets.widget_config import (
-    MOST_CSS,
+    MAX_CSS,
     ConfigChange,
     Unchanged,
     WidgetConfig,
@@ -163,7 +163,7 @@ def test_a_key_may_be_named_as_anything(name: str) -> None:
 
 
 def test_styles_have_a_length() -> None:
-    most = "é" * MOST_CSS
+    most = "é" * MAX_CSS
 
     assert parse_widget_config({"custom_css": most}).custom_css == most
     assert refused({"custom_css": most + "a"}) == [

@@ -16,7 +16,7 @@ def call(target: bytes = b"/v1/search?q=a", rest: bytes = REST) -> bytes:
 
 def learned(data: bytes, lines: list[tuple[bytes, bytes]] = LINES) -> HeaderCache:
     heads = HeaderCache()
-    heads.learn(data, data.split(b" ")[1], RequestHead.of(lines))
+    heads.add(data, data.split(b" ")[1], RequestHead.of(lines))
     return heads
 
 
@@ -71,7 +71,7 @@ def test_what_is_not_one_whole_plain_call_is_not_remembered(
 
 def test_what_a_head_stood_beside_must_be_the_target_that_was_parsed() -> None:
     heads = HeaderCache()
-    heads.learn(call(), b"/v1/search?q=another", RequestHead.of(LINES))
+    heads.add(call(), b"/v1/search?q=another", RequestHead.of(LINES))
 
     assert heads.find(call()) is None
 
@@ -80,7 +80,7 @@ def test_the_oldest_of_many_heads_are_forgotten() -> None:
     heads = HeaderCache()
     rests = [REST.replace(b"shop", b"shop-%d" % n) for n in range(3_000)]
     for rest in rests:
-        heads.learn(call(rest=rest), b"/v1/search?q=a", RequestHead.of(LINES))
+        heads.add(call(rest=rest), b"/v1/search?q=a", RequestHead.of(LINES))
 
     known = [heads.find(call(rest=rest)) is not None for rest in rests]
 

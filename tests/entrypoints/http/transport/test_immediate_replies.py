@@ -53,7 +53,7 @@ class Line:
         config = Config(application, log_config=None, access_log=False, lifespan="off")
         config.load()
         self.state = TransportState(self.draining)
-        self.state.at_once = self._answer
+        self.state.fast_path = self._answer
         self.connection = HttpConnection(config, self.state, {}, asyncio.get_running_loop())
         self.connection.connection_made(self.transport)
 
@@ -135,7 +135,7 @@ def test_a_process_that_stops_leaves_it_to_the_application_which_parts() -> None
         line = Line()
         await line.send(get())
         line.draining.begin()
-        line.connection.part()
+        line.connection.leave_server()
         await line.send(get())
         return line.asked, line.transport.close.called
 
@@ -148,7 +148,7 @@ def test_a_process_that_stops_leaves_it_to_the_application_which_parts() -> None
 def long_turn(line: Line) -> None:
     """Let calls for lists wait for the next turn."""
     pressure = LoadShedder()
-    pressure.slow_turn_at = 0.0
+    pressure.slow_iteration_at = 0.0
     line.state.line = Waiting(pressure, lambda _: "")
 
 

@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.transport.multipart_file_stream import (
 )
 from productrecs.entrypoints.http.transport.request_body import (
     BodyTooLargeError,
-    ClientGoneError,
+    ClientDisconnectedError,
     EncodedBodyError,
 )
 from tests.support.uploads import BOUNDARY, form, part
@@ -36,7 +36,7 @@ def read(body: bytes, content_type: str = TYPE, step: int = 0) -> bytes:
     for start in range(0, len(body), step or len(body) or 1):
         found.feed(body[start : start + (step or len(body))])
     found.finish()
-    return found.take()
+    return found.pop_chunks()
 
 
 def kind_of(body: bytes) -> str:
@@ -63,7 +63,7 @@ def test_any_bytes_come_out_as_they_were(content: bytes, cuts: list[int]) -> Non
         for cut in cuts:
             found.feed(body[:cut])
             body = body[cut:]
-            taken.append(found.take())
+            taken.append(found.pop_chunks())
     found.finish()
 
     assert b"".join(taken) == content
@@ -213,7 +213,7 @@ def test_a_client_that_stalls_or_dribbles_is_cut_off(
 
 
 def test_a_client_that_goes_away_leaves_no_body() -> None:
-    with pytest.raises(ClientGoneError):
+    with pytest.raises(ClientDisconnectedError):
         collected(Sender([(0, b"x")], goes=True))
 
 

@@ -12,7 +12,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     EVENT_LIMIT,
     EVENTS_LIMIT,
     BodyTooLargeError,
-    ClientGoneError,
+    ClientDisconnectedError,
     EncodedBodyError,
 )
 from productrecs.entrypoints.http.transport.request_body import read_body as read_body_with
@@ -127,7 +127,7 @@ def test_identity_is_no_encoding(coding: bytes) -> None:
 
 
 def test_a_client_that_leaves_early_is_told_apart_from_a_short_body() -> None:
-    with pytest.raises(ClientGoneError):
+    with pytest.raises(ClientDisconnectedError):
         asyncio.run(read_body(Client([b"half"], leaves=True).receive, [], 10))
 
 

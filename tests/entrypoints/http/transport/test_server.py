@@ -284,7 +284,7 @@ class Side:
         """Note how many this one has."""
         self.house.counts[self.number] = connections
 
-    def fewest(self) -> float:
+    def fewest_connections(self) -> float:
         """Return how many the other one has."""
         others = (n for who, n in self.house.counts.items() if who != self.number)
         return min(others, default=math.inf)
@@ -323,7 +323,7 @@ async def connected(admissions: list[ConnectionLimiter]) -> list[int]:
             await asyncio.sleep(0.001)
         for one in both:
             one.close()
-            await one.settled()
+            await one.wait_until_accepted()
         for each in (*clients, *accepted, *doors):
             each.close()
     return [one.count for one in admissions]
@@ -333,7 +333,7 @@ def test_a_burst_is_shared() -> None:
     house = House()
     admissions = [ConnectionLimiter(), ConnectionLimiter()]
     for number, one in enumerate(admissions):
-        one.meet(house.side(number))
+        one.set_peers(house.side(number))
 
     counts = asyncio.run(connected(admissions))
 
@@ -351,7 +351,7 @@ def test_control_without_neighbours_one_takes_nearly_all() -> None:
 def test_a_process_that_is_stuck_leaves_nobody_waiting() -> None:
     house = House()
     alone = ConnectionLimiter()
-    alone.meet(house.side(0))
+    alone.set_peers(house.side(0))
     house.side(1)  # says that it has no connections, and never takes one
 
     assert asyncio.run(connected([alone])) == [CLIENTS]

@@ -48,7 +48,7 @@ def met(name: str, arm: Arm = Arm.SHOWN, test: str = "holdout", at: int = 1) -> 
 
 
 def taken(exposures: RecordBuffer, most: int = 1_000) -> list[Exposure]:
-    return [one for one in exposures.take(most) if isinstance(one, Exposure)]
+    return [one for one in exposures.pop(most) if isinstance(one, Exposure)]
 
 
 def names(exposures: RecordBuffer) -> list[str]:
@@ -58,23 +58,23 @@ def names(exposures: RecordBuffer) -> list[str]:
 def test_a_shopper_is_noted_once_in_one_arm() -> None:
     exposures = RecordBuffer()
     for at in range(3):
-        exposures.note(met("s_1", at=at))
-    exposures.note(met("s_1", Arm.HELD_OUT))
-    exposures.note(met("s_1", test="spring"))
+        exposures.add(met("s_1", at=at))
+    exposures.add(met("s_1", Arm.HELD_OUT))
+    exposures.add(met("s_1", test="spring"))
 
     assert [(one.arm, one.test, one.first_at) for one in taken(exposures, 9)] == [
         (Arm.SHOWN, "holdout", 0),
         (Arm.HELD_OUT, "holdout", 1),
         (Arm.SHOWN, "spring", 1),
     ]
-    exposures.note(met("s_1"))
+    exposures.add(met("s_1"))
     assert exposures.depth == 0
 
 
 def test_some_are_taken_and_the_others_wait() -> None:
     exposures = RecordBuffer()
     for name in "abc":
-        exposures.note(met(name))
+        exposures.add(met(name))
 
     assert [one.identity for one in taken(exposures, 2)] == ["a", "b"]
     assert exposures.depth == 1
@@ -83,44 +83,44 @@ def test_some_are_taken_and_the_others_wait() -> None:
 def test_what_finds_no_room_is_counted_and_noted_when_it_repeats() -> None:
     exposures = RecordBuffer(limit=2)
     for name in "abc":
-        exposures.note(met(name))
+        exposures.add(met(name))
 
     assert (exposures.depth, exposures.lost) == (2, 1)
     assert names(exposures) == ["a", "b"]
-    exposures.note(met("c"))
+    exposures.add(met("c"))
     assert names(exposures) == ["c"]
 
 
 def test_what_could_not_be_stored_waits_on_before_the_rest() -> None:
     exposures = RecordBuffer(limit=3)
-    exposures.note(met("a"))
-    exposures.note(met("b"))
-    unstored = exposures.take(9)
+    exposures.add(met("a"))
+    exposures.add(met("b"))
+    unstored = exposures.pop(9)
     for name in "cd":
-        exposures.note(met(name))
+        exposures.add(met(name))
 
     exposures.put_back(unstored)
 
     assert exposures.lost == 1
     assert names(exposures) == ["a", "b", "c"]
-    exposures.note(met("d"))  # it was lost, so it may come again
-    exposures.note(met("a"))
+    exposures.add(met("d"))  # it was lost, so it may come again
+    exposures.add(met("a"))
     assert names(exposures) == ["d"]
 
 
 def test_what_is_remembered_is_bounded_and_a_repeat_is_harmless() -> None:
-    exposures = RecordBuffer(remembered=10)
+    exposures = RecordBuffer(max_keys=10)
     for number in range(100):
-        exposures.note(met(f"s_{number}"))
-    exposures.take(1_000)
+        exposures.add(met(f"s_{number}"))
+    exposures.pop(1_000)
 
-    exposures.note(met("s_99"))
-    exposures.note(met("s_0"))
+    exposures.add(met("s_99"))
+    exposures.add(met("s_0"))
 
     assert names(exposures) == ["s_0"]
 
 
-TRIED = [(who, one) for who in range(60) if (one := asked(who)).tried is not None]
+TRIED = [(who, one) for who in range(60) if (one := asked(who)).explored is not None]
 
 
 def test_a_try_is_stored_once_with_its_chance_and_forgotten_in_time(
@@ -142,8 +142,8 @@ def test_a_try_is_stored_once_with_its_chance_and_forgotten_in_time(
     with database.transaction() as transaction:
         rows = transaction.execute(sa.select(explorations)).mappings().all()
         repository = ExplorationRepository(transaction, store_id)
-        kept = repository.forget(rows[0]["day"])
-        gone = repository.forget("9999-01-01")
+        kept = repository.delete_before(rows[0]["day"])
+        gone = repository.delete_before("9999-01-01")
 
     assert {row["shopper"] for row in rows} == {f"u{who}" for who, _ in TRIED}
     assert len(rows) == gone == len(TRIED)
@@ -151,9 +151,9 @@ def test_a_try_is_stored_once_with_its_chance_and_forgotten_in_time(
     assert {(row["about"], row["place"], row["first_at"]) for row in rows} == {(0, 4, NOW)}
     for row in rows:
         decision = dict(TRIED)[int(row["shopper"][1:])]
-        assert decision.tried is not None
-        assert row["chance"] == pytest.approx(decision.tried.chance)
-        assert row["item"] == decision.tried.pick.item
+        assert decision.explored is not None
+        assert row["chance"] == pytest.approx(decision.explored.probability)
+        assert row["item"] == decision.explored.pick.item
 
 
 def test_what_cannot_be_stored_waits_and_too_much_is_lost(
@@ -208,13 +208,13 @@ class Weighed:
 def test_a_buffer_is_bounded_by_what_its_records_weigh() -> None:
     heavy = RecordBuffer(limit=10, weight=lambda one: one.size)
     for size in (4, 4, 4, 2):
-        heavy.note(Weighed(size))
+        heavy.add(Weighed(size))
 
-    unstored = heavy.take(2)
-    heavy.note(Weighed(5))
+    unstored = heavy.pop(2)
+    heavy.add(Weighed(5))
     heavy.put_back(unstored)
 
-    assert [one for one in heavy.take(9) if isinstance(one, Weighed)] == [
+    assert [one for one in heavy.pop(9) if isinstance(one, Weighed)] == [
         Weighed(4),
         Weighed(4),
         Weighed(2),
@@ -225,7 +225,7 @@ def test_a_buffer_is_bounded_by_what_its_records_weigh() -> None:
 def test_one_loop_stores_each_kind_and_a_stop_stores_the_rest(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TURN_SECONDS", 0.001)
+    monkeypatch.setattr(module, "FLUSH_INTERVAL_SECONDS", 0.001)
     stored, last = Counter[int](), list[bool]()
 
     def store(_database: Database, batch: Sequence[Weighed]) -> None:

@@ -85,9 +85,9 @@ def test_a_foreign_page_is_left_to_the_gate_which_notes_it(services: Services) -
     target = f"/v1/recommendations?key={store.publishable_key}"
     with Inside(create_application(build_services(services.settings), draining=0)) as app:
         assert app.ask("GET", target).status == 200
-        assert app.express(target, {}) is not None
-        assert app.express(target, {"origin": OWN}) is not None
-        assert app.express(target, {"origin": FOREIGN}) is None
+        assert app.fast_reply(target, {}) is not None
+        assert app.fast_reply(target, {"origin": OWN}) is not None
+        assert app.fast_reply(target, {"origin": FOREIGN}) is None
 
 
 def test_a_store_without_a_list_has_no_foreign_pages(services: Services) -> None:

@@ -71,7 +71,7 @@ class Desk:
         queue = JobQueue(self.database, system_ms, random.Random(1))  # noqa: S311 - spreads retries
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store)
-            submit_upload(log, queue, NewUpload(upload_id, file.seal(), at))
+            submit_upload(log, queue, NewUpload(upload_id, file.finish(), at))
         return upload_id
 
     def importing(self) -> UploadImport:
@@ -152,11 +152,11 @@ def test_rows_without_a_time_get_the_day_they_were_handed_in(desk: Desk) -> None
 def test_a_broken_off_import_goes_on_and_tells_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MOST", 10)
+    monkeypatch.setattr(history_import, "MAX_LINES", 10)
     whole = new_store(desk.database)
     expected = import_text(desk.database, whole, rows(105))
     upload_id = desk.hand_in(rows(105))
-    stored, note = 0, import_upload.UploadProgress.note
+    stored, note = 0, import_upload.UploadProgress.record
 
     def note_twice(self: import_upload.UploadProgress, *told: object) -> None:
         nonlocal stored
@@ -166,7 +166,7 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
             message = "the database is busy"
             raise StorageBusyError(message)
 
-    monkeypatch.setattr(import_upload.UploadProgress, "note", note_twice)
+    monkeypatch.setattr(import_upload.UploadProgress, "record", note_twice)
     broken = 0
     while True:
         try:
@@ -190,7 +190,7 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
 def test_progress_is_told_while_it_runs(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MOST", 10)
+    monkeypatch.setattr(history_import, "MAX_LINES", 10)
     upload_id = desk.hand_in(rows(35))
     told: list[tuple[float, bool]] = []
 
@@ -212,7 +212,7 @@ def test_progress_is_told_while_it_runs(
 def test_of_two_workers_only_one_stores(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MOST", 10)
+    monkeypatch.setattr(history_import, "MAX_LINES", 10)
     whole = new_store(desk.database)
     import_text(desk.database, whole, rows(60))
     upload_id = desk.hand_in(rows(60))

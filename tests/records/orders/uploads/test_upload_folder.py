@@ -45,7 +45,7 @@ def test_a_sealed_file_is_as_it_came_and_known(folder: UploadFolder) -> None:
     file.write(HEADER + b"A,a\n")
     file.write(b"B;\xe9\n")
 
-    written = file.seal()
+    written = file.finish()
 
     with folder.open(upload_id) as found:
         assert found.read() == HEADER + b"A,a\nB;\xe9\n"
@@ -84,7 +84,7 @@ def test_a_file_may_have_two_gigabytes_and_no_more(
 
     with closing(file), pytest.raises(FileTooLargeError):
         file.write(b"x")
-    with pytest.raises(FileTooLargeError), folder.turn(STORE, 200 << 20):
+    with pytest.raises(FileTooLargeError), folder.reserve(STORE, 200 << 20):
         pass
 
 
@@ -94,9 +94,9 @@ def test_a_part_of_the_disk_stays_free(
     free = shutil.disk_usage(folder.path).free
     monkeypatch.setattr(upload_folder, "FREE_SPACE_RESERVE", free - (64 << 20))
 
-    with folder.turn(STORE, 1 << 20):
+    with folder.reserve(STORE, 1 << 20):
         pass
-    with pytest.raises(StorageFullError), folder.turn(STORE, 1 << 30):
+    with pytest.raises(StorageFullError), folder.reserve(STORE, 1 << 30):
         pass
 
 
@@ -120,12 +120,12 @@ def test_a_disk_that_fails_is_not_taken_for_a_full_one(folder: UploadFolder) -> 
 
 
 def test_two_files_of_a_store_may_come_at_a_time(folder: UploadFolder) -> None:
-    with folder.turn(STORE, 0), folder.turn(STORE, 0), folder.turn(OTHER, 0):
-        with pytest.raises(TooManyUploadsError), folder.turn(STORE, 0):
+    with folder.reserve(STORE, 0), folder.reserve(STORE, 0), folder.reserve(OTHER, 0):
+        with pytest.raises(TooManyUploadsError), folder.reserve(STORE, 0):
             pass
-        with folder.turn(OTHER, 0):
+        with folder.reserve(OTHER, 0):
             pass
-    with folder.turn(STORE, 0), folder.turn(STORE, 0):
+    with folder.reserve(STORE, 0), folder.reserve(STORE, 0):
         pass
 
 

@@ -20,25 +20,33 @@ _put = GroupCommit.put
 
 def _answer_at_once(
     self: GroupCommit,
-    many: BatchHandler,
+    handler: BatchHandler,
     key: Hashable,
     payload: object,
-    answer: CommitWaiter,
+    waiter: CommitWaiter,
     *,
-    alone: bool = False,
+    own_transaction: bool = False,
     claim: Claim | None = None,
 ) -> None:
-    if alone:
-        _put(self, many, key, payload, answer, alone=alone, claim=claim)
+    if own_transaction:
+        _put(
+            self,
+            handler,
+            key,
+            payload,
+            waiter,
+            own_transaction=own_transaction,
+            claim=claim,
+        )
         return
     loop = asyncio.get_running_loop()
     nobody = loop.create_future()
-    loop.call_later(_LATER_SECONDS, lambda: _put(self, many, key, payload, nobody))
+    loop.call_later(_LATER_SECONDS, lambda: _put(self, handler, key, payload, nobody))
     if isinstance(payload, NewOrder):
         receipt = OrderReceipt(payload.order_id, len(payload.lines), duplicate=False)
-        loop.call_soon(answer.set_result, receipt)
+        loop.call_soon(waiter.set_result, receipt)
     else:
-        loop.call_soon(answer.set_result, None)
+        loop.call_soon(waiter.set_result, None)
 
 
 GroupCommit.put = _answer_at_once  # type: ignore[method-assign]  # the fault itself

@@ -9,7 +9,7 @@ from productrecs.entrypoints.http.pipeline.photo_worker_pool import FairQueue
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-_take, _check_room = FairQueue.take, FairQueue.check_room
+_take, _check_room = FairQueue.acquire, FairQueue.check_capacity
 
 
 async def _take_as_one(self: FairQueue, store: Hashable) -> None:  # noqa: ARG001 - the fault
@@ -20,5 +20,5 @@ def _check_as_one(self: FairQueue, store: Hashable) -> None:  # noqa: ARG001 - t
     _check_room(self, "everybody")
 
 
-FairQueue.take = _take_as_one  # type: ignore[method-assign]  # the fault itself
-FairQueue.check_room = _check_as_one  # type: ignore[method-assign]  # the fault itself
+FairQueue.acquire = _take_as_one  # type: ignore[method-assign]  # the fault itself
+FairQueue.check_capacity = _check_as_one  # type: ignore[method-assign]  # the fault itself

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.http.transport.header_cache import RequestHead
 
 _kept: list[bytearray] = []
-_answer = FastPath.answer
+_answer = FastPath.reply
 
 
 def _hoarding(
@@ -20,4 +20,4 @@ def _hoarding(
     return _answer(self, target, head, address)
 
 
-FastPath.answer = _hoarding  # type: ignore[method-assign]  # the fault itself
+FastPath.reply = _hoarding  # type: ignore[method-assign]  # the fault itself

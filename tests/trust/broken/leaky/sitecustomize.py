@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.http.transport.header_cache import RequestHead
 
 _kept: list[tuple[bytearray, list[IO[bytes]]]] = []
-_answer = FastPath.answer
+_answer = FastPath.reply
 
 
 @functools.cache
@@ -41,4 +41,4 @@ def _hoarding(
     return _answer(self, target, head, address)
 
 
-FastPath.answer = _hoarding  # type: ignore[method-assign]  # the fault itself
+FastPath.reply = _hoarding  # type: ignore[method-assign]  # the fault itself

@@ -24,4 +24,4 @@ def _nobody(_self: GroupCommit, _keys: Any, _groups: Any) -> list[Any]:
 
 
 setattr(GroupCommit, "_commit", _hides_why)  # noqa: B010 - the fault itself
-setattr(GroupCommit, "_behind", _nobody)  # noqa: B010 - the fault itself
+setattr(GroupCommit, "_remove_blocked", _nobody)  # noqa: B010 - the fault itself

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _what_fits(
     log: StoreLog, patches: Sequence[ItemPatch], now_ms: int, limit: int | None
 ) -> PushResult:
-    log.take(1)
+    log.take_seqs(1)
     repository = CatalogRepository(log.transaction, log.store_id)
     known = repository.find(patch.item_id for patch in patches)
     room = len(patches) if limit is None else limit - repository.size()

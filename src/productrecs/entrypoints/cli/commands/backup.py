@@ -38,7 +38,7 @@ from productrecs.storage.backup.restore_backup import (
 NICENESS: Final = 10
 """The nice value: under load, the service has priority."""
 
-_TOLD: Final = {"stores": "store", "items": "product", "events": "event"}
+_COUNTED_TABLES: Final = {"stores": "store", "items": "product", "events": "event"}
 _LINES: Final = "purchase_lines"
 
 
@@ -60,7 +60,7 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
     began = time.monotonic()
     with open_existing_services(data) as services, _stages() as stages:
         folder = services.uploads
-        wish = BackupRequest(
+        request = BackupRequest(
             database=services.database,
             needed=lambda snapshot: {
                 f"{folder.name}/{upload_id}": folder / upload_id
@@ -72,9 +72,9 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
         )
         os.nice(NICENESS)
         use_idle_io_priority()
-        manifest = create_backup(wish, stages.begin)
+        manifest = create_backup(request, stages.begin)
     facts = _facts(file, manifest, time.monotonic() - began)
-    _tell(f"Saved {_told(manifest)} in {file}", facts, as_json=as_json)
+    _print_summary(f"Saved {_summary(manifest)} in {file}", facts, as_json=as_json)
 
 
 @click.command()
@@ -111,28 +111,33 @@ def restore(
         if verify:
             manifest = verify_backup(file, folder, stages.begin)
             facts = _facts(file, manifest, time.monotonic() - began)
-            _tell(f"{file} is valid: {_told(manifest)}", facts, as_json=as_json)
+            _print_summary(f"{file} is valid: {_summary(manifest)}", facts, as_json=as_json)
             return
         place = RestoreTarget(folder, settings.database_url, replace=force)
         restored = restore_backup(file, place, stages.begin)
-        forgotten = _erase_again(settings)
+        erased = _replay_erasures(settings)
     manifest = restored.manifest
     facts = _facts(file, manifest, time.monotonic() - began)
-    facts["names_erased_again"] = forgotten
-    facts["former_data"] = str(restored.aside) if restored.aside else None
-    _tell(f"Restored {_told(manifest)} as of {manifest.made_at}", facts, as_json=as_json)
-    if restored.aside and not as_json:
+    facts["names_erased_again"] = erased
+    facts["former_data"] = (
+        str(restored.replaced_folder) if restored.replaced_folder else None
+    )
+    _print_summary(
+        f"Restored {_summary(manifest)} as of {manifest.made_at}", facts, as_json=as_json
+    )
+    if restored.replaced_folder and not as_json:
         click.echo(
-            f"The previous data is in {restored.aside}; delete it when you no longer "
+            f"The previous data is in {restored.replaced_folder}; delete it when you no "
+            "longer "
             "need it."
         )
-    if forgotten and not as_json:
-        click.echo(f"Erased again: {counted(forgotten, 'name')} that the backup still had.")
+    if erased and not as_json:
+        click.echo(f"Erased again: {counted(erased, 'name')} that the backup still had.")
     if not as_json:
         click.echo("Start the service: it retrains its models within seconds.")
 
 
-def _erase_again(settings: Settings) -> int:
+def _replay_erasures(settings: Settings) -> int:
     """Erase the shoppers who were erased since the backup; return how many ids."""
     services = build_services(settings)
     try:
@@ -159,10 +164,10 @@ class _Stages:
 def _stages() -> Iterator[_Stages]:
     """Open the progress bars; SIGTERM ends the work like Ctrl-C and cleans up."""
 
-    def leave(number: int, _frame: object) -> NoReturn:
+    def stop(number: int, _frame: object) -> NoReturn:
         sys.exit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    before = signal.signal(signal.SIGTERM, stop)
     stages = _Stages()
     try:
         yield stages
@@ -171,9 +176,9 @@ def _stages() -> Iterator[_Stages]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _told(manifest: BackupManifest) -> str:
+def _summary(manifest: BackupManifest) -> str:
     rows = manifest.rows
-    parts = [counted(rows.get(table, 0), noun) for table, noun in _TOLD.items()]
+    parts = [counted(rows.get(table, 0), noun) for table, noun in _COUNTED_TABLES.items()]
     parts.append(counted(rows.get(_LINES, 0), "order line"))
     uploads = len(manifest.sizes) - 1
     if uploads:
@@ -195,7 +200,7 @@ def _facts(file: Path, manifest: BackupManifest, seconds: float) -> dict[str, ob
     }
 
 
-def _tell(summary: str, facts: Mapping[str, object], *, as_json: bool) -> None:
+def _print_summary(summary: str, facts: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return

@@ -17,13 +17,13 @@ from productrecs.entrypoints.cli.command_context import (
 from productrecs.entrypoints.cli.commands.learn_order import ranking_result_lines
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.backtest import (
-    ENOUGH,
+    MIN_GROUPS,
     Task,
     TaskResult,
     backtest,
 )
 from productrecs.features.recommendations.ranking_metrics import (
-    SAID,
+    MIN_ANSWERED,
     Interval,
     MethodMetrics,
     RankingVerdict,
@@ -41,7 +41,7 @@ _TITLES: Final = {
     Task.ORDER: ("another product of the same order, on a product page", "orders"),
     Task.CART: ("the product of an order that is missing in the cart", "orders"),
 }
-_UNTOLD: Final = f"not enough data: it filled fewer than {SAID} lists"
+_TOO_FEW_LISTS: Final = f"not enough data: it filled fewer than {MIN_ANSWERED} lists"
 _HEAD: Final = (
     "                recall@20  MRR@20  nDCG@10  coverage  novelty  beside popularity"
 )
@@ -87,9 +87,11 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
     for outcome in outcomes:
         for line in _lines(outcome):
             click.echo(line)
-    own = {name: value for one in changes.values() for name, value in one.items()}
-    if own:
-        tuned = ", ".join(f"{name}={value:g}" for name, value in own.items())
+    changed_settings = {
+        name: value for one in changes.values() for name, value in one.items()
+    }
+    if changed_settings:
+        tuned = ", ".join(f"{name}={value:g}" for name, value in changed_settings.items())
         click.echo(f"The store's engines use tuned hyperparameters: {tuned}.")
     if order is not None:
         day = datetime.fromtimestamp(order.trained_at / 1000, UTC).date()
@@ -109,8 +111,8 @@ def _lines(outcome: TaskResult) -> Iterator[str]:
     title, groups = _TITLES[outcome.task]
     yield title
     if not outcome.scores:
-        there = f"{outcome.groups} {groups} to ask about, {ENOUGH} are needed"
-        yield f"  not enough data: {there}"
+        shortage = f"{outcome.groups} {groups} to ask about, {MIN_GROUPS} are needed"
+        yield f"  not enough data: {shortage}"
         yield ""
         return
     day = datetime.fromtimestamp(outcome.since_ms / 1000, UTC).date()
@@ -123,15 +125,20 @@ def _lines(outcome: TaskResult) -> Iterator[str]:
 
 
 def _row(score: MethodMetrics) -> str:
-    beside = _UNTOLD if score.verdict is RankingVerdict.UNTOLD else ""
+    comparison = _TOO_FEW_LISTS if score.verdict is RankingVerdict.UNTOLD else ""
     if score.beside is not None:
-        beside = _beside(score.beside)
+        comparison = _comparison(score.beside)
     return (
         f"  {score.method:<13} {score.recall_at_20:>9.3f}  {score.mrr_at_20:>6.3f}  "
-        f"{score.ndcg_at_10:>7.3f}  {score.coverage:>8.1%}  {score.novelty:>7.1f}  {beside}"
+        f"{score.ndcg_at_10:>7.3f}  {score.coverage:>8.1%}  {score.novelty:>7.1f}  "
+        f"{comparison}"
     ).rstrip()
 
 
-def _beside(gain: Interval) -> str:
-    verdict = {"level": "no significant difference"}.get(gain.verdict, gain.verdict)
-    return f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]: {verdict}"
+def _comparison(difference: Interval) -> str:
+    verdict = {"level": "no significant difference"}.get(
+        difference.verdict, difference.verdict
+    )
+    return (
+        f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]: {verdict}"
+    )

@@ -68,7 +68,7 @@ class _ExplainedList(NamedTuple):
     unknown_items: list[str]  # named in the call, but not in the catalog
     unknown_shoppers: list[str]  # named in the call, but without any data
 
-    def named(self, item_id: str) -> str:
+    def title_of(self, item_id: str) -> str:
         """Return an id, followed by its title if that differs."""
         title = self.titles.get(item_id, "")
         return f"{item_id} ({title})" if title and title != item_id else item_id
@@ -142,8 +142,8 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
     shop, filters = shop_in_memory.shop, parse_filters(list(call["filters"]))
     default = 0 if call["placement"] else store.settings.rec_num
     num = call["num"] or default
-    named = tuple(name for name in (call["customer"], call["shopper"]) if name)
-    identities = tuple(dict.fromkeys(named))
+    shopper_names = tuple(name for name in (call["customer"], call["shopper"]) if name)
+    identities = tuple(dict.fromkeys(shopper_names))
     reader = services.database.raw_reader()
     try:
         histories = [shop_in_memory.histories.of(name, reader) for name in identities]
@@ -179,7 +179,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
     with services.database.reading() as connection:
         catalog = CatalogRepository(connection, store.store_id)
         stored = catalog.find([*items, *_ids_in(explanation)])
-    strangers = [
+    unknown = [
         name
         for name, one in zip(identities, histories, strict=True)
         if not (one.recent or one.bought or one.signs)
@@ -189,7 +189,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
         arm,
         {item_id: one.item.title for item_id, one in stored.items()},
         [one for one in items if one not in stored or not stored[one].present],
-        strangers,
+        unknown,
     )
 
 
@@ -204,12 +204,12 @@ def _ids_in(explanation: Explanation) -> Iterator[str]:
 
 
 def _lines(explained: _ExplainedList) -> Iterator[str]:
-    explanation, named = explained.explanation, explained.named
+    explanation, title_of = explained.explanation, explained.title_of
     for item_id in explained.unknown_items:
         yield f"UNKNOWN: {item_id} is not in the catalog; the id is ignored"
     for shopper in explained.unknown_shoppers:
         yield f"UNKNOWN: no event or order has the shopper {shopper}"
-    yield from _beginning(explanation, named)
+    yield from _header_lines(explanation, title_of)
     if explained.arm is Arm.HELD_OUT:
         yield "HELD OUT: this shopper gets an empty list; without the test:"
     if not explanation.products:
@@ -219,24 +219,24 @@ def _lines(explained: _ExplainedList) -> Iterator[str]:
             else f"the list is empty: it has fewer than {explanation.hidden_below} products"
         )
     for place, product in enumerate(explanation.products, 1):
-        reasons = "; ".join(_reasons(product, named)) or "newest"
-        yield f"{place:>3}. {named(product.item_id)}  {product.source}: {reasons}"
+        reasons = "; ".join(_reasons(product, title_of)) or "newest"
+        yield f"{place:>3}. {title_of(product.item_id)}  {product.source}: {reasons}"
     if explanation.below:
         yield f"     {explanation.below} more candidates are ranked below"
     for one in explanation.struck:
-        reasons = "; ".join([_why(one), *map(_voice, one.voices)])
-        yield f"  -  {named(one.item_id) if one.item_id else '(deleted)'}  {reasons}"
+        reasons = "; ".join([_hidden_reason(one), *map(_vote_text, one.voices)])
+        yield f"  -  {title_of(one.item_id) if one.item_id else '(deleted)'}  {reasons}"
 
 
-def _beginning(explanation: Explanation, named: NameOf) -> Iterator[str]:
-    about = ", ".join(map(named, explanation.anchors)) or "no product"
+def _header_lines(explanation: Explanation, title_of: NameOf) -> Iterator[str]:
+    about = ", ".join(map(title_of, explanation.anchors)) or "no product"
     if explanation.placement:
         yield f"placement {explanation.placement}"
     yield f"{explanation.source}, page type {explanation.page_type}, about {about}"
     if explanation.recent:
         yield (
             "the shopper's latest products: "
-            f"{', '.join(map(named, explanation.recent[:9]))}"
+            f"{', '.join(map(title_of, explanation.recent[:9]))}"
         )
     for engine, count in explanation.proposals.items():
         weight = explanation.weights[engine]
@@ -245,13 +245,13 @@ def _beginning(explanation: Explanation, named: NameOf) -> Iterator[str]:
         yield "ordered by the ranking learned from the store's clicks"
 
 
-def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
+def _reasons(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
     if product.pinned_by is not None:
         yield f"pinned by rule {product.pinned_by}"
     if product.replaces is not None:
-        yield f"can replace {named(product.replaces)}, which cannot be bought now"
-    yield from map(_voice, product.voices)
-    yield from _evidence(product, named)
+        yield f"can replace {title_of(product.replaces)}, which cannot be bought now"
+    yield from map(_vote_text, product.voices)
+    yield from _evidence(product, title_of)
     if product.tried is not None:
         yield f"new product, explored: shown here in {product.tried:.2%} of such lists"
     if product.tired is not None:
@@ -268,22 +268,22 @@ def _reasons(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
     yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
 
 
-def _evidence(product: ExplainedProduct, named: NameOf) -> Iterator[str]:
+def _evidence(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
     for one in product.bought_with[:3]:
-        yield f"in {one.baskets} baskets with {named(one.item_id)}"
+        yield f"in {one.baskets} baskets with {title_of(one.item_id)}"
     for one in product.completes[:3]:
-        together = f"in {one.baskets} baskets or carts with it"
-        yield f"completes {named(one.item_id)}: {together}"
+        cooccurrence = f"in {one.baskets} baskets or carts with it"
+        yield f"completes {title_of(one.item_id)}: {cooccurrence}"
     if product.goes_with is not None:
         yield _kinds(product.goes_with)
-    yield from _seen(product)
+    yield from _visit_lines(product)
     if product.category is not None:
         yield f"in the category {product.category}"
     if product.trending_rank is not None:
         yield f"no. {product.trending_rank} in trending"
 
 
-def _seen(product: ExplainedProduct) -> Iterator[str]:
+def _visit_lines(product: ExplainedProduct) -> Iterator[str]:
     if product.seen_by is None:
         return
     if product.return_share is not None:
@@ -294,19 +294,19 @@ def _seen(product: ExplainedProduct) -> Iterator[str]:
         yield "follows the products that such visits see next"
 
 
-def _kinds(met: GoesWith) -> str:
-    together = f"{met.baskets} times together, {met.lift:.1f} x chance"
-    return f"{met.category} go with {met.beside}: {together}"
+def _kinds(pair: GoesWith) -> str:
+    cooccurrence = f"{pair.baskets} times together, {pair.lift:.1f} x chance"
+    return f"{pair.category} go with {pair.beside}: {cooccurrence}"
 
 
-def _voice(voice: EngineVote) -> str:
-    return f"no. {voice.rank} of {voice.engine}"
+def _vote_text(vote: EngineVote) -> str:
+    return f"no. {vote.rank} of {vote.engine}"
 
 
-def _why(struck: HiddenProduct) -> str:
-    words = struck.why.value.replace("_", " ")
-    rules = [rule for rule in struck.rules if rule.action == "exclude"]
-    if struck.why != "excluded" or not rules:
+def _hidden_reason(hidden: HiddenProduct) -> str:
+    words = hidden.why.value.replace("_", " ")
+    rules = [rule for rule in hidden.rules if rule.action == "exclude"]
+    if hidden.why != "excluded" or not rules:
         return words
     return f"{words} by rule {rules[0].rule_id} ({rules[0].title})"
 

@@ -62,9 +62,9 @@ def order_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
     Several lines of one item become one row, with units and revenue summed. An order id
     that was accepted again after seven days has a row for each time.
     """
-    standing = _standing(database, store_id)
+    active_lines = _active_lines(database, store_id)
     for _, lines in itertools.groupby(
-        standing, lambda told: (told[1].order_id, told[1].receipt, told[1].item)
+        active_lines, lambda pair: (pair[1].order_id, pair[1].receipt, pair[1].item)
     ):
         same = list(lines)
         item_id, line = same[0][0], merge_lines([line for _, line in same])
@@ -78,7 +78,9 @@ def order_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
         }
 
 
-def _standing(database: Database, store_id: StoreId) -> Iterator[tuple[str, PurchaseLine]]:
+def _active_lines(
+    database: Database, store_id: StoreId
+) -> Iterator[tuple[str, PurchaseLine]]:
     after = FIRST_PAGE_KEY
     while True:
         with database.reading() as connection:
@@ -151,7 +153,7 @@ ROW_READERS: Final[Mapping[str, Rows]] = MappingProxyType(
 
 
 _CSV, _JSONL = "csv", "jsonl"
-_USUAL: Final[Mapping[str, str]] = MappingProxyType(
+_DEFAULT_FORMATS: Final[Mapping[str, str]] = MappingProxyType(
     {"items": _JSONL, "orders": _CSV, "events": _JSONL}
 )
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -167,7 +169,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )
-_WITHIN: Final = "|"  # separates the members of a list in a cell
+_LIST_SEPARATOR: Final = "|"  # separates the members of a list in a cell
 
 
 @click.command()
@@ -192,16 +194,20 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
 
     Example: productrecs export shop.example.com orders orders.csv
     """
-    kind = kind or (Path(file).suffix[1:].lower() if file != "-" else "") or _USUAL[what]
+    kind = (
+        kind
+        or (Path(file).suffix[1:].lower() if file != "-" else "")
+        or _DEFAULT_FORMATS[what]
+    )
     if kind not in {_CSV, _JSONL}:
-        kind = _USUAL[what]
+        kind = _DEFAULT_FORMATS[what]
     if kind == _CSV and what not in _COLUMNS:
         message = f"{what} are exported as JSON lines: use --format jsonl"
         raise click.BadParameter(message, param_hint="--format")
     with open_services(data) as services:
         store = find_store(services.database, domain)
         rows = ROW_READERS[what](services.database, store.store_id)
-        with _written_whole(file) as out:
+        with _atomic_file(file) as out:
             if kind == _CSV:
                 count = _write_csv(out, rows, _COLUMNS[what])
             else:
@@ -210,7 +216,7 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
 
 
 @contextlib.contextmanager
-def _written_whole(file: str) -> Iterator[IO[str]]:
+def _atomic_file(file: str) -> Iterator[IO[str]]:
     """Open a temporary file that is renamed to `file` when it is complete."""
     if file == "-":
         with click.open_file("-", "w", encoding="utf-8") as out:
@@ -246,4 +252,4 @@ def _write_csv(out: IO[str], rows: Iterator[Fields], columns: tuple[str, ...]) -
 def _cell(value: object) -> object:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
-    return _WITHIN.join(value) if isinstance(value, tuple) else value
+    return _LIST_SEPARATOR.join(value) if isinstance(value, tuple) else value

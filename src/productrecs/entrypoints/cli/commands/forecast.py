@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.demand.repository import StoredRun
 
 _STEPS: Final = 100
-_MOST_THREADS: Final = 4
+_MAX_THREADS: Final = 4
 
 
 @click.command()
@@ -45,14 +45,14 @@ def forecast(
             _forecast(services, store, parent.progress)
             return
         with progress("forecasting", _STEPS) as advance:
-            done = 0
+            shown_percent = 0
 
-            def tell(share: float) -> None:
-                nonlocal done
-                advance(round(share * _STEPS) - done)
-                done = round(share * _STEPS)
+            def show_progress(share: float) -> None:
+                nonlocal shown_percent
+                advance(round(share * _STEPS) - shown_percent)
+                shown_percent = round(share * _STEPS)
 
-            run = _forecast(services, store, tell)
+            run = _forecast(services, store, show_progress)
     if as_json:
         print_json(
             {
@@ -76,9 +76,11 @@ def forecast(
         )
 
 
-def _forecast(services: Services, store: Store, tell: Callable[[float], None]) -> StoredRun:
+def _forecast(
+    services: Services, store: Store, show_progress: Callable[[float], None]
+) -> StoredRun:
     # The training libraries take half a second to import: load them only here.
     from productrecs.training.demand.forecast_run import forecast_store  # noqa: PLC0415
 
-    threads = min(os.cpu_count() or 1, _MOST_THREADS)
-    return forecast_store(services.database, store, services.clock, tell, threads)
+    threads = min(os.cpu_count() or 1, _MAX_THREADS)
+    return forecast_store(services.database, store, services.clock, show_progress, threads)

@@ -43,7 +43,7 @@ def learn_order(
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        found = _learned(services, store)
+        found = _train(services, store)
     if parent is not None:
         return
     if as_json:
@@ -55,13 +55,13 @@ def learn_order(
 
 def ranking_result_lines(found: dict[str, Any]) -> Iterator[str]:
     """Return the result of ranker training, line by line."""
-    there = f"{found['shown']:,} products shown and {found['clicks']:,} clicks in 60 days"
+    counts = f"{found['shown']:,} products shown and {found['clicks']:,} clicks in 60 days"
     gain = found["gain"]
     if gain is None:
         needed = f"{MINIMUM_DATA.shown:,} and {MINIMUM_DATA.clicks:,} are needed"
-        yield f"  not enough data: {there}; {needed}"
+        yield f"  not enough data: {counts}; {needed}"
         return
-    yield f"  learned from {there}; tested on the last {found['asked']:,} lists"
+    yield f"  learned from {counts}; tested on the last {found['asked']:,} lists"
     interval = f"{gain['mean']:+.1%} [{gain['low']:+.1%}, {gain['high']:+.1%}]"
     verdict = (
         "better: it orders the lists" if found["serves"] else "the blend's order stays"
@@ -69,7 +69,7 @@ def ranking_result_lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"  clicked products ranked higher: {interval}: {verdict}"
 
 
-def _learned(services: Services, store: Store) -> dict[str, Any]:
+def _train(services: Services, store: Store) -> dict[str, Any]:
     # The training libraries take half a second to import: load them only here.
     from productrecs.features.recommendations.ranker_training import (  # noqa: PLC0415
         RankerTrainingData,
@@ -79,10 +79,10 @@ def _learned(services: Services, store: Store) -> dict[str, Any]:
     with services.database.reading() as connection:
         inputs, _ = read_whole_log(TrainingRepository(connection, store.store_id))
         constants = HyperparameterRepository(connection, store.store_id).constants()
-    past = RankerTrainingData(
+    training_data = RankerTrainingData(
         store, load_store(services, store).shop.catalog, inputs, constants
     )
-    found = train_ranker(services.database, past, services.clock())
+    found = train_ranker(services.database, training_data, services.clock())
     with services.database.transaction() as transaction:
         services.queue.enqueue(transaction, NewJob(store.store_id, "train"))
     return asdict(found)

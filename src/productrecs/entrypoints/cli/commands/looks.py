@@ -73,12 +73,12 @@ def propose(
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        looks_of = LookEditor(services.database, store, services.clock)
-        look = looks_of.one(look_id)
-        found = _proposals(services, store, looks_of, look)
+        editor = LookEditor(services.database, store, services.clock)
+        look = editor.one(look_id)
+        found = _proposals(services, store, editor, look)
         chosen = _chosen(found, accepted)
         if chosen:
-            looks_of.add_hotspots(look_id, chosen)
+            editor.add_hotspots(look_id, chosen)
     if as_json:
         print_json([{"number": n, **asdict(one)} for n, one in enumerate(found, 1)])
         return
@@ -93,19 +93,19 @@ def propose(
 
 
 def _proposals(
-    services: Services, store: Store, looks_of: LookEditor, look: Look
+    services: Services, store: Store, editor: LookEditor, look: Look
 ) -> list[HotspotProposal]:
     settings = services.settings
     model = services.picture_model()
     embedding = choose_embedding(model)
-    opened_shop = load_store(services, store)
-    shop = opened_shop.shop
+    cached_store = load_store(services, store)
+    shop = cached_store.shop
     visible = shop.eligible(services.clock(), ListKind.PRODUCT).visible
-    data = look_picture(looks_of, look, store.domain, settings.image_hosts)
+    data = look_picture(editor, look, store.domain, settings.image_hosts)
     path = None if model is None else model.path
     with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
-        eye = PhotoMatcher(viewer, opened_shop.pictures, embedding)
-        spots = spots_in_picture(data, eye, shop.catalog, visible)
+        photo_matcher = PhotoMatcher(viewer, cached_store.pictures, embedding)
+        spots = spots_in_picture(data, photo_matcher, shop.catalog, visible)
     return propose_hotspots(spots, shop.catalog, look.content.hotspots)
 
 
@@ -130,18 +130,18 @@ def _chosen(found: list[HotspotProposal], accepted: tuple[str, ...]) -> list[Hot
 PICTURE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class _Spot(msgspec.Struct):
+class _HotspotInput(msgspec.Struct):
     item_id: str
     bbox: list[float]
     label: str = ""
 
 
-class _Written(msgspec.Struct):
+class _LookInput(msgspec.Struct):
     item_id: str
     image_url: str = ""
     image: str = ""  # a file for the service to store
     title: str = ""
-    hotspots: list[_Spot] = []
+    hotspots: list[_HotspotInput] = []
 
     def __post_init__(self) -> None:
         """Reject a look with two pictures."""
@@ -165,7 +165,7 @@ def list_looks(domain: str, *, as_json: bool, data: Path | None) -> None:
         store = find_store(services.database, domain)
         found = LookEditor(services.database, store, services.clock).all()
     if as_json:
-        print_json([_told(one) for one in found])
+        print_json([_look_fields(one) for one in found])
         return
     for one in found:
         spots = len(one.content.hotspots)
@@ -188,13 +188,13 @@ def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -
     beside FILE, which the service stores and serves), title and hotspots: label, bbox
     ([x, y, width, height], fractions of the picture) and item_id.
     """
-    written = _read(file)
+    look_input = _read(file)
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        looks_of = LookEditor(services.database, store, services.clock)
-        contents = _contents(looks_of, written, file.parent)
-        made = looks_of.add(contents, publish=publish)
-    for one in made:
+        editor = LookEditor(services.database, store, services.clock)
+        contents = _contents(editor, look_input, file.parent)
+        new_ids = editor.add(contents, publish=publish)
+    for one in new_ids:
         click.echo(f"Made look {one.look_id} on {one.content.item_id} ({one.state}).")
 
 
@@ -228,14 +228,14 @@ def add(
     Example: productrecs looks add shop.example.com --item tent --image-url
     https://shop.example.com/camp.jpg --hotspot 0.1,0.2,0.3,0.5=tent:Tent
     """
-    spots = tuple(map(_spot, hotspots))
+    spots = tuple(map(_parse_hotspot, hotspots))
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        looks_of = LookEditor(services.database, store, services.clock)
-        picture_id = _keep(looks_of, [image])[0] if image else ""
+        editor = LookEditor(services.database, store, services.clock)
+        picture_id = _store_pictures(editor, [image])[0] if image else ""
         content = LookContent(item, image_url, title, spots, picture_id)
-        made = looks_of.add([content], publish=publish)[0]
-    click.echo(f"Created look {made.look_id} on {item} ({made.state}).")
+        new_ids = editor.add([content], publish=publish)[0]
+    click.echo(f"Created look {new_ids.look_id} on {item} ({new_ids.state}).")
 
 
 @looks.command()
@@ -248,14 +248,14 @@ def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
 
     Without image_url and image it keeps its picture.
     """
-    written = _read(file)
-    if len(written) != 1:
+    look_input = _read(file)
+    if len(look_input) != 1:
         message = "the file must contain exactly one look"
         raise LookError(message)
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        looks_of = LookEditor(services.database, store, services.clock)
-        looks_of.edit(look_id, _contents(looks_of, written, file.parent)[0])
+        editor = LookEditor(services.database, store, services.clock)
+        editor.edit(look_id, _contents(editor, look_input, file.parent)[0])
     click.echo(f"Look {look_id} was replaced from {file.name}.")
 
 
@@ -272,11 +272,11 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        looks_of = LookEditor(services.database, store, services.clock)
-        looks_of.one(look_id)
+        editor = LookEditor(services.database, store, services.clock)
+        editor.one(look_id)
         with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
-            stored = looks_of.keep_picture(file.read_bytes(), viewer)
-        looks_of.show_picture(look_id, stored)
+            stored = editor.store_picture(file.read_bytes(), viewer)
+        editor.show_picture(look_id, stored)
     size = f"{stored.width} x {stored.height} pixels, {len(stored.content):,} bytes"
     click.echo(f"Look {look_id} has the picture {file.name} ({size}).")
 
@@ -287,7 +287,7 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
 @data_option
 def publish(domain: str, look_id: int, *, data: Path | None) -> None:
     """Publish a look; if a product has several, the last published one is shown."""
-    _change(data, domain, lambda looks_of: looks_of.publish(look_id))
+    _change(data, domain, lambda editor: editor.publish(look_id))
 
 
 @looks.command()
@@ -296,7 +296,7 @@ def publish(domain: str, look_id: int, *, data: Path | None) -> None:
 @data_option
 def unpublish(domain: str, look_id: int, *, data: Path | None) -> None:
     """Hide a look; it is a draft again."""
-    _change(data, domain, lambda looks_of: looks_of.unpublish(look_id))
+    _change(data, domain, lambda editor: editor.unpublish(look_id))
 
 
 @looks.command()
@@ -305,7 +305,7 @@ def unpublish(domain: str, look_id: int, *, data: Path | None) -> None:
 @data_option
 def archive(domain: str, look_id: int, *, data: Path | None) -> None:
     """Archive a look: hidden, not deleted."""
-    _change(data, domain, lambda looks_of: looks_of.archive(look_id))
+    _change(data, domain, lambda editor: editor.archive(look_id))
 
 
 @looks.command()
@@ -327,14 +327,14 @@ def _change(data: Path | None, domain: str, change: Callable[[LookEditor], Look]
     click.echo(f"Look {changed.look_id} is {changed.state}.")
 
 
-def _read(file: Path) -> list[_Written]:
+def _read(file: Path) -> list[_LookInput]:
     """Return the looks in a file.
 
     Raises:
         LookError: when the file holds something else.
     """
     try:
-        content = msgspec.json.decode(file.read_bytes(), type=_Written | list[_Written])
+        content = msgspec.json.decode(file.read_bytes(), type=_LookInput | list[_LookInput])
     except msgspec.DecodeError as error:
         message = f"{file.name} is not a valid file of looks: {error}"
         raise LookError(message) from error
@@ -342,7 +342,7 @@ def _read(file: Path) -> list[_Written]:
 
 
 def _contents(
-    looks_of: LookEditor, written: Sequence[_Written], folder: Path
+    editor: LookEditor, look_input: Sequence[_LookInput], folder: Path
 ) -> list[LookContent]:
     """Return the contents of looks, after storing their pictures.
 
@@ -350,7 +350,7 @@ def _contents(
         LookError: when a picture's file cannot be read.
     """
     picture_ids = iter(
-        _keep(looks_of, [folder / one.image for one in written if one.image])
+        _store_pictures(editor, [folder / one.image for one in look_input if one.image])
     )
     return [
         LookContent(
@@ -363,11 +363,11 @@ def _contents(
             ),
             next(picture_ids) if one.image else "",
         )
-        for one in written
+        for one in look_input
     ]
 
 
-def _keep(looks_of: LookEditor, files: Sequence[Path]) -> list[str]:
+def _store_pictures(editor: LookEditor, files: Sequence[Path]) -> list[str]:
     """Store pictures; return the id of each.
 
     Raises:
@@ -378,7 +378,7 @@ def _keep(looks_of: LookEditor, files: Sequence[Path]) -> list[str]:
         for file in files:
             try:
                 picture_ids.append(
-                    looks_of.keep_picture(file.read_bytes(), viewer).picture_id
+                    editor.store_picture(file.read_bytes(), viewer).picture_id
                 )
             except (OSError, NotAPictureError, PictureTooLargeError) as error:
                 message = f"{file.name} cannot be used as the picture of a look: {error}"
@@ -386,7 +386,7 @@ def _keep(looks_of: LookEditor, files: Sequence[Path]) -> list[str]:
     return picture_ids
 
 
-def _spot(text: str) -> Hotspot:
+def _parse_hotspot(text: str) -> Hotspot:
     numbers, _, named = text.partition("=")
     item_id, _, label = named.partition(":")
     try:
@@ -397,7 +397,7 @@ def _spot(text: str) -> Hotspot:
     return Hotspot(label, box, item_id)
 
 
-def _told(look: Look) -> dict[str, Any]:
+def _look_fields(look: Look) -> dict[str, Any]:
     published = None if look.published_at is None else iso(look.published_at)
     content = asdict(look.content)
     spots = [

@@ -84,8 +84,8 @@ def _call(path: str, method: str, operation: Mapping[str, Any]) -> ExampleCall:
     for one in declared:
         if one["in"] == "path":
             path = path.replace(f"{{{one['name']}}}", quote(_example(one), safe=""))
-    ways = [name for way in operation["security"] for name in way if name in _KEYS]
-    where, name, value = _KEYS[ways[0]] if ways else ("", "", "")
+    schemes = [name for scheme in operation["security"] for name in scheme if name in _KEYS]
+    where, name, value = _KEYS[schemes[0]] if schemes else ("", "", "")
     key = [CallParameter(name, value, "", is_required=True)] if where == "query" else []
     kind, body, file = _body(operation.get("requestBody", {}).get("content", {}))
     return ExampleCall(

@@ -44,8 +44,8 @@ def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None
     summary = f"{counts.indexed:,} indexed, {counts.pending:,} waiting"
     click.echo(f"{summary}, {counts.failed:,} failed")
     for one in failures:
-        again = "" if one.is_final else " (will be retried)"
-        click.echo(f"{one.item_id}: {one.reason}{again}: {one.url}")
+        retry_note = "" if one.is_final else " (will be retried)"
+        click.echo(f"{one.item_id}: {one.reason}{retry_note}: {one.url}")
 
 
 @pictures.command()

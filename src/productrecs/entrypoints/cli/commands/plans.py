@@ -49,9 +49,9 @@ def set_plan(
     """
     with open_services(data) as services:
         found = find_store(services.database, domain)
-        wanted, now_ms = find_plan(services.settings.plans, plan), services.clock()
+        new_plan, now_ms = find_plan(services.settings.plans, plan), services.clock()
         ends_at = None if until is None else _end(until, found, now_ms)
-        facts = _change(services, found, lambda one: one.changed(wanted, now_ms, ends_at))
+        facts = _change(services, found, lambda one: one.changed(new_plan, now_ms, ends_at))
     _show(facts, as_json=as_json)
 
 
@@ -138,10 +138,10 @@ def plan_lines(store: Store, plan: Plan) -> list[str]:
     lines = [f"plan             {plan.name}: {describe_allowance(plan)}"]
     ends_at = store.subscription.ends_at
     if ends_at is not None:
-        own = f"productrecs store set-plan {store.domain} unlimited"
+        command_line = f"productrecs store set-plan {store.domain} unlimited"
         over = "Then lists and searches are empty and pushes are refused."
         lines.append(f"{'':<17}It ends at {iso(ends_at)}. {over}")
-        lines.append(f"{'':<17}For your own shop, without limits: {own}")
+        lines.append(f"{'':<17}For your own shop, without limits: {command_line}")
     return lines
 
 

@@ -28,7 +28,7 @@ from productrecs.entrypoints.report_registry import (
 from productrecs.tenancy.accounts.store_management import find_store
 
 _SUBJECTS: Final = "\n".join(
-    f"  {name:<16} {subject.tells}" for name, subject in REPORT_TYPES.items()
+    f"  {name:<16} {subject.summary}" for name, subject in REPORT_TYPES.items()
 )
 
 
@@ -70,52 +70,52 @@ def report(
         domain, name = name, domain
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        wanted = report_query(services.clock(), store.settings.zone, **said)
-        refresh_report_counts(services, store, name, wanted)
-        made = make_report(services, store, name, wanted)
+        query = report_query(services.clock(), store.settings.zone, **said)
+        refresh_report_counts(services, store, name, query)
+        table = make_report(services, store, name, query)
     if as_json:
-        print_json(report_to_dict(made))
+        print_json(report_to_dict(table))
     elif as_csv:
-        click.echo(report_to_csv(made), nl=False)
+        click.echo(report_to_csv(table), nl=False)
     else:
-        for line in _lines(made):
+        for line in _lines(table):
             click.echo(line)
 
 
-def _lines(made: Report) -> Iterator[str]:
-    yield made.title
+def _lines(table: Report) -> Iterator[str]:
+    yield table.title
     yield ""
-    if made.figures:
-        width = max(len(figure.definition.name) for figure in made.figures)
-        values = [_shown(one.value, one.definition.unit) for one in made.figures]
+    if table.figures:
+        width = max(len(figure.definition.name) for figure in table.figures)
+        values = [_shown(one.value, one.definition.unit) for one in table.figures]
         room = max(map(len, values))
-        for figure, value in zip(made.figures, values, strict=True):
+        for figure, value in zip(table.figures, values, strict=True):
             definition = figure.definition
             yield f"{definition.name:<{width}}  {value:>{room}}  {definition.meaning}"
         yield ""
-    if made.columns:
-        yield from _table(made)
+    if table.columns:
+        yield from _table(table)
         yield ""
-    yield from made.notes
+    yield from table.notes
 
 
-def _table(made: Report) -> Iterator[str]:
-    head = [column.name for column in made.columns]
+def _table(table: Report) -> Iterator[str]:
+    head = [column.name for column in table.columns]
     cells = [
         [
             _shown(value, column.unit)
-            for value, column in zip(row, made.columns, strict=True)
+            for value, column in zip(row, table.columns, strict=True)
         ]
-        for row in made.rows
+        for row in table.rows
     ]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-    yield _aligned(head, widths, made.columns)
+    yield _aligned(head, widths, table.columns)
     for row in cells:
-        yield _aligned(row, widths, made.columns)
+        yield _aligned(row, widths, table.columns)
     if not cells:
         yield "(nothing)"
     yield ""
-    for column in made.columns:
+    for column in table.columns:
         yield f"  {column.name}: {column.meaning}"
 
 

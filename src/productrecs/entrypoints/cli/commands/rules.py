@@ -143,7 +143,7 @@ def add(
     """
     with _rules_of(domain, data) as (_, found):
         rule = found.add(_content(RuleAction(action), said))
-    _tell("Added", rule, as_json=as_json)
+    _print_rule("Added", rule, as_json=as_json)
 
 
 @rules.command()
@@ -155,7 +155,7 @@ def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
     """Remove a rule; `rules history` still shows it."""
     with _rules_of(domain, data) as (_, found):
         rule = found.remove(rule_id)
-    _tell("Removed", rule, as_json=as_json)
+    _print_rule("Removed", rule, as_json=as_json)
 
 
 @rules.command()
@@ -167,7 +167,7 @@ def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
     """Enable a rule (again), within its schedule."""
     with _rules_of(domain, data) as (_, found):
         rule = found.change(rule_id, enabled=True)
-    _tell("Enabled", rule, as_json=as_json)
+    _print_rule("Enabled", rule, as_json=as_json)
 
 
 @rules.command()
@@ -179,7 +179,7 @@ def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> N
     """Disable a rule without removing it."""
     with _rules_of(domain, data) as (_, found):
         rule = found.change(rule_id, enabled=False)
-    _tell("Disabled", rule, as_json=as_json)
+    _print_rule("Disabled", rule, as_json=as_json)
 
 
 @rules.command()
@@ -235,11 +235,11 @@ def _content(action: RuleAction, options: _RuleOptions) -> RuleContent:
     )
 
 
-def _tell(done: str, rule: Rule, *, as_json: bool) -> None:
+def _print_rule(message: str, rule: Rule, *, as_json: bool) -> None:
     if as_json:
         print_json(_fields(rule))
     else:
-        click.echo(f"{done} rule {rule.rule_id}: {_line(rule)}")
+        click.echo(f"{message} rule {rule.rule_id}: {_line(rule)}")
 
 
 def _line(rule: Rule) -> str:

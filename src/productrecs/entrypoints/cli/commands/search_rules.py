@@ -161,16 +161,16 @@ def _rules_of(domain: str, data: Path | None) -> Iterator[SearchRuleEditor]:
 
 
 def _shown(one: Synonym) -> str:
-    first, *others = one.texts
-    return f"{first} {'->' if one.one_way else '='} {', '.join(others)}"
+    first, *other_texts = one.texts
+    return f"{first} {'->' if one.one_way else '='} {', '.join(other_texts)}"
 
 
 def _line(rule: SearchRule) -> str:
-    what = rule.address or ", ".join(rule.items)
+    target = rule.address or ", ".join(rule.items)
     dates = (
         f" ({rule.starts or ''} to {rule.ends or ''})" if rule.starts or rule.ends else ""
     )
-    return f"{rule.action.value} for {rule.query!r}: {what}{dates}"
+    return f"{rule.action.value} for {rule.query!r}: {target}{dates}"
 
 
 def _synonym_fields(number: int, one: Synonym) -> dict[str, object]:

@@ -49,11 +49,11 @@ def settings(
 
 
 def _of_store(domain: str, changes: Sequence[str], data: Path | None) -> dict[str, _Row]:
-    wanted = dict(_pair(text) for text in changes)
+    changed = dict(_pair(text) for text in changes)
     with open_services(data) as services:
         found = find_store(services.database, domain)
-        if wanted:
-            found = change_settings(services.database, found, wanted)
+        if changed:
+            found = change_settings(services.database, found, changed)
     return _rows(found)
 
 

@@ -78,19 +78,20 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
         if not yes and sys.stdin.isatty():
             click.confirm(f"Erase this shopper of {store.domain} for good?", abort=True)
         eraser = build_eraser(services)
-        erasure = eraser.ask(store.store_id, user)
-        eraser.go_on(store.store_id)
-        done = next(
+        erasure = eraser.request(store.store_id, user)
+        eraser.advance(store.store_id)
+        finished = next(
             one
             for one in eraser.all(store.store_id)
             if one.erasure_id == erasure.erasure_id
         )
     if as_json:
-        print_json({"names": len(erasure.names)} | _facts(done))
+        print_json({"names": len(erasure.names)} | _facts(finished))
         return
     click.echo(
-        f"Erased {counted(done.events, 'event')} of {counted(len(erasure.names), 'name')}; "
-        f"{counted(done.lines, 'order line')} lost the customer."
+        f"Erased {counted(finished.events, 'event')} of "
+        f"{counted(len(erasure.names), 'name')}; "
+        f"{counted(finished.lines, 'order line')} lost the customer."
     )
     click.echo("A running server retrains without them within a minute.")
 

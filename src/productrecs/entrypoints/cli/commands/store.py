@@ -45,7 +45,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, find_plan
 from productrecs.training.trained_models import models_folder
 
-_EVERYWHERE_SECONDS: Final = 1.0
+_PROPAGATION_SECONDS: Final = 1.0
 """The time until every running process has applied a change."""
 
 
@@ -93,17 +93,17 @@ def create(
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     settings = {name: said[name] for name in ("language", "currency", "timezone")}
     with open_services(data) as services:
-        wanted = Registration(
+        registration = Registration(
             domain=domain,
             email=said["email"],
             password=password,
             plan=find_plan(services.settings.plans, said["plan"] or TRIAL.name),
             settings={name: text for name, text in settings.items() if text is not None},
         )
-        created, secret = register_store(services.database, wanted, services.clock)
+        created, secret = register_store(services.database, registration, services.clock)
     print_keys(created, secret, as_json=as_json)
     if not as_json or created.subscription.ends_at is not None:
-        for line in plan_lines(created, wanted.plan):
+        for line in plan_lines(created, registration.plan):
             click.echo(line, err=as_json)
 
 
@@ -154,10 +154,10 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
         found = find_store(services.database, domain)
         if not yes and sys.stdin.isatty():
             click.confirm(f"Delete {found.domain} with all its data?", abort=True)
-        for gone in with_sandbox(services.database, found):
-            delete_store(services.database, gone)
-            _remove_files(services, gone)
-            click.echo(f"Deleted {gone.domain}.")
+        for deleted in with_sandbox(services.database, found):
+            delete_store(services.database, deleted)
+            _remove_files(services, deleted)
+            click.echo(f"Deleted {deleted.domain}.")
 
 
 @store.command()
@@ -179,14 +179,16 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
         found = sandbox_of(services.database, real)
         if found is None:
             plan = find_plan(services.settings.plans, "unlimited")
-            made, secret = make_sandbox(services.database, real, plan, services.clock)
-            print_keys(made, secret, as_json=as_json)
+            sandbox_store, secret = make_sandbox(
+                services.database, real, plan, services.clock
+            )
+            print_keys(sandbox_store, secret, as_json=as_json)
             return
         if reset:
-            emptied = reset_sandbox(services.database, found, services.clock)
+            new_sandbox = reset_sandbox(services.database, found, services.clock)
             _remove_files(services, found)
-            time.sleep(_EVERYWHERE_SECONDS)
-            found = emptied
+            time.sleep(_PROPAGATION_SECONDS)
+            found = new_sandbox
         facts = _facts(services, found)
     if as_json:
         print_json(facts)
@@ -238,11 +240,11 @@ def print_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
     click.echo(f"secret key       {secret}  (for your server; shown this once)")
 
 
-def _remove_files(services: Services, gone: Store) -> None:
+def _remove_files(services: Services, deleted: Store) -> None:
     """Remove the models and indexes of a deleted store."""
-    shutil.rmtree(models_folder(services.models, gone.store_id), ignore_errors=True)
-    for folder in (services.indexes, services.trails, services.pictures):
-        shutil.rmtree(folder / gone.store_id, ignore_errors=True)
+    shutil.rmtree(models_folder(services.models, deleted.store_id), ignore_errors=True)
+    for folder in (services.indexes, services.touchpoint_folder, services.pictures):
+        shutil.rmtree(folder / deleted.store_id, ignore_errors=True)
 
 
 def _as_read(facts: Mapping[str, object]) -> dict[str, str]:

@@ -40,17 +40,17 @@ def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        workshop = TrainingDeps(services.database, services.models, services.clock)
+        deps = TrainingDeps(services.database, services.models, services.clock)
         began = time.monotonic()
         with progress("training", _STEPS) as advance:
-            done = 0
+            shown_percent = 0
 
-            def tell(share: float) -> None:
-                nonlocal done
-                advance(round(share * _STEPS) - done)
-                done = round(share * _STEPS)
+            def show_progress(share: float) -> None:
+                nonlocal shown_percent
+                advance(round(share * _STEPS) - shown_percent)
+                shown_percent = round(share * _STEPS)
 
-            model = train_store(workshop, store, TrainingInputs(), tell)
+            model = train_store(deps, store, TrainingInputs(), show_progress)
         seconds = time.monotonic() - began
     if as_json:
         print_json(

@@ -73,19 +73,21 @@ def tune(
         else:
             warm_up()
             with progress("backtesting", _STEPS) as advance:
-                done = 0
+                shown_percent = 0
 
-                def tell(share: float) -> None:
-                    nonlocal done
-                    advance(round(share * _STEPS) - done)
-                    done = round(share * _STEPS)
+                def show_progress(share: float) -> None:
+                    nonlocal shown_percent
+                    advance(round(share * _STEPS) - shown_percent)
+                    shown_percent = round(share * _STEPS)
 
                 replay = _search_replay(services, store)
-                found = tune_store(services.database, store, services.clock, tell, replay)
+                found = tune_store(
+                    services.database, store, services.clock, show_progress, replay
+                )
     if as_json:
-        print_json(_told(found))
+        print_json(_parameter_fields(found))
         return
-    for line in _said(found):
+    for line in _parameter_lines(found):
         click.echo(line)
 
 
@@ -95,7 +97,7 @@ def _search_replay(services: Services, store: Store) -> SearchReplay:
     return SearchReplay(opened.traits.of, lambda text: hits_for_anybody(shop, text, now_ms))
 
 
-def _told(found: TunedParameters | None) -> Mapping[str, object]:
+def _parameter_fields(found: TunedParameters | None) -> Mapping[str, object]:
     return {
         "chosen_at": None if found is None else iso(found.chosen_at),
         "engines": [] if found is None else list(found.engines),
@@ -115,7 +117,7 @@ def _search_figures(found: TunedParameters | None) -> Mapping[str, float] | None
     }
 
 
-def _said(found: TunedParameters | None) -> Iterator[str]:
+def _parameter_lines(found: TunedParameters | None) -> Iterator[str]:
     if found is None:
         yield "Nothing was tuned yet: the store uses the defaults."
         return

@@ -16,9 +16,9 @@ from productrecs.entrypoints.cli.doctor.check_result import (
     problem,
 )
 from productrecs.entrypoints.cli.doctor.repository import (
-    dead_jobs,
+    failed_jobs,
     newest_job,
-    next_turn,
+    next_due_at,
     waiting_jobs,
 )
 from productrecs.entrypoints.services import (
@@ -42,7 +42,7 @@ from productrecs.training.search.packaged_text_model import packaged_text_model
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MIN_FREE_SHARE: Final = 0.05
 MAX_QUEUE_WAIT_MS: Final = 5 * MINUTE_MS
-AHEAD_MS: Final = 5 * MINUTE_MS
+MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS
 EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: a correct clock is later
 HEARTBEAT: Final = "clean-jobs"
 """A periodic task that a worker runs once an hour."""
@@ -60,12 +60,12 @@ def check_configuration(
         yield notice(
             "configuration", message, "unset PRODUCTRECS_NOW, unless this is a replay"
         )
-    known = {knob.environment for knob in KNOBS}
-    known |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
+    known_variables = {knob.environment for knob in KNOBS}
+    known_variables |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
     verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in COMMANDS)
-    for name in sorted(environment.keys() - known - _BENCHMARKS):
+    for name in sorted(environment.keys() - known_variables - _BENCHMARKS):
         if name.startswith(_PREFIX) and not name.startswith(verbs):
-            remedy = f"unset it, or use one of {', '.join(sorted(known))}"
+            remedy = f"unset it, or use one of {', '.join(sorted(known_variables))}"
             yield notice(
                 "configuration", f"{name} is not a setting of this program", remedy
             )
@@ -146,9 +146,9 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
         except ModelFileError as error:
             yield notice("search", f"finds by words alone: {error}", remedy)
             return
-        said = "finds by words and by meaning"
+        capability = "finds by words and by meaning"
         missing = f"finds by words alone; to find by meaning too: {remedy}"
-        yield ok("search", said if model is not None else missing)
+        yield ok("search", capability if model is not None else missing)
 
 
 def check_clock(services: Services) -> Iterator[CheckResult]:
@@ -160,7 +160,7 @@ def check_clock(services: Services) -> Iterator[CheckResult]:
     if now_ms < EARLIEST_MS:
         message = f"the clock says {iso(now_ms)}, which is before this program was released"
         yield problem("clock", message, remedy)
-    elif newest is not None and newest > now_ms + AHEAD_MS:
+    elif newest is not None and newest > now_ms + MAX_CLOCK_SKEW_MS:
         message = f"the clock says {iso(now_ms)}, but jobs were created at {iso(newest)}"
         yield problem("clock", message, remedy)
     else:
@@ -170,10 +170,10 @@ def check_clock(services: Services) -> Iterator[CheckResult]:
 def check_background(services: Services) -> Iterator[CheckResult]:
     """Yield whether the workers run jobs."""
     with services.database.reading() as connection:
-        dead = dead_jobs(connection)
+        failed = failed_jobs(connection)
         waiting = waiting_jobs(connection, system_ms() - MAX_QUEUE_WAIT_MS)
-        turn = next_turn(connection, HEARTBEAT)
-    for job in dead:
+        next_due = next_due_at(connection, HEARTBEAT)
+    for job in failed:
         message = f"{job.count} {job.kind} jobs failed for good: {job.error or 'no reason'}"
         remedy = "fix the cause; the next job starts from scratch"
         yield problem("background", message, remedy)
@@ -182,11 +182,13 @@ def check_background(services: Services) -> Iterator[CheckResult]:
         yield problem(
             "background", message, "start productrecs serve or productrecs worker"
         )
-    is_silent = turn is not None and turn < system_ms() - MAX_QUEUE_WAIT_MS
-    if turn is not None and is_silent:
-        message = f"the hourly task that was due at {iso(turn)} did not run: no worker runs"
+    is_overdue = next_due is not None and next_due < system_ms() - MAX_QUEUE_WAIT_MS
+    if next_due is not None and is_overdue:
+        message = (
+            f"the hourly task that was due at {iso(next_due)} did not run: no worker runs"
+        )
         yield problem(
             "background", message, "start productrecs serve or productrecs worker"
         )
-    if not dead and not waiting and not is_silent:
+    if not failed and not waiting and not is_overdue:
         yield ok("background", "no job waits and none failed for good")

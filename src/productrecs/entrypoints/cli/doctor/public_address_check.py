@@ -34,7 +34,7 @@ class ObservedRequest(NamedTuple):
 
 
 class _ProbeResponse(NamedTuple):
-    """The response; `seen` is None if another program answered."""
+    """The response; `observed` is None if another program answered."""
 
     status: int
     seen: ObservedRequest | None
@@ -46,7 +46,7 @@ def check_address(settings: Settings) -> Iterator[CheckResult]:
     if base is None:
         return
     try:
-        answer = _asked(base)
+        response = _send_probe(base)
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
         remedy = "renew the proxy's certificate, or configure TLS for that address"
@@ -58,30 +58,32 @@ def check_address(settings: Settings) -> Iterator[CheckResult]:
         message = f"{base} does not answer ({error})"
         yield notice("address", message, remedy)
     else:
-        if answer.status != HTTPStatus.OK or answer.seen is None:
+        if response.status != HTTPStatus.OK or response.seen is None:
             remedy = (
                 f"configure the proxy to pass {base} to the service, or correct {_VARIABLE}"
             )
             message = (
-                f"{base} answers {answer.status}, and the answer is not from this program"
+                f"{base} answers {response.status}, and the answer is not from this program"
             )
             yield problem("address", message, remedy)
             return
         yield ok("address", f"{base} leads to the service")
-        yield from check_proxy(base, answer.seen)
+        yield from check_proxy(base, response.seen)
 
 
-def check_proxy(base: str, seen: ObservedRequest) -> Iterator[CheckResult]:
+def check_proxy(base: str, observed: ObservedRequest) -> Iterator[CheckResult]:
     """Yield wrong forwarding headers of the proxy; the service has no TLS itself."""
     parts = urlsplit(base)
-    if seen.host is not None and seen.host.lower() != parts.netloc.lower():
-        message = f"requests to {base} reach the service with the host {seen.host!r}"
+    if observed.host is not None and observed.host.lower() != parts.netloc.lower():
+        message = f"requests to {base} reach the service with the host {observed.host!r}"
         remedy = "configure the proxy to forward Host (nginx: proxy_set_header Host $host)"
         yield notice("proxy", message, remedy)
     if parts.scheme != "https":
         return
-    if seen.scheme != "https":
-        message = f"the proxy uses https and tells the service {seen.scheme or 'nothing'}"
+    if observed.scheme != "https":
+        message = (
+            f"the proxy uses https and tells the service {observed.scheme or 'nothing'}"
+        )
         remedy = (
             "configure it to send the scheme (nginx: proxy_set_header X-Forwarded-Proto "
             "$scheme)"
@@ -89,16 +91,16 @@ def check_proxy(base: str, seen: ObservedRequest) -> Iterator[CheckResult]:
         yield notice("proxy", message, remedy)
     remedy = "let it write the header anew (nginx: proxy_set_header X-Forwarded-For "
     remedy += "$remote_addr)"
-    if seen.client is None:
+    if observed.client is None:
         message = "the proxy does not forward the client's address"
         yield notice("proxy", message, remedy)
-    elif seen.client == _CLAIMED["X-Forwarded-For"]:
+    elif observed.client == _CLAIMED["X-Forwarded-For"]:
         message = "the proxy passes X-Forwarded-For on as clients write it: anybody may "
         message += "pretend to be somebody else"
         yield problem("proxy", message, remedy)
 
 
-def _asked(base: str) -> _ProbeResponse:
+def _send_probe(base: str) -> _ProbeResponse:
     parts = urlsplit(base)
     kind = (
         http.client.HTTPSConnection
@@ -109,12 +111,12 @@ def _asked(base: str) -> _ProbeResponse:
     try:
         connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}", headers=_CLAIMED)
         reply = connection.getresponse()
-        return _ProbeResponse(reply.status, _seen(reply.read(_LONGEST)))
+        return _ProbeResponse(reply.status, _observed(reply.read(_LONGEST)))
     finally:
         connection.close()
 
 
-def _seen(body: bytes) -> ObservedRequest | None:
+def _observed(body: bytes) -> ObservedRequest | None:
     try:
         fields = json.loads(body)["seen"]
         return ObservedRequest(fields["scheme"], fields["host"], fields["client"])

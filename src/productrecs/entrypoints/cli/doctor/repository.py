@@ -21,7 +21,7 @@ _SHOPPERS: Final = 300
 class EventSample:
     """A sample of a store's newest events that name a product."""
 
-    named: int
+    identified: int
     unknown: int  # those whose product is not in the catalog
     example: str | None  # one such id
     newest_ts: int | None  # the latest timestamp
@@ -34,11 +34,11 @@ class PurchaseSample:
     buys: int  # from buy events
     without_order: int  # those without an order id
     shoppers: int  # distinct shoppers
-    strangers: int  # shoppers without any browsing event
+    without_events: int  # shoppers without any browsing event
 
 
 @dataclass(frozen=True, slots=True)
-class DeadJob:
+class FailedJob:
     """Jobs of one kind that failed for good, with the error of the newest."""
 
     kind: str
@@ -141,13 +141,13 @@ class StoreSampler:
             sa.func.count().filter(by_event & newest.c.order_id.is_(None)),
         )
         buys, without_order = self._connection.execute(counts).one()
-        people = sa.select(newest.c.person).where(newest.c.person.is_not(None)).distinct()
-        people = people.limit(_SHOPPERS)
-        shoppers = self._connection.execute(people).scalars().all()
-        strangers = sum(not self._was_seen(shopper) for shopper in shoppers)
-        return PurchaseSample(buys, without_order, len(shoppers), strangers)
+        persons = sa.select(newest.c.person).where(newest.c.person.is_not(None)).distinct()
+        persons = persons.limit(_SHOPPERS)
+        shoppers = self._connection.execute(persons).scalars().all()
+        without_events = sum(not self._has_events(shopper) for shopper in shoppers)
+        return PurchaseSample(buys, without_order, len(shoppers), without_events)
 
-    def _was_seen(self, person: str) -> bool:
+    def _has_events(self, person: str) -> bool:
         query = (
             sa.select(events.c.seq)
             .where(events.c.store_id == self._store_id, events.c.person == person)
@@ -156,7 +156,7 @@ class StoreSampler:
         return self._connection.execute(query).first() is not None
 
 
-def dead_jobs(connection: sa.Connection) -> list[DeadJob]:
+def failed_jobs(connection: sa.Connection) -> list[FailedJob]:
     """Return the jobs that failed for good, by kind."""
     query = (
         sa.select(jobs.c.kind, sa.func.count(), sa.func.max(jobs.c.error))
@@ -164,7 +164,7 @@ def dead_jobs(connection: sa.Connection) -> list[DeadJob]:
         .group_by(jobs.c.kind)
         .order_by(jobs.c.kind)
     )
-    return [DeadJob(*row) for row in connection.execute(query)]
+    return [FailedJob(*row) for row in connection.execute(query)]
 
 
 def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
@@ -183,10 +183,10 @@ def newest_job(connection: sa.Connection) -> int | None:
     return found
 
 
-def next_turn(connection: sa.Connection, duty: str) -> int | None:
+def next_due_at(connection: sa.Connection, task: str) -> int | None:
     """Return when the installation's periodic task is due; None before its first run."""
     query = sa.select(duties.c.due_at).where(
-        duties.c.store_id == INSTALLATION, duties.c.duty == duty
+        duties.c.store_id == INSTALLATION, duties.c.duty == task
     )
     found: int | None = connection.execute(query).scalar()
     return found

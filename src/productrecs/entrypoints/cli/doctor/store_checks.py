@@ -34,7 +34,7 @@ from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 
 _RECENT_MS: Final = 7 * DAY_MS
-_MOST_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 
 
 def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
@@ -60,17 +60,19 @@ def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
         )
 
 
-def _origins(store: Store, strange: list[str]) -> Iterator[CheckResult]:
-    if not store.origins or not strange:
+def _origins(store: Store, unknown: list[str]) -> Iterator[CheckResult]:
+    if not store.origins or not unknown:
         return
-    more = len(strange) - _MOST_NAMED
-    names = ", ".join(strange[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    omitted = len(unknown) - _MAX_NAMED
+    names = ", ".join(unknown[:_MAX_NAMED]) + (
+        f" and {omitted} more" if omitted > 0 else ""
+    )
     message = (
         f"pages of origins that are not on the allowlist sent requests this week: {names}"
     )
     remedy = (
         f"if they belong to the store: productrecs origins {store.domain} --add "
-        f"{strange[0]}"
+        f"{unknown[0]}"
     )
     yield notice(store.domain, message, remedy)
 
@@ -110,7 +112,7 @@ def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
         yield notice(store.domain, message, "apt-get install libgomp1")
 
 
-NEARLY_USED_SHARE: Final = 0.95  # of the catalog limit
+NEAR_LIMIT_SHARE: Final = 0.95  # of the catalog limit
 
 
 def check_plan(services: Services, store: Store, items: int) -> Iterator[CheckResult]:
@@ -126,7 +128,7 @@ def check_plan(services: Services, store: Store, items: int) -> Iterator[CheckRe
     yield from _period(store, now_ms, larger)
     yield from _calls(store, found, larger)
     limit = found.plan.catalog_items
-    if limit is not None and items > NEARLY_USED_SHARE * limit:
+    if limit is not None and items > NEAR_LIMIT_SHARE * limit:
         message = f"its catalog has {items:,} of the {limit:,} items of its plan"
         yield notice(store.domain, message, f"delete items, or {larger}")
 
@@ -160,21 +162,21 @@ def _calls(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]
 MIN_SAMPLE: Final = 20  # a share of fewer records is not significant
 UNKNOWN_SHARE: Final = 0.2
 WITHOUT_ORDER_SHARE: Final = 0.5
-STRANGER_SHARE: Final = 0.9
+UNKNOWN_SHOPPER_SHARE: Final = 0.9
 STALE_MS: Final = HOUR_MS
-AHEAD_MS: Final = 5 * MINUTE_MS
+MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS
 
 
 def check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield the problems of a store, else one finding that it is in order."""
-    found = list(_look(services, store))
+    found = list(_widget_checks(services, store))
     words, subscription = "everything is in order", store.subscription
     if subscription.ends_at is not None:
         words += f"; its plan {subscription.plan} ends at {iso(subscription.ends_at)}"
     yield from found or [ok(store.domain, words)]
 
 
-def _look(services: Services, store: Store) -> Iterator[CheckResult]:
+def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _settings(store)
     with services.database.reading() as connection:
         size = CatalogRepository(connection, store.store_id).size()
@@ -189,11 +191,11 @@ def _look(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from check_plan(services, store, size)
     yield from check_key_usage(services, store)
     yield from _flow(store, newest, services.clock)
-    yield from _named(store, sample, services)
+    yield from _identified(store, sample, services)
     symptoms = find_data_issues(services.database, store, services.clock())
     yield from map(partial(_symptom, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
-    yield from _identities(store, purchases, has_told_of_ids=is_explained)
+    yield from _identities(store, purchases, has_reported_ids=is_explained)
     yield from _model(services, store, model_id, sample)
     yield from _freshness(services, store)
     yield from check_forecast(services, store)
@@ -208,13 +210,13 @@ def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
     if gaps.untitled:
         message = f"{gaps.untitled:,} of its {gaps.items:,} items have no title"
         yield problem(store.domain, f"{message}: shoppers see cards without a name", remedy)
-    lacking = (
+    missing = (
         (gaps.unlinked, "no product_url: clicks lead nowhere"),
         (gaps.without_picture, "no image_url: their cards have no picture"),
     )
-    for count, what in lacking:
+    for count, field in missing:
         if count:
-            message = f"{count:,} of its {gaps.items:,} items have {what}"
+            message = f"{count:,} of its {gaps.items:,} items have {field}"
             yield notice(store.domain, message, remedy)
 
 
@@ -228,8 +230,8 @@ def _settings(store: Store) -> Iterator[CheckResult]:
             (f"the time zone {store.settings.timezone!r} does not exist"),
             remedy,
         )
-    own = {f"https://{store.domain}", f"https://www.{store.domain}"}
-    if store.origins and not store.origins & own:
+    own_origins = {f"https://{store.domain}", f"https://www.{store.domain}"}
+    if store.origins and not store.origins & own_origins:
         remedy = f"productrecs origins {store.domain} --add https://{store.domain}"
         yield notice(store.domain, "the store's own origin is not on its allowlist", remedy)
 
@@ -243,9 +245,14 @@ def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResul
         yield problem(store.domain, f"no event was received since {iso(newest)}", remedy)
 
 
-def _named(store: Store, sample: EventSample, services: Services) -> Iterator[CheckResult]:
-    if sample.named >= MIN_SAMPLE and sample.unknown > UNKNOWN_SHARE * sample.named:
-        share = round(100 * sample.unknown / sample.named)
+def _identified(
+    store: Store, sample: EventSample, services: Services
+) -> Iterator[CheckResult]:
+    if (
+        sample.identified >= MIN_SAMPLE
+        and sample.unknown > UNKNOWN_SHARE * sample.identified
+    ):
+        share = round(100 * sample.unknown / sample.identified)
         message = (
             f"{share} % of its events have products that are not in the catalog, such as "
             f"{(sample.example or '')[:60]!r}"
@@ -253,19 +260,19 @@ def _named(store: Store, sample: EventSample, services: Services) -> Iterator[Ch
         remedy = "push those items, or send the catalog's ids in events"
         yield problem(store.domain, message, remedy)
     now_ms = services.clock()
-    if sample.newest_ts is not None and sample.newest_ts > now_ms + AHEAD_MS:
+    if sample.newest_ts is not None and sample.newest_ts > now_ms + MAX_CLOCK_SKEW_MS:
         message = f"newest event has a future timestamp: {iso(sample.newest_ts)}"
         remedy = "set this machine's clock (or unset PRODUCTRECS_NOW)"
         yield problem(store.domain, message, remedy)
 
 
 def _symptom(store: Store, symptom: DataIssue) -> CheckResult:
-    say = problem if symptom.is_serious else notice
-    return say(store.domain, symptom.message, symptom.remedy)
+    result_of = problem if symptom.is_serious else notice
+    return result_of(store.domain, symptom.message, symptom.remedy)
 
 
 def _identities(
-    store: Store, sample: PurchaseSample, *, has_told_of_ids: bool
+    store: Store, sample: PurchaseSample, *, has_reported_ids: bool
 ) -> Iterator[CheckResult]:
     if (
         sample.buys >= MIN_SAMPLE
@@ -278,8 +285,8 @@ def _identities(
             "together"
         )
         yield problem(store.domain, message, remedy)
-    strange = sample.strangers > STRANGER_SHARE * sample.shoppers
-    if sample.shoppers >= MIN_SAMPLE and strange and not has_told_of_ids:
+    unknown = sample.without_events > UNKNOWN_SHOPPER_SHARE * sample.shoppers
+    if sample.shoppers >= MIN_SAMPLE and unknown and not has_reported_ids:
         message = "none of the customers in its orders appears in its pages' events"
         remedy = (
             "set data-customer-id (or data-user-id) to the customer id that orders have"
@@ -292,7 +299,7 @@ def _model(
 ) -> Iterator[CheckResult]:
     remedy = f"productrecs train {store.domain}"
     if model_id is None:
-        if sample.named:
+        if sample.identified:
             message = "no model was trained yet"
             yield notice(store.domain, message, f"start productrecs serve, or {remedy}")
         return

@@ -51,7 +51,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"items": ("id",), "orders": HISTORY_LAYOUT.required}
 )
 _VALUES: Final = "values"
-_MOMENT: Final = "timestamp_format"
+_TIME_FORMAT: Final = "timestamp_format"
 
 
 class MappingError(ProductRecsError):
@@ -65,7 +65,7 @@ class ColumnMapping:
     name: str  # of the mapping file
     layout: CsvLayout
     values: Mapping[str, Mapping[str, str]]
-    moment: str | None = None  # how times are written, where not in ISO
+    time_format: str | None = None  # how times are written, where not in ISO
 
     def translated(self, cells: dict[str, str]) -> dict[str, str]:
         """Return the cells under our column names, with our values."""
@@ -113,7 +113,7 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
     columns = {
         name: _names(path, kind, name, value)
         for name, value in table.items()
-        if name not in {_VALUES, _MOMENT}
+        if name not in {_VALUES, _TIME_FORMAT}
     }
     missing = [name for name in REQUIRED[kind] if name not in columns]
     if missing:
@@ -123,7 +123,7 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
         name=str(path),
         layout=_layout(kind, columns),
         values=_values(path, kind, table.get(_VALUES, {})),
-        moment=_moment(path, columns, table.get(_MOMENT)),
+        time_format=_check_time_format(path, columns, table.get(_TIME_FORMAT)),
     )
 
 
@@ -140,8 +140,8 @@ def mapping_of(
     if missing:
         message = f"choose the column for {' and for '.join(missing)}"
         raise MappingError(message)
-    moment = time_format or None
-    return ColumnMapping("the mapping", _layout(kind, columns), {}, moment)
+    time_format_used = time_format or None
+    return ColumnMapping("the mapping", _layout(kind, columns), {}, time_format_used)
 
 
 def _layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayout:
@@ -162,13 +162,16 @@ def _names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
     return tuple(str(one) for one in names)
 
 
-def _moment(path: Path, columns: Mapping[str, tuple[str, ...]], form: object) -> str | None:
+def _check_time_format(
+    path: Path, columns: Mapping[str, tuple[str, ...]], form: object
+) -> str | None:
     if form is None:
         return None
     if isinstance(form, str) and "%" in form and "timestamp" in columns:
         return form
     message = (
-        f"{path}: {_MOMENT} must be the format of the column timestamp, such as %d.%m.%Y "
+        f"{path}: {_TIME_FORMAT} must be the format of the column timestamp, such as "
+        "%d.%m.%Y "
         "%H:%M"
     )
     raise MappingError(message)
@@ -184,7 +187,9 @@ def _values(path: Path, kind: str, parsed: object) -> Mapping[str, Mapping[str, 
         ):
             message = f'{path}: [{kind}.values.{name}] must hold words: "theirs" = "ours"'
             raise MappingError(message)
-        found[name] = {theirs.casefold(): ours for theirs, ours in words.items()}
+        found[name] = {
+            their_word.casefold(): our_word for their_word, our_word in words.items()
+        }
     return MappingProxyType(found)
 
 

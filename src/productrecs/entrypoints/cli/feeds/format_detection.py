@@ -89,7 +89,9 @@ _SIGNS: Final[Mapping[ItemFileFormat, tuple[CsvLayout, frozenset[str]]]] = Mappi
         ),
     }
 )
-_PLAIN: Final = 3  # enough known columns to detect an export without a marker column
+_MIN_KNOWN_COLUMNS: Final = (
+    3  # enough known columns to detect an export without a marker column
+)
 
 
 def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
@@ -132,7 +134,7 @@ def _table(head: bytes) -> ItemFileFormat:
     """Return the format with most known columns of a table; on a tie, the first."""
     if woocommerce_products.columns_by_place(head) is not None:
         return ItemFileFormat.WOOCOMMERCE
-    found = {kind: _known(head, kind) for kind in _SIGNS}
+    found = {kind: _known_columns(head, kind) for kind in _SIGNS}
     best = max(found, key=lambda kind: found[kind])
     if found[best]:
         return best
@@ -148,7 +150,7 @@ def _table(head: bytes) -> ItemFileFormat:
     return ItemFileFormat.CSV
 
 
-def _known(head: bytes, kind: ItemFileFormat) -> int:
+def _known_columns(head: bytes, kind: ItemFileFormat) -> int:
     """Return how many columns of a table a format knows; 0 if it cannot be that format."""
     layout, signs = _SIGNS[kind]
     try:
@@ -159,6 +161,6 @@ def _known(head: bytes, kind: ItemFileFormat) -> int:
     if kind is ItemFileFormat.WOOCOMMERCE:
         if not woocommerce_products.names_products(found):
             return 0
-        if len(found) == header.width >= _PLAIN:
+        if len(found) == header.width >= _MIN_KNOWN_COLUMNS:
             return len(found)
     return len(found) if found.keys() & signs else 0

@@ -32,7 +32,7 @@ from productrecs.records.catalog.availability import (
 from productrecs.records.orders.csv_format import CsvLayout
 
 
-def _named(*names: str) -> tuple[str, ...]:
+def _column_names(*names: str) -> tuple[str, ...]:
     """Return the names of a column: with and without Google's prefix."""
     return tuple(found for name in names for found in (f"g:{name}", name))
 
@@ -40,29 +40,29 @@ def _named(*names: str) -> tuple[str, ...]:
 LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
         {
-            "id": _named("id"),
-            "group": _named("item_group_id"),
-            "title": _named("title"),
-            "description": _named("description", "summary", "content"),
-            "link": _named("link"),
-            "image": _named("image_link"),
-            "price": _named("price"),
-            "sale_price": _named("sale_price"),
-            "sale_dates": _named("sale_price_effective_date"),
-            "availability": _named("availability"),
-            "stock": _named("quantity", "sell_on_google_quantity", "inventory"),
-            "cost": _named("cost_of_goods_sold"),
-            "mpn": _named("mpn"),
-            "gtin": _named("gtin"),
-            "type": _named("product_type"),
-            "category": _named("google_product_category"),
-            "expires": _named("expiration_date"),
-            "brand": _named("brand"),
-            "color": _named("color", "colour"),
-            "size": _named("size"),
-            "material": _named("material"),
-            "pattern": _named("pattern"),
-            "gender": _named("gender"),
+            "id": _column_names("id"),
+            "group": _column_names("item_group_id"),
+            "title": _column_names("title"),
+            "description": _column_names("description", "summary", "content"),
+            "link": _column_names("link"),
+            "image": _column_names("image_link"),
+            "price": _column_names("price"),
+            "sale_price": _column_names("sale_price"),
+            "sale_dates": _column_names("sale_price_effective_date"),
+            "availability": _column_names("availability"),
+            "stock": _column_names("quantity", "sell_on_google_quantity", "inventory"),
+            "cost": _column_names("cost_of_goods_sold"),
+            "mpn": _column_names("mpn"),
+            "gtin": _column_names("gtin"),
+            "type": _column_names("product_type"),
+            "category": _column_names("google_product_category"),
+            "expires": _column_names("expiration_date"),
+            "brand": _column_names("brand"),
+            "color": _column_names("color", "colour"),
+            "size": _column_names("size"),
+            "material": _column_names("material"),
+            "pattern": _column_names("pattern"),
+            "gender": _column_names("gender"),
         }
     ),
     required=("id",),
@@ -96,7 +96,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         product=item_id,
         item_id=item_id,
         fields=_fields(cells),
-        part=_variant(cells, reading),
+        variant=_variant(cells, reading),
         attributes=collect_attributes(
             ((name.capitalize(), cells.get(name, "")) for name in _ATTRIBUTES), "/"
         ),
@@ -135,7 +135,7 @@ def _price(cells: Mapping[str, str], reading: FeedReading) -> Price | None:
     price = parse_price(cells.get("price", ""), reading.separator)
     sale = parse_price(cells.get("sale_price", ""), reading.separator)
     if price is not None:
-        reading.saw(price.currency)
+        reading.add_currency(price.currency)
     if sale is None or not _is_on_sale(cells.get("sale_dates", ""), reading):
         return price
     return on_sale(sale, price)
@@ -145,16 +145,16 @@ def _is_on_sale(dates: str, reading: FeedReading) -> bool:
     """Return whether now is within `from/until`; without dates the sale price applies."""
     if not dates.strip():
         return True
-    begins, _, ends = dates.partition("/")
+    start, _, end = dates.partition("/")
     try:
-        has_begun = (
-            window_start_ms(normalise_timestamp(begins), reading.zone) <= reading.now_ms
+        has_started = (
+            window_start_ms(normalise_timestamp(start), reading.zone) <= reading.now_ms
         )
-        return has_begun and reading.now_ms <= window_end_ms(
-            normalise_timestamp(ends), reading.zone
+        return has_started and reading.now_ms <= window_end_ms(
+            normalise_timestamp(end), reading.zone
         )
     except InvalidDateError:
-        reading.saw_odd_date(dates)
+        reading.add_unreadable_date(dates)
         return False
 
 

@@ -74,14 +74,14 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """The fields of an item, and the columns of an export that hold them."""
 
 _COMPOSED: Final = frozenset({"configurable", "grouped", "bundle"})
-_UNSEEN: Final = "not visible individually"
+_NOT_VISIBLE: Final = "not visible individually"
 _DISABLED: Final = "2"
 _NO_IMAGE: Final = "no_selection"
 _VARIATION: Final = re.compile(r"(?:^|\|)\s*sku=([^,|]+)")
 _DATE: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
 _LAST_MONTH: Final = 12
 _ATTRIBUTE: Final = re.compile(r"(?:^|,)([A-Za-z]\w*)=(.*?)(?=,[A-Za-z]\w*=|$)", re.DOTALL)
-_ANSWERS: Final = frozenset({"", "0", "1", "yes", "no"})  # useless for search
+_YES_NO_VALUES: Final = frozenset({"", "0", "1", "yes", "no"})  # useless for search
 _LABELS: Final = MappingProxyType({"manufacturer": "Brand", "brand": "Brand"})
 
 
@@ -109,7 +109,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         raise InvalidOfferError(message)
     product = reading.parents.get(sku, sku)
     if cells.get("view", "").strip():
-        return Offer(row=row, product=product, leads=False)
+        return Offer(row=row, product=product, is_main=False)
     is_variation = product != sku
     is_disabled = cells.get("online", "").strip() == _DISABLED
     is_composed = cells.get("type", "").strip().lower() in _COMPOSED
@@ -118,11 +118,12 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         row=row,
         product=product,
         item_id=None if is_variation else sku,
-        leads=not is_variation,
-        is_hidden=is_disabled or cells.get("visibility", "").strip().lower() == _UNSEEN,
+        is_main=not is_variation,
+        is_hidden=is_disabled
+        or cells.get("visibility", "").strip().lower() == _NOT_VISIBLE,
         fields=_fields(cells, sku, reading),
-        part=None if is_composed or (is_variation and is_disabled) else sold,
-        whole=sold if is_composed else None,
+        variant=None if is_composed or (is_variation and is_disabled) else sold,
+        product_values=sold if is_composed else None,
         attributes={} if is_variation and is_disabled else _attributes(cells),
     )
 
@@ -133,7 +134,7 @@ def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
     attributes += (
         (_LABELS.get(name, name.replace("_", " ").capitalize()), value)
         for name, value in _ATTRIBUTE.findall(cells.get("attributes", ""))
-        if value.strip().lower() not in _ANSWERS
+        if value.strip().lower() not in _YES_NO_VALUES
     )
     return collect_attributes(attributes, "|")
 
@@ -187,17 +188,21 @@ def _availability(cells: Mapping[str, str], stock: int | None) -> Availability |
         return None
     if status == "0":
         return Availability.OUT_OF_STOCK
-    goes_on = cells.get("backorders", "0").strip() not in {"", "0"}
-    is_gone = stock is not None and stock <= 0
-    return Availability.BACKORDER if goes_on and is_gone else Availability.IN_STOCK
+    allows_backorders = cells.get("backorders", "0").strip() not in {"", "0"}
+    is_sold_out = stock is not None and stock <= 0
+    return (
+        Availability.BACKORDER
+        if allows_backorders and is_sold_out
+        else Availability.IN_STOCK
+    )
 
 
 def _iso(text: str) -> str:
     """Return an ISO date for one such as `11/21/26`; anything else unchanged."""
-    bare = text.strip()
-    slashed = _DATE.match(bare)
+    stripped = text.strip()
+    slashed = _DATE.match(stripped)
     if slashed is None:
-        return bare
+        return stripped
     month, day, year = (int(part) for part in slashed.groups())
     if month > _LAST_MONTH:  # day first
         month, day = day, month

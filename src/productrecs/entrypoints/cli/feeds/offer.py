@@ -36,7 +36,7 @@ from productrecs.records.catalog.availability import Availability
 Value = str | list[str] | None
 
 _JOINTS: Final = " -\u2013\u2014,;:/|("
-_MOST_VALUES: Final = 30  # per attribute, such as the colours of all variants
+_MAX_VALUES: Final = 30  # per attribute, such as the colours of all variants
 _SHORTEST: Final = 3  # the shortest common title of several variants, in characters
 _ATTRIBUTE_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     {one: name for name, synonyms in SYNONYMS.items() for one in synonyms}
@@ -79,19 +79,19 @@ class RejectedRow:
 class Offer(msgspec.Struct, frozen=True):
     """One row of a feed. Rows with the same `product` are one product, `item_id`.
 
-    `leads` marks the row whose texts the product takes. `part` is the variant of the row,
-    `whole` the data that a product states for all its variants. `fields` are an item's, and
-    `attributes` its brand, colours and the like, by name.
+    `is_main` marks the row whose texts the product takes. `variant` is the variant of the
+    row, `product_values` the data that a product states for all its variants. `fields` are
+    an item's, and `attributes` its brand, colours and the like, by name.
     """
 
     row: int
     product: str
     item_id: str | None = None
-    leads: bool = True
+    is_main: bool = True
     is_hidden: bool = False
     fields: dict[str, Value] = {}
-    part: Variant | None = None
-    whole: Variant | None = None
+    variant: Variant | None = None
+    product_values: Variant | None = None
     attributes: dict[str, list[str]] = {}
 
 
@@ -106,11 +106,11 @@ class FeedProduct:
     is_hidden: bool = False
     attributes: dict[str, list[str]] = field(default_factory=dict)
     _title: str = ""  # the common beginning of the titles
-    _leads: int = 0
-    _own: dict[str, Value] = field(default_factory=dict)
-    _others: dict[str, Value] = field(default_factory=dict)
+    _main_offers: int = 0
+    _main_fields: dict[str, Value] = field(default_factory=dict)
+    _other_fields: dict[str, Value] = field(default_factory=dict)
     _shown: Variant | None = None
-    _whole: Variant | None = None
+    _product: Variant | None = None
     _stock: int = 0
     _is_counted: bool = False
     _has_uncounted: bool = False
@@ -119,18 +119,18 @@ class FeedProduct:
         """Merge one more row."""
         self.rows += 1
         self.item_id = self.item_id or offer.item_id
-        if offer.leads:
-            self._lead(offer)
-        own = self._own if offer.leads else self._others
+        if offer.is_main:
+            self._apply_main_offer(offer)
+        fields = self._main_fields if offer.is_main else self._other_fields
         for name, value in offer.fields.items():
-            if value and not own.get(name):
-                own[name] = value
+            if value and not fields.get(name):
+                fields[name] = value
         for name, values in offer.attributes.items():
-            known = self.attributes.setdefault(name, [])
-            fresh = [value for value in values if value not in known]
-            known += fresh[: _MOST_VALUES - len(known)]
-        if offer.part is not None:
-            self._sell(offer.part)
+            attribute_values = self.attributes.setdefault(name, [])
+            new_values = [value for value in values if value not in attribute_values]
+            attribute_values += new_values[: _MAX_VALUES - len(attribute_values)]
+        if offer.variant is not None:
+            self._add_variant(offer.variant)
 
     def fields(self) -> dict[str, object]:
         """Return the item of all rows, by field; empty fields are omitted.
@@ -140,17 +140,17 @@ class FeedProduct:
         """
         found: dict[str, object] = {
             **attribute_fields(self.attributes),
-            **self._others,
-            **self._own,
+            **self._other_fields,
+            **self._main_fields,
         }
         title = self._title.rstrip(_JOINTS)
-        if self._leads > 1 and len(title) >= _SHORTEST:
+        if self._main_offers > 1 and len(title) >= _SHORTEST:
             found["title"] = title  # "Shirt - Red, M" and "Shirt - Red, L": "Shirt - Red"
-        shown = self._shown or self._whole or Variant()
-        is_known = self._is_counted and not self._has_uncounted
-        stock = self._stock if is_known else None
-        if self._whole is not None and self._whole.stock is not None:
-            stock = self._whole.stock
+        shown = self._shown or self._product or Variant()
+        is_counted = self._is_counted and not self._has_uncounted
+        stock = self._stock if is_counted else None
+        if self._product is not None and self._product.stock is not None:
+            stock = self._product.stock
         sold: dict[str, object] = {
             "price": shown.price,
             "list_price": shown.list_price,
@@ -160,24 +160,24 @@ class FeedProduct:
         }
         return found | {name: value for name, value in sold.items() if value is not None}
 
-    def _lead(self, offer: Offer) -> None:
+    def _apply_main_offer(self, offer: Offer) -> None:
         title = offer.fields.get("title")
         if isinstance(title, str):
-            self._title = _common(self._title, title) if self._leads else title
-        if not self._leads:
-            self.is_hidden, self._whole = offer.is_hidden, offer.whole
-        self._leads += 1
+            self._title = _common(self._title, title) if self._main_offers else title
+        if not self._main_offers:
+            self.is_hidden, self._product = offer.is_hidden, offer.product_values
+        self._main_offers += 1
 
-    def _sell(self, part: Variant) -> None:
-        if part.stock is not None:
+    def _add_variant(self, variant: Variant) -> None:
+        if variant.stock is not None:
             # A negative stock of one variant does not reduce the stock of another.
             before = self._stock if self._is_counted else None
-            self._stock = part.stock if before is None else _sum(before, part.stock)
+            self._stock = variant.stock if before is None else _sum(before, variant.stock)
             self._is_counted = True
-        elif _RANK[part.availability] < _RANK[Availability.OUT_OF_STOCK]:
+        elif _RANK[variant.availability] < _RANK[Availability.OUT_OF_STOCK]:
             self._has_uncounted = True
-        if self._shown is None or _order(part) < _order(self._shown):
-            self._shown = part
+        if self._shown is None or _order(variant) < _order(self._shown):
+            self._shown = variant
 
 
 def _order(variant: Variant) -> tuple[int, bool, float]:
@@ -191,12 +191,12 @@ def _sum(one: int, other: int) -> int:
 
 def _common(one: str, other: str) -> str:
     """Return the longest common beginning, in whole words."""
-    alike = []
-    for left, right in zip(one.split(), other.split(), strict=False):
-        if left != right:
+    common = []
+    for left_word, right in zip(one.split(), other.split(), strict=False):
+        if left_word != right:
             break
-        alike.append(left)
-    return " ".join(alike)
+        common.append(left_word)
+    return " ".join(common)
 
 
 _SHORT_HOUR: Final = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d):")
@@ -205,7 +205,7 @@ _SHORT_HOUR: Final = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d):")
 def attribute_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, object]:
     """Return attributes, by the names that shops give them, as the fields of an item."""
     found: dict[str, object] = {}
-    others: dict[str, list[str]] = {}
+    other_attributes: dict[str, list[str]] = {}
     for name, texts in attributes.items():
         field_name = _ATTRIBUTE_FIELDS.get(name.casefold())
         values = [text[:MAX_VALUE] for text in texts]
@@ -213,10 +213,10 @@ def attribute_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, objec
             found.setdefault(field_name, values[0])
         elif field_name is not None:
             found.setdefault(field_name, values)
-        elif len(others) < MAX_ATTRIBUTES:
-            plain = " ".join(name.translate(_SEPARATORS).split())
-            others.setdefault(plain[:MAX_ATTRIBUTE_NAME], values)
-    return found | ({"attributes": others} if others else {})
+        elif len(other_attributes) < MAX_ATTRIBUTES:
+            simplified = " ".join(name.translate(_SEPARATORS).split())
+            other_attributes.setdefault(simplified[:MAX_ATTRIBUTE_NAME], values)
+    return found | ({"attributes": other_attributes} if other_attributes else {})
 
 
 def current_price(
@@ -245,17 +245,17 @@ def current_price(
     if sale is None:
         return regular
     try:
-        begins = _moment(as_iso(cells.get("sale_from", "")))
-        ends = _moment(as_iso(cells.get("sale_to", "")))
+        sale_start = _checked_time(as_iso(cells.get("sale_from", "")))
+        sale_end = _checked_time(as_iso(cells.get("sale_to", "")))
     except InvalidDateError as error:
-        reading.saw_odd_date(str(error))
+        reading.add_unreadable_date(str(error))
         return sale if regular is None else regular
-    is_to_come = begins and window_start_ms(begins, reading.zone) > reading.now_ms
-    is_over = ends and reading.now_ms > window_end_ms(ends, reading.zone)
-    return regular if is_to_come or is_over else on_sale(sale, regular)
+    is_in_future = sale_start and window_start_ms(sale_start, reading.zone) > reading.now_ms
+    is_over = sale_end and reading.now_ms > window_end_ms(sale_end, reading.zone)
+    return regular if is_in_future or is_over else on_sale(sale, regular)
 
 
-def _moment(text: str) -> str | None:
+def _checked_time(text: str) -> str | None:
     """Return a date or a time, normalised; None for a blank.
 
     Raises:
@@ -272,7 +272,7 @@ def _moment(text: str) -> str | None:
 
 PARTITION_BYTES: Final = 8 << 20
 """The most bytes of a file whose products are held in memory."""
-_MOST_PARTS: Final = 256
+_MAX_PARTITIONS: Final = 256
 
 
 def group_by_product(
@@ -283,20 +283,21 @@ def group_by_product(
     Rejected rows are passed on at once. `size` is the file's, in bytes; parts of a
     large one are stored below `folder`.
     """
-    parts = min(size // PARTITION_BYTES + 1, _MOST_PARTS)
-    if parts == 1:
+    partitions = min(size // PARTITION_BYTES + 1, _MAX_PARTITIONS)
+    if partitions == 1:
         yield from _folded(offers)
         return
     with contextlib.ExitStack() as stack:
         files: list[BinaryIO] = [
-            stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(parts)
+            stack.enter_context(tempfile.TemporaryFile(dir=folder))
+            for _ in range(partitions)
         ]
         for offer in offers:
             if isinstance(offer, RejectedRow):
                 yield offer
                 continue
-            part = crc32(offer.product.encode("utf-8", "surrogatepass")) % parts
-            files[part].write(msgspec.json.encode(offer) + b"\n")
+            variant = crc32(offer.product.encode("utf-8", "surrogatepass")) % partitions
+            files[variant].write(msgspec.json.encode(offer) + b"\n")
         for file in files:
             file.seek(0)
             yield from _folded(msgspec.json.decode(line, type=Offer) for line in file)

@@ -28,24 +28,24 @@ _COLUMNS: Final = MappingProxyType(
     }
 )
 _VARIANT: Final = " - "
-_BOTH: Final = 2
+_SEVERAL_PRODUCTS: Final = 2
 
 
 class ItemMatcher:
     """Matches a line of an order to a product of the catalog by id, SKU or title."""
 
-    def __init__(self, known: Iterable[tuple[str, str | None, str]]) -> None:
+    def __init__(self, catalog_items: Iterable[tuple[str, str | None, str]]) -> None:
         """Index the catalog's products: id, sku, title. Ambiguous keys match nothing."""
         self._ids: set[str] = set()
         self._by_sku: dict[str, str | None] = {}
         self._by_title: dict[str, str | None] = {}
-        for item_id, sku, title in known:
+        for item_id, sku, title in catalog_items:
             self._ids.add(item_id)
             _enter(self._by_sku, item_id, item_id)
             if sku:
                 _enter(self._by_sku, sku, item_id)
             if title:
-                _enter(self._by_title, _plain(title), item_id)
+                _enter(self._by_title, _simplified(title), item_id)
 
     @property
     def is_empty(self) -> bool:
@@ -64,7 +64,7 @@ class ItemMatcher:
             return found
         name = title
         while name:
-            if (found := self._by_title.get(_plain(name))) is not None:
+            if (found := self._by_title.get(_simplified(name))) is not None:
                 return found
             name = name.rpartition(_VARIANT)[0]
         return None
@@ -99,18 +99,21 @@ class OrderExportReader:
 
     def __init__(
         self,
-        written: CsvFormat,
+        csv_format: CsvFormat,
         zone: tzinfo,
         names: ItemMatcher,
         times: TimeFormat | None = None,
     ) -> None:
-        """Read a file whose format is `written`; times without an offset are in `zone`."""
-        self._places = written.columns
+        """Read a file whose format is `csv_format`.
+
+        Times without an offset are in `zone`.
+        """
+        self._places = csv_format.columns
         self._names = names
-        self._reader = HistoryLineReader(_COLUMNS, written.separator, zone, times)
+        self._reader = HistoryLineReader(_COLUMNS, csv_format.separator, zone, times)
         self._order = ExportedOrder()
         self._lines: dict[str, HistoryLine] = {}  # of this order
-        self.strange = 0  # lines without a matching product
+        self.unmatched = 0  # lines without a matching product
         self.statuses = Counter[str]()  # statuses of orders that count as purchases
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
@@ -128,7 +131,7 @@ class OrderExportReader:
             UnreadableRowError: when the row is not a valid line of an order.
             NotAPurchaseError: when its order was refunded or never paid.
         """
-        self._turn_to(self.order_of(cells))
+        self._begin_order(self.order_of(cells))
         if self._order.not_bought:
             raise NotAPurchaseError(self._order.not_bought)
         order_lines = [self._line(one) for one in self.sold(cells)]
@@ -140,15 +143,15 @@ class OrderExportReader:
     def notes(self) -> list[str]:
         """Return notes for the user on how the file was read."""
         found = []
-        if self.strange:
-            lines = f"{self.strange:,} line{'' if self.strange == 1 else 's'}"
+        if self.unmatched:
+            lines = f"{self.unmatched:,} line{'' if self.unmatched == 1 else 's'}"
             found.append(
                 f"{lines} of products that are not in the catalog: they are stored by "
                 "their id, else their SKU."
             )
         if self.statuses:
-            named = ", ".join(sorted(self.statuses))
-            found.append(f"Orders with the status {named} were imported as purchases.")
+            statuses = ", ".join(sorted(self.statuses))
+            found.append(f"Orders with the status {statuses} were imported as purchases.")
         return found
 
     def cell(self, cells: list[str], name: str) -> str:
@@ -156,7 +159,7 @@ class OrderExportReader:
         place = self._places.get(name)
         return "" if place is None or place >= len(cells) else cells[place].strip()
 
-    def _turn_to(self, order: ExportedOrder) -> None:
+    def _begin_order(self, order: ExportedOrder) -> None:
         if not order.order_id or order.order_id == self._order.order_id:
             return
         self._order, self._lines = order, {}
@@ -167,7 +170,7 @@ class OrderExportReader:
         item_id = self._names.item_of(sold.sku, sold.title, sold.item_id)
         if item_id is None:
             item_id = sold.item_id or sold.sku or sold.title
-            self.strange += 1
+            self.unmatched += 1
         order = self._order
         row = [
             order.order_id,
@@ -177,9 +180,9 @@ class OrderExportReader:
             sold.quantity,
             sold.price,
         ]
-        return self._together(self._reader.read(row))
+        return self._merged_line(self._reader.read(row))
 
-    def _together(self, line: HistoryLine) -> HistoryLine:
+    def _merged_line(self, line: HistoryLine) -> HistoryLine:
         """Return a line with the units of other variants of its product in the order added.
 
         For one order and item the last row counts, so it has to include all of them.
@@ -192,7 +195,11 @@ class OrderExportReader:
                 for one in (before, line)
                 if one.price is not None and one.quantity
             ]
-            price = round(sum(paid) / units, 6) if len(paid) == _BOTH and units else None
+            price = (
+                round(sum(paid) / units, 6)
+                if len(paid) == _SEVERAL_PRODUCTS and units
+                else None
+            )
             line = line._replace(quantity=units or None, price=price)
         self._lines[line.item_id] = line
         return line
@@ -202,7 +209,7 @@ def _enter(table: dict[str, str | None], name: str, item_id: str) -> None:
     table[name] = item_id if table.get(name, item_id) == item_id else None
 
 
-def _plain(title: str) -> str:
+def _simplified(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
@@ -224,7 +231,7 @@ LAYOUT: Final = CsvLayout(
     prose=True,
 )
 
-_TAKEN_BACK: Final = frozenset({"voided", "refunded"})
+_RETURNED_STATUSES: Final = frozenset({"voided", "refunded"})
 _OFFSET: Final = re.compile(r"^(\S+) (\S+) ([+-]\d{2}):?(\d{2})$")
 
 
@@ -234,7 +241,7 @@ class ShopifyOrders(OrderExportReader):
     def order_of(self, cells: list[str]) -> ExportedOrder:
         """Return the order of a row."""
         status = self.cell(cells, "paid").lower()
-        not_bought = status if status in _TAKEN_BACK else ""
+        not_bought = status if status in _RETURNED_STATUSES else ""
         if self.cell(cells, "cancelled"):
             not_bought = "cancelled"
         return ExportedOrder(

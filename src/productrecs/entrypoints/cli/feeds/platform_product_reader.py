@@ -45,16 +45,16 @@ _Row: TypeAlias = tuple[int, Cells | RejectedRow]
 class PlatformFormat:
     """How the files of one platform are read.
 
-    `carries` maps item fields to the columns that define them: if such a column is
-    empty, the product does not have the field. `survey` reads all rows first, more than
+    `provided_fields` maps item fields to the columns that define them: if such a column is
+    empty, the product does not have the field. `collect` reads all rows first, more than
     once if necessary. `title` is the column with the product's name.
     """
 
     layout: CsvLayout
     offer: Callable[[int, Cells, FeedReading], Offer]
-    carries: Mapping[str, tuple[str, ...]]
+    provided_fields: Mapping[str, tuple[str, ...]]
     title: str
-    survey: Callable[[Callable[[], Iterable[Cells]], FeedReading], None] | None = None
+    collect: Callable[[Callable[[], Iterable[Cells]], FeedReading], None] | None = None
 
 
 PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
@@ -110,74 +110,74 @@ def read_products(
     size = file.seek(0, 2)
     if kind is ItemFileFormat.GOOGLE and is_xml(file):
         rows = _xml_rows(file, reading, on_bytes)
-        carried = frozenset(platform.carries)
+        provided = frozenset(platform.provided_fields)
     else:
-        written = _format(file, kind, platform.layout)
-        _note_columns(file, written, kind, reading)
-        reading.separator = written.separator
-        if platform.survey is not None:
-            platform.survey(lambda: _readable_rows(file, written), reading)
-        rows = _table_rows(file, written, on_bytes)
-        carried = frozenset(
+        csv_format = _format(file, kind, platform.layout)
+        _note_columns(file, csv_format, kind, reading)
+        reading.separator = csv_format.separator
+        if platform.collect is not None:
+            platform.collect(lambda: _readable_rows(file, csv_format), reading)
+        rows = _table_rows(file, csv_format, on_bytes)
+        provided = frozenset(
             name
-            for name, columns in platform.carries.items()
-            if written.columns.keys() & set(columns)
+            for name, columns in platform.provided_fields.items()
+            if csv_format.columns.keys() & set(columns)
         )
-    return carried, group_by_product(_offers(rows, platform, reading), size, folder)
+    return provided, group_by_product(_offers(rows, platform, reading), size, folder)
 
 
 def _format(file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout) -> CsvFormat:
-    written = inspect_csv(file, layout)
+    csv_format = inspect_csv(file, layout)
     if kind is not ItemFileFormat.WOOCOMMERCE:
-        return written
-    if not written.columns.keys() >= {"name", "regular_price"}:
+        return csv_format
+    if not csv_format.columns.keys() >= {"name", "regular_price"}:
         file.seek(0)
         columns = woocommerce_products.columns_by_place(file.read(HEAD_BYTES))
         if columns is not None:
             return replace(
-                written, columns=MappingProxyType({**written.columns, **columns})
+                csv_format, columns=MappingProxyType({**csv_format.columns, **columns})
             )
-    if not woocommerce_products.names_products(written.columns):
+    if not woocommerce_products.names_products(csv_format.columns):
         message = (
             "the CSV has no column ID and no column SKU; its first line names the "
             f"columns: {layout.example}"
         )
         raise MissingColumnsError(message)
-    return written
+    return csv_format
 
 
 def _note_columns(
-    file: BinaryIO, written: CsvFormat, kind: ItemFileFormat, reading: FeedReading
+    file: BinaryIO, csv_format: CsvFormat, kind: ItemFileFormat, reading: FeedReading
 ) -> None:
     """Record unused columns, and what missing columns mean."""
-    note_columns(file, written, reading)
-    reading.is_untitled = PLATFORMS[kind].title not in written.columns
+    note_columns(file, csv_format, reading)
+    reading.is_untitled = PLATFORMS[kind].title not in csv_format.columns
     if kind is not ItemFileFormat.WOOCOMMERCE:
         return
-    if "id" not in written.columns:
-        reading.note(
+    if "id" not in csv_format.columns:
+        reading.add_note(
             "no id",
             "The file has no column ID: products get their SKU as id (your pages must "
             "send it) and no address. Export the column ID too if you can.",
         )
-    if "published" not in written.columns:
-        reading.note(
+    if "published" not in csv_format.columns:
+        reading.add_note(
             "published",
             "The file has no column Published: drafts and hidden products cannot be "
             "recognised. Export the columns Published and Visibility in catalog too.",
         )
 
 
-def note_columns(file: BinaryIO, written: CsvFormat, reading: FeedReading) -> None:
+def note_columns(file: BinaryIO, csv_format: CsvFormat, reading: FeedReading) -> None:
     """Record the unused columns of a table."""
     file.seek(0)
-    used = set(written.columns.values())
-    names = column_names(file.read(HEAD_BYTES), written.separator)
+    used = set(csv_format.columns.values())
+    names = column_names(file.read(HEAD_BYTES), csv_format.separator)
     reading.ignores(name for place, name in enumerate(names) if place not in used)
 
 
-def _readable_rows(file: BinaryIO, written: CsvFormat) -> Iterator[Cells]:
-    for _, row in _table_rows(file, written, lambda _bytes: None):
+def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
+    for _, row in _table_rows(file, csv_format, lambda _bytes: None):
         if not isinstance(row, RejectedRow):
             yield row
 
@@ -195,8 +195,8 @@ def _offers(
             yield RejectedRow(number, str(error))
 
 
-def _table_rows(file: BinaryIO, written: CsvFormat, on_bytes: OnBytes) -> Iterator[_Row]:
-    for number, cells in read_rows(file, written, on_bytes):
+def _table_rows(file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes) -> Iterator[_Row]:
+    for number, cells in read_rows(file, csv_format, on_bytes):
         if isinstance(cells, BrokenRow):
             yield number, RejectedRow(number, cells.message)
         elif not _is_unicode(cells):
@@ -206,7 +206,7 @@ def _table_rows(file: BinaryIO, written: CsvFormat, on_bytes: OnBytes) -> Iterat
                 number,
                 {
                     name: cells[place]
-                    for name, place in written.columns.items()
+                    for name, place in csv_format.columns.items()
                     if place < len(cells)
                 },
             )
@@ -217,20 +217,22 @@ def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterat
         column: tuple(name.replace("_", "") for name in synonyms)
         for column, synonyms in google_merchant_products.LAYOUT.columns.items()
     }
-    known = {name for found in names.values() for name in found}
+    known_columns = {name for found in names.values() for name in found}
     for number, item in read_feed(file, on_bytes):
         if item is None:
             message = f"it is longer than {MAX_ITEM_BYTES} characters"
             yield number, RejectedRow(number, message)
             continue
-        plain = {name.replace("_", "").lower(): value for name, value in item.items()}
-        reading.ignores(name for name in item if name.replace("_", "").lower() not in known)
+        simplified = {name.replace("_", "").lower(): value for name, value in item.items()}
+        reading.ignores(
+            name for name in item if name.replace("_", "").lower() not in known_columns
+        )
         yield (
             number,
             {
-                column: next(plain[name] for name in found if name in plain)
+                column: next(simplified[name] for name in found if name in simplified)
                 for column, found in names.items()
-                if any(name in plain for name in found)
+                if any(name in simplified for name in found)
             },
         )
 

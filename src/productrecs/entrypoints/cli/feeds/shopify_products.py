@@ -105,22 +105,22 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         row=row,
         product=handle,
         item_id=handle,
-        leads=bool(title),  # only the first row of a handle has a title
+        is_main=bool(title),  # only the first row of a handle has a title
         is_hidden=_is_hidden(cells),
         fields=fields,
-        part=_variant(cells, reading),
-        attributes=_attributes(cells, reading, leads=bool(title)),
+        variant=_variant(cells, reading),
+        attributes=_attributes(cells, reading, is_main=bool(title)),
     )
 
 
 def _attributes(
-    cells: Mapping[str, str], reading: FeedReading, *, leads: bool
+    cells: Mapping[str, str], reading: FeedReading, *, is_main: bool
 ) -> dict[str, list[str]]:
     """Return the vendor, the colour and the options by which variants differ.
 
     Only the first row of a handle names its options; the reading stores the names.
     """
-    if leads:
+    if is_main:
         reading.option_names = {
             option: cells.get(f"{option}_name", "") or option.capitalize()
             for option in _OPTIONS
@@ -154,8 +154,8 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant | None:
 def _availability(cells: Mapping[str, str], stock: int | None) -> Availability:
     if stock is None or stock > 0:
         return Availability.IN_STOCK
-    goes_on = cells.get("policy", "").strip().lower() in {"continue", "true"}
-    return Availability.BACKORDER if goes_on else Availability.OUT_OF_STOCK
+    continues_selling = cells.get("policy", "").strip().lower() in {"continue", "true"}
+    return Availability.BACKORDER if continues_selling else Availability.OUT_OF_STOCK
 
 
 def _is_tracked(cells: Mapping[str, str]) -> bool:
@@ -169,8 +169,8 @@ def _is_hidden(cells: Mapping[str, str]) -> bool:
 
 
 def _categories(cells: Mapping[str, str]) -> list[str]:
-    path, own = (
+    path, category = (
         category_levels(cells.get("category", "")),
         html_to_title(cells.get("type", "")),
     )
-    return path if not own or own in path else [*path, own]
+    return path if not category or category in path else [*path, category]

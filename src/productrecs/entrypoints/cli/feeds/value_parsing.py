@@ -21,10 +21,12 @@ _BREAKING: Final = frozenset(
         *("tr", "ul"),
     }
 )
-_UNSEEN: Final = frozenset(("script", "style", "template", "noscript", "iframe", "object"))
+_HIDDEN_ELEMENTS: Final = frozenset(
+    ("script", "style", "template", "noscript", "iframe", "object")
+)
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _BREAK: Final = "\x1e"  # placeholder of a tag's line break; no text contains it
-_MANY_LINES: Final = re.compile(r"\n{3,}")
+_BLANK_LINES: Final = re.compile(r"\n{3,}")
 _LEVEL: Final = re.compile(r"\s*>\s*")
 _NUMBER: Final = re.compile(r"[-+\u2212]?[.,]?\d(?:.*\d)?[.,]?", re.DOTALL)
 _GTIN: Final = re.compile(r"\d{8,14}|\d{9}X", re.ASCII)
@@ -58,9 +60,9 @@ def html_to_text(markup: str) -> str:
         return _tidied(markup)
     parts: list[str] = []
     at = 0
-    while (mark := markup.find("<", at)) >= 0:
-        parts.append(markup[at:mark])
-        words, at = _after_tag(markup, mark)
+    while (tag_start := markup.find("<", at)) >= 0:
+        parts.append(markup[at:tag_start])
+        words, at = _after_tag(markup, tag_start)
         parts.append(words)
     parts.append(markup[at:])
     blocks = (block.strip() for block in html.unescape("".join(parts)).split(_BREAK))
@@ -87,15 +89,15 @@ def parse_price(text: str, separator: str) -> Price | None:
     Raises:
         InvalidOfferError: when it is not a price.
     """
-    bare = text.strip()
-    if not bare:
+    stripped = text.strip()
+    if not stripped:
         return None
-    found = _NUMBER.search(bare)
+    found = _NUMBER.search(stripped)
     numeral = normalise_number(found.group(), separator) if found else ""
     if not _NUMERAL.fullmatch(numeral):
-        message = f"{bare[:40]!r} is not a price"
+        message = f"{stripped[:40]!r} is not a price"
         raise InvalidOfferError(message)
-    currency = _CURRENCY.search(bare)
+    currency = _CURRENCY.search(stripped)
     return Price(float(numeral), currency.group() if currency else None)
 
 
@@ -118,8 +120,8 @@ def parse_gtin(text: str) -> str:
 
     A spreadsheet turns long ones into numbers such as `4.00638E+12`, which are dropped.
     """
-    bare = _GTIN_JOINTS.sub("", text.strip().removeprefix("'")).upper()
-    return bare if _GTIN.fullmatch(bare) else ""
+    stripped = _GTIN_JOINTS.sub("", text.strip().removeprefix("'")).upper()
+    return stripped if _GTIN.fullmatch(stripped) else ""
 
 
 def on_sale(sale: Price, regular: Price | None) -> Price:
@@ -137,35 +139,35 @@ def parse_stock(text: str) -> int | None:
         return None
 
 
-def _after_tag(markup: str, mark: int) -> tuple[str, int]:
-    """Return the text that the tag at `mark` becomes, and where the text continues."""
-    if markup.startswith("<!--", mark):
-        return "", _past(markup, "-->", mark)
-    tag = _TAG.match(markup, mark)
+def _after_tag(markup: str, tag_start: int) -> tuple[str, int]:
+    """Return the text that the tag at `tag_start` becomes, and where the text continues."""
+    if markup.startswith("<!--", tag_start):
+        return "", _end_of(markup, "-->", tag_start)
+    tag = _TAG.match(markup, tag_start)
     if tag is None:
-        if markup[mark + 1 : mark + 2] in ("!", "?"):
-            return "", _past(markup, ">", mark)
-        return "<", mark + 1
+        if markup[tag_start + 1 : tag_start + 2] in ("!", "?"):
+            return "", _end_of(markup, ">", tag_start)
+        return "<", tag_start + 1
     name = tag.group(2).lower()
-    after = _past(markup, ">", mark)
-    if name in _UNSEEN and not tag.group(1):
+    after = _end_of(markup, ">", tag_start)
+    if name in _HIDDEN_ELEMENTS and not tag.group(1):
         end = markup.find(f"</{name}", after)  # an unclosed element extends to the end
-        return "", _past(markup, ">", end) if end >= 0 else len(markup)
+        return "", _end_of(markup, ">", end) if end >= 0 else len(markup)
     return (_BREAK if name in _BREAKING else ""), after
 
 
-def _past(markup: str, end: str, start: int) -> int:
+def _end_of(markup: str, end: str, start: int) -> int:
     found = markup.find(end, start)
     return len(markup) if found < 0 else found + len(end)
 
 
 def _tidied(text: str) -> str:
     lines = [_BLANKS.sub(" ", line).strip() for line in text.split("\n")]
-    return _MANY_LINES.sub("\n\n", "\n".join(lines)).strip()
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
 
 
-_MOST_CURRENCIES: Final = 10
-_MOST_IGNORED: Final = 200
+_MAX_CURRENCIES: Final = 10
+_MAX_IGNORED: Final = 200
 
 
 @dataclass(slots=True)
@@ -186,7 +188,7 @@ class FeedReading:
     mapping: ColumnMapping | None = None
     separator: str = ","
     currency: str = ""
-    made_addresses: bool = False
+    has_built_urls: bool = False
     currencies: set[str] = field(default_factory=set)
     parents: dict[str, str] = field(default_factory=dict)
     option_names: dict[str, str] = field(default_factory=dict)
@@ -196,33 +198,33 @@ class FeedReading:
     kind: str = ""  # of the file, once detected
     is_untitled: bool = False  # a table without a column of titles
     notes: list[str] = field(default_factory=list)
-    odd_dates: int = 0
-    odd_date: str = ""
-    _noted: set[str] = field(default_factory=set)
+    unreadable_dates: int = 0
+    unreadable_date: str = ""
+    _topics: set[str] = field(default_factory=set)
 
     def page(self, path: str) -> str:
         """Return the address of a product's page."""
-        self.made_addresses = True
+        self.has_built_urls = True
         return self.address + path
 
-    def saw(self, currency: str | None) -> None:
+    def add_currency(self, currency: str | None) -> None:
         """Record the currency of a price."""
-        if currency is not None and len(self.currencies) < _MOST_CURRENCIES:
+        if currency is not None and len(self.currencies) < _MAX_CURRENCIES:
             self.currencies.add(currency)
 
     def ignores(self, names: Iterable[str]) -> None:
         """Record unused columns or fields."""
         for name in names:
-            if len(self.ignored) < _MOST_IGNORED and name.strip():
+            if len(self.ignored) < _MAX_IGNORED and name.strip():
                 self.ignored.setdefault(name.strip())
 
-    def note(self, topic: str, text: str) -> None:
+    def add_note(self, topic: str, text: str) -> None:
         """Record a note for a person, once per topic."""
-        if topic not in self._noted:
-            self._noted.add(topic)
+        if topic not in self._topics:
+            self._topics.add(topic)
             self.notes.append(text)
 
-    def saw_odd_date(self, text: str) -> None:
+    def add_unreadable_date(self, text: str) -> None:
         """Record an unreadable sale date."""
-        self.odd_dates += 1
-        self.odd_date = self.odd_date or text.strip()
+        self.unreadable_dates += 1
+        self.unreadable_date = self.unreadable_date or text.strip()

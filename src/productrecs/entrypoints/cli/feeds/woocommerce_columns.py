@@ -5,7 +5,7 @@ from typing import Final
 
 from productrecs.records.orders.csv_format import CsvLayout
 
-MOST_ATTRIBUTES: Final = 12
+MAX_ATTRIBUTES: Final = 12
 """The most attributes of a product that are read."""
 
 _NAMES: Final = (
@@ -108,7 +108,7 @@ LAYOUT: Final = CsvLayout(
         }
         | {
             f"{part}{number}": tuple(name.format(number) for name in names)
-            for number in range(1, MOST_ATTRIBUTES + 1)
+            for number in range(1, MAX_ATTRIBUTES + 1)
             for part, names in (("attribute", _NAMES), ("value", _VALUES))
         }
     ),

@@ -21,8 +21,8 @@ from productrecs.entrypoints.cli.feeds.order_export_reader import (
 from productrecs.records.orders.csv_format import CsvLayout
 from productrecs.records.orders.history_line import NotAPurchaseError, UnreadableRowError
 
-_MOST_LINES: Final = 200  # of an order with one column per line
-_APART: Final = MappingProxyType(
+_MAX_LINES: Final = 200  # of an order with one column per line
+_LINE_COLUMNS: Final = MappingProxyType(
     {"id": "id", "sku": "SKU", "title": "Name", "quantity": "Quantity", "total": "Total"}
 )
 
@@ -44,11 +44,11 @@ LAYOUT: Final = CsvLayout(
             "lines": ("line_items",),
             "products": ("Product(s)",),
         }
-        | {f"line{n}": (f"line_item_{n}",) for n in range(1, _MOST_LINES + 1)}
+        | {f"line{n}": (f"line_item_{n}",) for n in range(1, _MAX_LINES + 1)}
         | {
             f"{part}{n}": (f"Product Item {n} {name}",)
-            for n in range(1, _MOST_LINES + 1)
-            for part, name in _APART.items()
+            for n in range(1, _MAX_LINES + 1)
+            for part, name in _LINE_COLUMNS.items()
         }
     ),
     required=("order",),
@@ -94,7 +94,7 @@ _NOT_BOUGHT: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 )
 _ITEMS: Final = re.compile(r";(?=(?:id|name):)")
 _FACTS: Final = re.compile(r"\|(?=[\w ]+:)")
-_NAMED: Final = re.compile(r"(\d+)\s*[\u00d7x]\s*(.*\S)", re.DOTALL)
+_QUANTITY_AND_TITLE: Final = re.compile(r"(\d+)\s*[\u00d7x]\s*(.*\S)", re.DOTALL)
 _NEXT: Final = re.compile(r",\s+(?=\d+\s*[\u00d7x]\s)")
 
 
@@ -116,13 +116,13 @@ class WooCommerceOrders(OrderExportReader):
         """Return the order of a row."""
         customer = self.cell(cells, "customer")
         status = self.cell(cells, "status")
-        plain = status.casefold().removeprefix("wc-")
+        simplified = status.casefold().removeprefix("wc-")
         return ExportedOrder(
             order_id=self.cell(cells, "order"),
             created=self.cell(cells, "created"),
             customer="" if customer == "0" or "@" in customer else customer,
             not_bought=next(
-                (why for why, words in _NOT_BOUGHT.items() if plain in words), ""
+                (reason for reason, words in _NOT_BOUGHT.items() if simplified in words), ""
             ),
             status=status.removeprefix("wc-"),
         )
@@ -134,7 +134,7 @@ class WooCommerceOrders(OrderExportReader):
             NotAPurchaseError: when everything in it was refunded.
             UnreadableRowError: when its lines cannot be read.
         """
-        cells_of_lines = list(self._told(cells))
+        cells_of_lines = list(self._lines_of_row(cells))
         bought = [
             one for one in cells_of_lines if one.get("quantity", "1") not in {"0", "0.0"}
         ]
@@ -143,25 +143,25 @@ class WooCommerceOrders(OrderExportReader):
             raise NotAPurchaseError(reason)
         return [_sold(one) for one in bought]
 
-    def _told(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+    def _lines_of_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         """Yield each line's fields, by our names."""
         if "lines" in self._places:
             yield from _listed(self.cell(cells, "lines"))
         elif "products" in self._places:
-            yield from _named(self.cell(cells, "products"))
+            yield from _listed_lines(self.cell(cells, "products"))
         elif self._places.keys() & {"line1", "title1"}:
             yield from self._in_columns(cells)
         else:
-            yield from self._in_this_row(cells)
+            yield from self._single_line(cells)
 
     def _in_columns(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
-        for number in range(1, _MOST_LINES + 1):
+        for number in range(1, _MAX_LINES + 1):
             if text := self.cell(cells, f"line{number}"):
                 yield from _listed(text)
             elif self.cell(cells, f"title{number}"):
-                yield {part: self.cell(cells, f"{part}{number}") for part in _APART}
+                yield {part: self.cell(cells, f"{part}{number}") for part in _LINE_COLUMNS}
 
-    def _in_this_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+    def _single_line(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         names = ("sku", "title", "price", "total", "refunded")
         fields = {name: self.cell(cells, name) for name in names}
         fields["id"] = self.cell(cells, "item")
@@ -175,7 +175,7 @@ class WooCommerceOrders(OrderExportReader):
 def _sold(fields: Mapping[str, str]) -> ExportedLine:
     price = fields.get("price", "")
     if not price:
-        price = _each(fields.get("total", ""), fields.get("quantity", ""))
+        price = _unit_price(fields.get("total", ""), fields.get("quantity", ""))
     item_id = fields.get("id", "")
     return ExportedLine(
         item_id="" if item_id == "0" else item_id,
@@ -186,7 +186,7 @@ def _sold(fields: Mapping[str, str]) -> ExportedLine:
     )
 
 
-def _each(total: str, quantity: str) -> str:
+def _unit_price(total: str, quantity: str) -> str:
     """Return the unit price from the line's total; empty if unknown."""
     try:
         return f"{float(total) / float(quantity):.6g}"
@@ -201,7 +201,9 @@ def _net(fields: dict[str, str]) -> dict[str, str]:
     except (KeyError, ValueError):
         return fields
     if back:
-        price = fields.get("price") or _each(fields.get("total", ""), fields["quantity"])
+        price = fields.get("price") or _unit_price(
+            fields.get("total", ""), fields["quantity"]
+        )
         return fields | {"quantity": f"{units - back:g}", "price": price}
     return fields
 
@@ -248,10 +250,10 @@ def _by_our_names(facts: Mapping[str, str]) -> Mapping[str, str]:
     )
 
 
-def _named(text: str) -> Iterator[Mapping[str, str]]:
+def _listed_lines(text: str) -> Iterator[Mapping[str, str]]:
     """Yield the lines of a cell such as `2\u00d7 Tent, 1\u00d7 Rope - Red`."""
     for part in _NEXT.split(html.unescape(text)) if text else ():
-        found = _NAMED.fullmatch(part.strip())
+        found = _QUANTITY_AND_TITLE.fullmatch(part.strip())
         if found is None:
             message = f"products {part[:40]!r} are not written as 2\u00d7 Name"
             raise UnreadableRowError(message)

@@ -19,7 +19,7 @@ from productrecs.entrypoints.cli.feeds.value_parsing import (
     parse_price,
     parse_stock,
 )
-from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT, MOST_ATTRIBUTES
+from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT, MAX_ATTRIBUTES
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.orders.csv_format import (
     MissingColumnsError,
@@ -81,10 +81,10 @@ _FROM_WEIGHT: Final = MappingProxyType(
 )
 _VISIBLE_AFTER_GTIN: Final = 7  # the column of the visibility in exports with GTINs
 _BY_ID: Final = "id:"
-_MARKED: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
+_NUMBER: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
 _THOUSAND: Final = 3  # digits after a mark that may separate thousands
 _POUND: Final = re.compile(r"[^\d.,+-]+")
-_MARK_NAMES: Final = MappingProxyType({".": "point", ",": "comma"})
+_SEPARATOR_NAMES: Final = MappingProxyType({".": "point", ",": "comma"})
 # ISO 4217, and four more currencies that shops write without decimals.
 _WITHOUT_DECIMALS: Final = frozenset(
     {
@@ -100,30 +100,30 @@ def collect_file_facts(
     read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReading
 ) -> None:
     """Record facts that need the whole file: parents, decimal marks, group prices."""
-    wanted = set[str]()
+    parent_ids = set[str]()
     for cells in read_rows():
-        own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
+        own_id, sku = cells.get("id", "").strip(), _unescaped(cells.get("sku", "")).strip()
         kind = _kind(cells)
         if own_id and sku and kind.startswith("variable"):
             reading.parents[sku] = _BY_ID + own_id
         if kind == "grouped":
-            wanted.update(_listed(cells.get("grouped", "")))
+            parent_ids.update(_listed(cells.get("grouped", "")))
         for name in ("regular_price", "sale_price"):
-            mark = _decimal_mark(_bare(cells.get(name, "")))
-            if mark is not None:
-                reading.decimals.add(mark)
-    if wanted:
-        _survey_children(read_rows(), wanted, reading)
+            separator = _decimal_separator(_without_currency(cells.get(name, "")))
+            if separator is not None:
+                reading.decimals.add(separator)
+    if parent_ids:
+        _collect_children(read_rows(), parent_ids, reading)
 
 
-def _survey_children(
-    rows: Iterable[Mapping[str, str]], wanted: set[str], reading: FeedReading
+def _collect_children(
+    rows: Iterable[Mapping[str, str]], parent_ids: set[str], reading: FeedReading
 ) -> None:
     """Record the lowest price of each child of a grouped product."""
-    by_product = {reading.parents.get(name, name): name for name in wanted}
+    by_product = {reading.parents.get(name, name): name for name in parent_ids}
     for cells in rows:
-        own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
-        parent = _plain(cells.get("parent", "")).strip()
+        own_id, sku = cells.get("id", "").strip(), _unescaped(cells.get("sku", "")).strip()
+        parent = _unescaped(cells.get("parent", "")).strip()
         names = {sku, _BY_ID + own_id}
         if _is_variation(cells):
             names = {parent, reading.parents.get(parent, parent)}
@@ -151,25 +151,28 @@ def price_as_written(text: str, reading: FeedReading) -> Price | None:
     Raises:
         InvalidOfferError: when it is not a price.
     """
-    bare = _bare(text)
-    found = _MARKED.fullmatch(bare)
-    if found is None or _decimal_mark(bare) is not None:
+    number = _without_currency(text)
+    found = _NUMBER.fullmatch(number)
+    if found is None or _decimal_separator(number) is not None:
         return parse_price(text, ";")
-    mark = found.group(2)
-    separates_thousands, reason = _explain_mark(mark, reading)
-    amount = float(bare.replace(mark, "" if separates_thousands else "."))
+    separator = found.group(2)
+    separates_thousands, reason = _separator_reason(separator, reading)
+    amount = float(number.replace(separator, "" if separates_thousands else "."))
     if reason:
-        said = f"Prices such as {bare!r} were read as {amount:g}: {reason}."
-        reading.note(f"mark{mark}", said)
+        note = f"Prices such as {number!r} were read as {amount:g}: {reason}."
+        reading.add_note(f"mark{separator}", note)
     return Price(amount, None)
 
 
-def _explain_mark(mark: str, reading: FeedReading) -> tuple[bool, str]:
+def _separator_reason(separator: str, reading: FeedReading) -> tuple[bool, str]:
     """Return whether a mark before three digits separates thousands, and why."""
-    other = ({".", ","} - {mark}).pop()
-    if reading.decimals == {other}:
-        return True, f"other prices of the file have a decimal {_MARK_NAMES[other]}"
-    comma = "" if mark == "." else "WooCommerce writes a decimal comma"
+    other_separator = ({".", ","} - {separator}).pop()
+    if reading.decimals == {other_separator}:
+        return (
+            True,
+            f"other prices of the file have a decimal {_SEPARATOR_NAMES[other_separator]}",
+        )
+    comma = "" if separator == "." else "WooCommerce writes a decimal comma"
     if reading.decimals:
         return False, comma
     if reading.currency in _WITHOUT_DECIMALS:
@@ -180,25 +183,25 @@ def _explain_mark(mark: str, reading: FeedReading) -> tuple[bool, str]:
     return False, comma and f"{unsure}; if not, remove the commas and import again"
 
 
-def _bare(text: str) -> str:
+def _without_currency(text: str) -> str:
     return _POUND.sub("", text.strip())
 
 
-def _decimal_mark(bare: str) -> str | None:
+def _decimal_separator(number: str) -> str | None:
     """Return the decimal mark that a price shows; None if it may separate thousands."""
-    if "." in bare and "," in bare:
-        return max(".,", key=bare.rfind)
-    for mark, other in (".,", ",."):
-        if bare.count(mark) > 1:
-            return other  # 1,299,000 separates thousands
-    found = _MARKED.fullmatch(bare)
+    if "." in number and "," in number:
+        return max(".,", key=number.rfind)
+    for separator, other_separator in (".,", ",."):
+        if number.count(separator) > 1:
+            return other_separator  # 1,299,000 separates thousands
+    found = _NUMBER.fullmatch(number)
     if found is None:
         return None
-    units, mark, rest = found.groups()
+    units, separator, decimals = found.groups()
     may_be_thousands = (
-        len(rest) == _THOUSAND and 0 < len(units) <= _THOUSAND and units[0] != "0"
+        len(decimals) == _THOUSAND and 0 < len(units) <= _THOUSAND and units[0] != "0"
     )
-    return None if may_be_thousands else mark
+    return None if may_be_thousands else separator
 
 
 def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
@@ -207,7 +210,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     Raises:
         InvalidOfferError: when it names no product, or its price is invalid.
     """
-    own_id, sku = cells.get("id", "").strip(), _plain(cells.get("sku", "")).strip()
+    own_id, sku = cells.get("id", "").strip(), _unescaped(cells.get("sku", "")).strip()
     is_variation = _is_variation(cells)
     if not is_variation and not (own_id or sku):
         message = "the row has no ID and no SKU" if "sku" in cells else "the row has no ID"
@@ -215,18 +218,18 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     kind = _kind(cells)
     is_hidden = _is_hidden(cells)
     sold = _variant(cells, reading)
-    has_parts = kind.startswith("variable")
+    has_variants = kind.startswith("variable")
     if kind == "grouped":
         sold = _grouped(cells, sold, reading)
     return Offer(
         row=row,
         product=_parent(cells, reading) if is_variation else _product(own_id, sku),
         item_id=None if is_variation else own_id or sku,
-        leads=not is_variation,
+        is_main=not is_variation,
         is_hidden=is_hidden,
         fields=_fields(cells, sku, own_id, reading),
-        part=None if has_parts or (is_variation and is_hidden) else sold,
-        whole=sold if has_parts else None,
+        variant=None if has_variants or (is_variation and is_hidden) else sold,
+        product_values=sold if has_variants else None,
         attributes={} if is_variation and is_hidden else _attributes(cells),
     )
 
@@ -262,8 +265,8 @@ def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> V
 def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
     attributes = [("Brand", cells.get("brands", ""))]
     attributes += (
-        (cells[f"attribute{number}"], _plain(cells.get(f"value{number}", "")))
-        for number in range(1, MOST_ATTRIBUTES + 1)
+        (cells[f"attribute{number}"], _unescaped(cells.get(f"value{number}", "")))
+        for number in range(1, MAX_ATTRIBUTES + 1)
         if f"attribute{number}" in cells
     )
     return collect_attributes(attributes)
@@ -283,11 +286,11 @@ def columns_by_place(head: bytes) -> Mapping[str, int] | None:
     """
     names, first = _first_rows(head)
     kind = first[1].split(",")[0].strip() if len(first) > 1 else ""
-    seen = [place for place, cell in enumerate(first) if cell in _VISIBILITY]
+    visible_columns = [place for place, cell in enumerate(first) if cell in _VISIBILITY]
     weights = [place for place, name in enumerate(names) if _WEIGHT.search(name)]
-    if kind not in TYPES or not seen or not weights:
+    if kind not in TYPES or not visible_columns or not weights:
         return None
-    visible, weight = seen[0], weights[0]
+    visible, weight = visible_columns[0], weights[0]
     # Newer exports have one column more between the two, the low stock.
     if weight - visible not in {11, 12} or weight + _FROM_WEIGHT["parent"] >= len(names):
         return None
@@ -314,12 +317,12 @@ def _fields(
     cells: Mapping[str, str], sku: str, own_id: str, reading: FeedReading
 ) -> dict[str, Value]:
     long, short = cells.get("description", ""), cells.get("short", "")
-    text = _plain(long if long.strip() else short).replace("\\n", "\n")
+    text = _unescaped(long if long.strip() else short).replace("\\n", "\n")
     images = _listed(cells.get("images", ""))
     return {
         "sku": sku,
-        "gtin": parse_gtin(_plain(cells.get("gtin", ""))),
-        "title": html_to_title(_plain(cells.get("name", ""))),
+        "gtin": parse_gtin(_unescaped(cells.get("gtin", ""))),
+        "title": html_to_title(_unescaped(cells.get("name", ""))),
         "description": html_to_text(text),
         "product_url": reading.page(f"/?p={own_id}") if own_id else "",
         "image_url": images[0] if images else "",
@@ -341,7 +344,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
 
 def _parent(cells: Mapping[str, str], reading: FeedReading) -> str:
     """Return the parent of a variation: `Parent` holds its SKU, or `id:44`."""
-    parent = _plain(cells.get("parent", "")).strip()
+    parent = _unescaped(cells.get("parent", "")).strip()
     if not parent:
         message = "a variation without a parent"
         raise InvalidOfferError(message)
@@ -361,9 +364,9 @@ def _categories(cell: str) -> list[str]:
 
 
 def _listed(cell: str) -> list[str]:
-    parts = (part.replace("\\,", ",").strip() for part in _COMMA.split(_plain(cell)))
+    parts = (part.replace("\\,", ",").strip() for part in _COMMA.split(_unescaped(cell)))
     return [part for part in parts if part]
 
 
-def _plain(cell: str) -> str:
+def _unescaped(cell: str) -> str:
     return _FORMULA.sub("", cell)

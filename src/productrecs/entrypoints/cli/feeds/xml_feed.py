@@ -45,7 +45,7 @@ def read_feed(
     count = 0
     while not feed.is_over:
         block = file.read(BLOCK)
-        broken = feed.take(block)
+        broken = feed.feed(block)
         on_bytes(len(block))
         while feed.found:
             count += 1
@@ -71,13 +71,13 @@ class _FeedParser:
         self._length = 0
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._opens
-        self._parser.EndElementHandler = self._ends
-        self._parser.CharacterDataHandler = self._says
+        self._parser.StartElementHandler = self._start_element
+        self._parser.EndElementHandler = self._end_element
+        self._parser.CharacterDataHandler = self._character_data
         self._parser.EntityDeclHandler = self._declares
         self._parser.ExternalEntityRefHandler = self._declares
 
-    def take(self, block: bytes) -> BrokenFeedError | None:
+    def feed(self, block: bytes) -> BrokenFeedError | None:
         """Parse the next bytes (none at the end); return an error, or None."""
         self._fed += len(block)
         self.is_over = not block
@@ -97,7 +97,7 @@ class _FeedParser:
         )
         raise BrokenFeedError(message)
 
-    def _opens(self, name: str, attributes: dict[str, str]) -> None:
+    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._path) >= _DEEPEST:
             message = f"this XML is nested deeper than {_DEEPEST} elements"
             raise BrokenFeedError(message)
@@ -109,13 +109,13 @@ class _FeedParser:
             if "href" in attributes and attributes.get("rel", "alternate") == "alternate":
                 self._text = [attributes["href"]]  # the link of an Atom entry
 
-    def _says(self, text: str) -> None:
+    def _character_data(self, text: str) -> None:
         if self._item is not None and self._is_attribute():
             self._length += len(text)
             if self._length <= MAX_ITEM_BYTES:
                 self._text.append(text)
 
-    def _ends(self, _name: str) -> None:
+    def _end_element(self, _name: str) -> None:
         if self._item is not None:
             if len(self._path) == self._at:
                 too_long = self._length > MAX_ITEM_BYTES

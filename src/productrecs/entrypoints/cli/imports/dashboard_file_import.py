@@ -22,7 +22,7 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     detect_format,
 )
 from productrecs.entrypoints.cli.imports.import_report import (
-    KEPT_ROWS,
+    MAX_REJECTED_ROWS,
     MERCHANT_TEXTS,
     ItemImportReport,
     merchant_notes,
@@ -110,14 +110,14 @@ class DashboardFiles:
         Raises:
             UnreadableSourceError: when it is neither a table nor a feed nor JSON.
         """
-        with self._opened(one, path) as source:
+        with self._open_source(one, path) as source:
             kind = one.choices.kind or _kind_of(source)
-            told = _described(source, kind, one)
+            preview = _described(source, kind, one)
             try:
-                take = self._check_orders if kind == ORDERS else self._check_items
-                return {**told, **take(store, one, source, on_share)}
+                check_rows = self._check_orders if kind == ORDERS else self._check_items
+                return {**preview, **check_rows(store, one, source, on_share)}
             except _ABOUT_THE_FILE as error:
-                return {**told, "problem": merchant_text(error)}
+                return {**preview, "problem": merchant_text(error)}
 
     def staged_share(self, one: FileImport) -> float:
         """Return the progress of an import at which it starts to store."""
@@ -132,24 +132,24 @@ class DashboardFiles:
             UnreadableSourceError: as `check`.
             RefusedFileError: when nothing in it can be imported.
         """
-        with self._opened(one, path) as source:
+        with self._open_source(one, path) as source:
             kind = one.choices.kind or _kind_of(source)
-            take = self._run_orders if kind == ORDERS else self._run_items
+            check_rows = self._run_orders if kind == ORDERS else self._run_items
             try:
-                result, report = take(store, one, source, on_share)
+                result, report = check_rows(store, one, source, on_share)
             except _ABOUT_THE_FILE as error:
                 raise RefusedFileError(merchant_text(error)) from error
             is_table = bool(_columns(source.file))
             rejects = rejected_rows(source.file, report.errors, is_table=is_table)
         errors = [[error.row, error.message] for error in report.errors[:_SHOWN_ERRORS]]
-        kept = {"kind": kind, "errors": errors, "kept": len(report.errors)}
-        return ImportedFile({**result, **kept}, rejects)
+        stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
+        return ImportedFile({**result, **stored}, rejects)
 
     @contextlib.contextmanager
-    def _opened(self, one: FileImport, path: Path) -> Iterator[ImportSource]:
+    def _open_source(self, one: FileImport, path: Path) -> Iterator[ImportSource]:
         folder = self.services.settings.data
         with open_import_source(
-            one.file_name or "the file", folder, stored=path, most=MAX_UPLOAD_BYTES
+            one.file_name or "the file", folder, stored=path, max_bytes=MAX_UPLOAD_BYTES
         ) as source:
             yield source
 
@@ -178,7 +178,7 @@ class DashboardFiles:
             orders,
             _shares(source.size, on_share),
             notes.append,
-            KEPT_ROWS,
+            MAX_REJECTED_ROWS,
         ).run(source.file)
         notes += _time_notes(report)
         return {"counts": _order_counts(report), "notes": notes}, report
@@ -213,10 +213,14 @@ class DashboardFiles:
         self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowReport]:
 
-        def note(transaction: Any, mark: ItemMark) -> None:
-            FileImportRepository(transaction, store.store_id).set_mark(one.import_id, mark)
+        def note(transaction: Any, progress_mark: ItemMark) -> None:
+            FileImportRepository(transaction, store.store_id).set_mark(
+                one.import_id, progress_mark
+            )
 
-        options = replace(_item_options(one, dry_run=False), mark=one.mark, on_stored=note)
+        options = replace(
+            _item_options(one, dry_run=False), progress=one.mark, on_stored=note
+        )
         report = import_items(self.services, store, source, options, _steps(on_share))
         return {
             "counts": _item_counts(report),
@@ -238,7 +242,7 @@ def _described(source: ImportSource, kind: str, one: FileImport) -> dict[str, An
     names = _columns(source.file)
     titles = _ORDER_TITLES if kind == ORDERS else _ITEM_TITLES
     chosen = one.choices.format or _detected(source, kind)
-    told: dict[str, Any] = {
+    preview: dict[str, Any] = {
         "kind": kind,
         "format": chosen,
         "formats": [[key.value, title] for key, title in titles.items()],
@@ -250,10 +254,10 @@ def _described(source: ImportSource, kind: str, one: FileImport) -> dict[str, An
     if names and chosen != BY_COLUMNS:
         layout = CsvLayout(_LAYOUTS[kind].columns, (), "")
         head = read_header(_head(source.file), layout)
-        told["mapping"] = {
+        preview["mapping"] = {
             name: names[place] for name, place in head.columns.items() if place < len(names)
         }
-    return told
+    return preview
 
 
 def _detected(source: ImportSource, kind: str) -> str:
@@ -291,7 +295,7 @@ def _item_options(one: FileImport, *, dry_run: bool) -> ItemImportOptions:
         kind=ItemFileFormat(chosen) if chosen in set(ItemFileFormat) else None,
         mapping=_mapping(ITEMS, one),
         dry_run=dry_run,
-        errors_kept=_SHOWN_ERRORS if dry_run else KEPT_ROWS,
+        max_errors=_SHOWN_ERRORS if dry_run else MAX_REJECTED_ROWS,
     )
 
 
@@ -310,26 +314,26 @@ def _steps(
     on_share: OnShare,
 ) -> Callable[[str, int], contextlib.AbstractContextManager[Callable[[int], None]]]:
     """Return the progress display of an import: reading and storing are half each."""
-    begun = 0
+    started = 0
 
     @contextlib.contextmanager
     def step(_label: str, length: int) -> Iterator[Callable[[int], None]]:
-        nonlocal begun
-        start, begun = begun / 2, begun + 1
+        nonlocal started
+        start, started = started / 2, started + 1
         yield _shares(length, lambda share: on_share(min(1.0, start + share / 2)))
 
     return step
 
 
 def _order_counts(report: HistoryReport) -> dict[str, int]:
-    left_out = sum(report.not_bought.values())
+    omitted = sum(report.not_bought.values())
     changed = report.lines_imported + report.lines_updated
     return {
         "rows": report.rows,
         "inserted": report.lines_imported,
         "overwritten": report.lines_updated,
-        "deduplicated": max(0, report.rows - report.rows_skipped - left_out - changed),
-        "left_out": left_out,
+        "deduplicated": max(0, report.rows - report.rows_skipped - omitted - changed),
+        "left_out": omitted,
         "skipped": report.rows_skipped,
     }
 
@@ -347,12 +351,15 @@ def _item_counts(report: ItemImportReport) -> dict[str, int]:
 
 def _in_zone(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
     """Return a line with its time in the store's time zone."""
-    moment = line.get("timestamp")
-    return {**line, "timestamp": None if moment is None else _local(str(moment), zone)}
+    time_text = line.get("timestamp")
+    return {
+        **line,
+        "timestamp": None if time_text is None else _local(str(time_text), zone),
+    }
 
 
-def _local(moment: str, zone: tzinfo) -> str:
-    return f"{datetime.fromisoformat(moment).astimezone(zone):%Y-%m-%d %H:%M}"
+def _local(time_text: str, zone: tzinfo) -> str:
+    return f"{datetime.fromisoformat(time_text).astimezone(zone):%Y-%m-%d %H:%M}"
 
 
 def _order_notes(report: OrderDryRun, zone: tzinfo) -> list[str]:
@@ -372,8 +379,8 @@ def _order_notes(report: OrderDryRun, zone: tzinfo) -> list[str]:
 
 def _time_notes(report: HistoryReport) -> list[str]:
     notes = [
-        f"{count:,} rows of orders that are not purchases are left out: {why}."
-        for why, count in report.not_bought.items()
+        f"{count:,} rows of orders that are not purchases are left out: {reason}."
+        for reason, count in report.not_bought.items()
     ]
     if report.rows_undated:
         first = report.undated[0] if report.undated else None

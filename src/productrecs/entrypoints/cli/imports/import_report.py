@@ -90,32 +90,32 @@ def import_notes(
     if reading.ignored:
         notes.append(f"Columns that are not used: {', '.join(reading.ignored)}.")
     notes += reading.notes
-    if reading.odd_dates:
+    if reading.unreadable_dates:
         notes.append(
-            f"{counted(reading.odd_dates, 'sale date')} could not be read, such as "
-            f"{reading.odd_date[:40]!r}: the regular price applies there."
+            f"{counted(reading.unreadable_dates, 'sale date')} could not be read, such as "
+            f"{reading.unreadable_date[:40]!r}: the regular price applies there."
         )
     if report.untitled:
         notes.append(
             f"{counted(report.untitled, 'new product')} without a title: their cards "
             "have no name."
         )
-    if reading.made_addresses and not has_address:
+    if reading.has_built_urls and not has_address:
         notes.append(
             f"The file has no product addresses; they start with {reading.address}. "
             "--base-url sets another start."
         )
-    strange = sorted(reading.currencies - {store.settings.currency})
-    if strange:
+    other_currencies = sorted(reading.currencies - {store.settings.currency})
+    if other_currencies:
         notes.append(
-            f"Prices are in {', '.join(strange)}, and the store's currency is "
+            f"Prices are in {', '.join(other_currencies)}, and the store's currency is "
             f"{store.settings.currency}: productrecs settings {store.domain} "
-            f"currency={strange[0]} changes it."
+            f"currency={other_currencies[0]} changes it."
         )
     return notes
 
 
-_MOST_SHOWN: Final = 10
+_MAX_SHOWN: Final = 10
 
 
 class NothingImportedError(ProductRecsError):
@@ -134,29 +134,29 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
         RowsLeftOutError: when some of them could not be read.
     """
     if as_json:
-        told = asdict(report)
-        told.pop("errors_kept")
-        print_json(told)
+        fields = asdict(report)
+        fields.pop("errors_kept")
+        print_json(fields)
     else:
         click.echo(summary)
-    for error in report.errors[:_MOST_SHOWN]:
+    for error in report.errors[:_MAX_SHOWN]:
         click.echo(f"row {error.row} skipped: {error.message}", err=True)
-    further = report.rows_skipped - _MOST_SHOWN
+    further = report.rows_skipped - _MAX_SHOWN
     if further > 0:
         click.echo(f"... and {further} more rows skipped", err=True)
     if report.rows and report.rows_skipped == report.rows:
         message = "nothing was imported: no row could be read; correct the rows above"
         raise NothingImportedError(message)
     if report.rows_skipped:
-        left_out = counted(report.rows_skipped, "row")
-        message = f"{left_out} skipped; correct the rows above and import the file again"
+        rejected = counted(report.rows_skipped, "row")
+        message = f"{rejected} skipped; correct the rows above and import the file again"
         raise RowsLeftOutError(message)
 
 
-KEPT_ROWS: Final = 10_000
+MAX_REJECTED_ROWS: Final = 10_000
 """The most rejected rows that are listed; all are counted."""
 
-_MOST_CHARACTERS: Final = 2_000_000
+_MAX_CHARACTERS: Final = 2_000_000
 _ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
@@ -171,19 +171,19 @@ def rejected_rows(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool)
     cells_of = dict(_cells(file, set(reasons))) if is_table else {}
     for row in sorted(reasons):
         writer.write([row, reasons[row], *cells_of.get(row, ())])
-        if out.tell() > _MOST_CHARACTERS:
+        if out.tell() > _MAX_CHARACTERS:
             break
     return out.getvalue()
 
 
-def _cells(file: BinaryIO, wanted: set[int]) -> Iterator[tuple[int, list[str]]]:
-    kept = 0
+def _cells(file: BinaryIO, numbers: set[int]) -> Iterator[tuple[int, list[str]]]:
+    row_count = 0
     for number, cells in read_rows(file, inspect_csv(file, _ANY_TABLE)):
-        if number not in wanted or isinstance(cells, BrokenRow):
+        if number not in numbers or isinstance(cells, BrokenRow):
             continue
         yield number, [_clean(cell) for cell in cells]
-        kept += sum(map(len, cells))
-        if kept > _MOST_CHARACTERS:
+        row_count += sum(map(len, cells))
+        if row_count > _MAX_CHARACTERS:
             return
 
 
@@ -222,10 +222,10 @@ _COMMANDS: Final = (" --base-url sets another start.", ": productrecs settings")
 
 def merchant_text(error: ProductRecsError) -> str:
     """Return the problem of a file and the remedy, for a merchant."""
-    known = next(
+    translated = next(
         (MERCHANT_TEXTS[kind] for kind in MERCHANT_TEXTS if type(error) is kind), ""
     )
-    text = known or str(error)
+    text = translated or str(error)
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 

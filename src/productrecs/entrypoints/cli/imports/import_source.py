@@ -83,13 +83,13 @@ def open_import_source(
     *,
     may_be_empty: bool = False,
     stored: Path | None = None,
-    most: int | None = None,
+    max_bytes: int | None = None,
 ) -> Iterator[ImportSource]:
     """Open the file `name`; `-` is standard input, copied below `folder`.
 
     Compressed files (gzip, a zip archive of one file) are unpacked there first, up to
-    `most` bytes. Nothing is left behind. A file whose sender calls it `name` is `stored`
-    elsewhere.
+    `max_bytes` bytes. Nothing is left behind. A file whose sender calls it `name` is
+    `stored` elsewhere.
 
     Raises:
         UnreadableSourceError: when the file does not exist, cannot be unpacked, or is a
@@ -101,17 +101,17 @@ def open_import_source(
             file, ending = stack.enter_context(_spool(folder)), ""
             shutil.copyfileobj(sys.stdin.buffer, file, BLOCK)
         else:
-            opened = _open(stored or path)
-            file, ending = stack.enter_context(opened), path.suffix.lower()
+            stream = _open(stored or path)
+            file, ending = stack.enter_context(stream), path.suffix.lower()
         file.seek(0)
         start = file.read(len(_ZIP))
         if start.startswith(_GZIP):
             unpacked = stack.enter_context(_spool(folder))
-            _unpack(file, unpacked, name, most)
+            _unpack(file, unpacked, name, max_bytes)
             file, ending = unpacked, Path(path.stem).suffix.lower()
         elif start == _ZIP:
             unpacked = stack.enter_context(_spool(folder))
-            ending = _unzip(file, unpacked, name, most)
+            ending = _unzip(file, unpacked, name, max_bytes)
             file = unpacked
         _refuse_foreign(file, name, may_be_empty=may_be_empty)
         size = file.seek(0, 2)
@@ -134,17 +134,17 @@ def _spool(folder: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str, most: int | None) -> None:
+def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str, max_bytes: int | None) -> None:
     packed.seek(0)
     try:
         with gzip.GzipFile(fileobj=packed) as content:
-            _copy(content, unpacked, name, most)
+            _copy(content, unpacked, name, max_bytes)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         message = f"{name} is not a complete gzip file: {error}"
         raise UnreadableSourceError(message) from error
 
 
-def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, most: int | None) -> str:
+def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, max_bytes: int | None) -> str:
     """Unpack the one file of an archive; return the extension of its name."""
     try:
         with zipfile.ZipFile(packed) as archive:
@@ -153,15 +153,15 @@ def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, most: int | None) ->
                 if any(one.startswith(sign) for one in names):
                     message = f"{name} {words}"
                     raise UnreadableSourceError(message)
-            held = [one for one in names if not one.startswith(("__MACOSX/", "."))]
-            if len(held) != 1:
+            files = [one for one in names if not one.startswith(("__MACOSX/", "."))]
+            if len(files) != 1:
                 message = (
-                    f"{name} is a zip archive of {len(held)} files "
-                    f"({', '.join(held[:5])}); unpack it and import them one by one"
+                    f"{name} is a zip archive of {len(files)} files "
+                    f"({', '.join(files[:5])}); unpack it and import them one by one"
                 )
                 raise UnreadableSourceError(message)
-            with archive.open(held[0]) as content:
-                _copy(content, unpacked, name, most)
+            with archive.open(files[0]) as content:
+                _copy(content, unpacked, name, max_bytes)
     except (
         zipfile.BadZipFile,
         EOFError,
@@ -171,17 +171,17 @@ def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, most: int | None) ->
     ) as error:
         message = f"{name} is a zip archive that cannot be unpacked: {error}"
         raise UnreadableSourceError(message) from error
-    return Path(held[0]).suffix.lower()
+    return Path(files[0]).suffix.lower()
 
 
 def _copy(
-    content: IO[bytes] | gzip.GzipFile, unpacked: BinaryIO, name: str, most: int | None
+    content: IO[bytes] | gzip.GzipFile, unpacked: BinaryIO, name: str, max_bytes: int | None
 ) -> None:
     size = 0
     while block := content.read(BLOCK):
         size += len(block)
-        if most is not None and size > most:
-            message = f"{name} unpacks to more than {most >> 20:,} MiB; split it"
+        if max_bytes is not None and size > max_bytes:
+            message = f"{name} unpacks to more than {max_bytes >> 20:,} MiB; split it"
             raise UnreadableSourceError(message)
         unpacked.write(block)
 
@@ -235,22 +235,22 @@ class JsonArray:
         while True:
             start, end = self._value()
             yield self._text[start:end]
-            if self._take(",]") == "]":
+            if self._expect(",]") == "]":
                 return
 
     def _open(self) -> None:
         """Skip the text before the first member."""
-        if self._take("[{") == "[":
+        if self._expect("[{") == "[":
             return
         while True:
             start, end = self._value()
             is_items = self._text[start:end] == '"items"'
-            self._take(":")
+            self._expect(":")
             if is_items:
-                self._take("[")
+                self._expect("[")
                 return
             self._value()
-            self._take(",")
+            self._expect(",")
 
     def _value(self) -> tuple[int, int]:
         """Return the bounds of the next value, and skip it."""
@@ -266,14 +266,14 @@ class JsonArray:
             except (ValueError, RecursionError) as error:
                 reason = str(error)
             if self._at_end or len(self._text) - self._at > self._longest:
-                raise self._refusal(f"a value is not JSON ({reason})")
+                raise self._error(f"a value is not JSON ({reason})")
             self._read()
 
-    def _take(self, expected: str) -> str:
+    def _expect(self, expected: str) -> str:
         found = self._peek()
         if not found or found not in expected:
-            wanted = " or ".join(expected)
-            raise self._refusal(f"found {found or 'the end'!r} instead of {wanted}")
+            expected_text = " or ".join(expected)
+            raise self._error(f"found {found or 'the end'!r} instead of {expected_text}")
         self._at += 1
         return found
 
@@ -293,10 +293,10 @@ class JsonArray:
         try:
             decoded = self._decoder.decode(block, final=self._at_end)
         except UnicodeDecodeError as error:
-            raise self._refusal("it is not UTF-8 text") from error
+            raise self._error("it is not UTF-8 text") from error
         self._text, self._at = self._text[self._at :] + decoded, 0
 
-    def _refusal(self, reason: str) -> NotAnArrayError:
+    def _error(self, reason: str) -> NotAnArrayError:
         return NotAnArrayError(
             f"this is not a JSON array of items, nor an object with a list items: {reason}"
         )

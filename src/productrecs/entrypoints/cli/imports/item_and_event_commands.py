@@ -79,12 +79,14 @@ def import_event_file(
     """
     digest = source.digest()
     with services.database.reading() as connection:
-        done = EventRepository(connection, store.store_id).lines_done(_KIND, digest) or 0
-    report = EventImportReport(rows_known=done)
+        imported = (
+            EventRepository(connection, store.store_id).lines_imported(_KIND, digest) or 0
+        )
+    report = EventImportReport(rows_known=imported)
     chunk: list[_Line] = []
     number = 0
     for number, line in enumerate(_lines(source.file, on_bytes), start=1):
-        if number <= done or not line.strip():
+        if number <= imported or not line.strip():
             continue
         report.rows += 1
         events = _read(line, number, store, report)
@@ -95,7 +97,7 @@ def import_event_file(
                 services, store, chunk, _FilePosition(digest, number)
             )
             chunk = []
-    if number > done:
+    if number > imported:
         report.events_stored += _store(
             services, store, chunk, _FilePosition(digest, number)
         )
@@ -129,13 +131,13 @@ def _store(
     now_ms = services.clock()
     with services.database.transaction() as transaction:
         log = StoreLog(services.database, transaction, store.store_id, services.numbers)
-        log.take(0)  # a concurrent import of the same file waits here
+        log.take_seqs(0)  # a concurrent import of the same file waits here
         repository = EventRepository(transaction, store.store_id)
-        done = repository.lines_done(_KIND, place.digest) or 0
-        fresh = [events for number, events in chunk if number > done]
-        stored = ingest_events(log, fresh, now_ms, imported=True)
-        far = max(done, place.line)
-        repository.set_lines_done(_KIND, place.digest, far, now_ms)
+        imported = repository.lines_imported(_KIND, place.digest) or 0
+        new_events = [events for number, events in chunk if number > imported]
+        stored = ingest_events(log, new_events, now_ms, imported=True)
+        far = max(imported, place.line)
+        repository.set_lines_imported(_KIND, place.digest, far, now_ms)
     log.committed()
     return stored
 
@@ -190,7 +192,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
         store = find_store(services.database, domain)
         with open_import_source(file, services.settings.data) as source:
             report = push_items(services, store, source, options, progress)
-    _tell_items(report, dry_run=dry_run, as_json=as_json)
+    _print_items_result(report, dry_run=dry_run, as_json=as_json)
 
 
 def _address(base_url: str | None) -> str | None:
@@ -208,7 +210,7 @@ def _address(base_url: str | None) -> str | None:
     return base_url.rstrip("/")
 
 
-def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> None:
+def _print_items_result(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> None:
     would = "would be " if dry_run else ""
     rows = "row" if report.folded else "item"
     parts = [
@@ -220,7 +222,7 @@ def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> No
         parts.append(f"{report.folded:,} merged into these as variants or pictures")
     if report.hidden:
         parts.append(f"{report.hidden:,} not published and left out")
-    holds = "would have" if dry_run else "has"
+    verb = "would have" if dry_run else "has"
     for note in report.notes:
         click.echo(note, err=True)
     if dry_run and not as_json:
@@ -228,7 +230,7 @@ def _tell_items(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> No
             click.echo(f"row {sample.row} would {sample.change} {_line(sample)}")
     summary = (
         f"{counted(report.rows, rows)}: {', '.join(parts)}; "
-        f"the catalog {holds} {report.total:,}."
+        f"the catalog {verb} {report.total:,}."
     )
     print_import_result(report, summary, as_json=as_json)
 

@@ -86,32 +86,32 @@ def read_items(
         yield from _mapped(source.file, reading.mapping, reading, on_bytes)
         return
     chosen = kind or detect_format(source.file, source.ending)
-    own = _OWN.get(chosen)
-    if own is not None:
-        yield from own(source.file, reading, on_bytes)
+    own_reader = _OWN_READERS.get(chosen)
+    if own_reader is not None:
+        yield from own_reader(source.file, reading, on_bytes)
         return
-    carried, found = read_products(source.file, chosen, reading, folder, on_bytes)
+    provided, found = read_products(source.file, chosen, reading, folder, on_bytes)
     for product in found:
         if isinstance(product, RejectedRow):
             yield ReadItem(product.row, RejectedItem(product.message))
         else:
-            yield _product(product, carried)
+            yield _product(product, provided)
 
 
-def _product(product: FeedProduct, carried: frozenset[str]) -> ReadItem:
+def _product(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
     item: ItemPatch | RejectedItem
     if product.item_id is None:
         item = RejectedItem(
             f"a variation of {product.name[:80]}, which is not in this file"
         )
     else:
-        fields = dict.fromkeys(carried) | product.fields()
+        fields = dict.fromkeys(provided) | product.fields()
         if product.is_hidden:
             fields["availability"] = Availability.DISCONTINUED
         text = fields.get("description")
         if isinstance(text, str):
             fields["description"] = text[:MAX_DESCRIPTION]
-        item = _taken(parse_item, {"id": product.item_id, **fields})
+        item = _read_patch(parse_item, {"id": product.item_id, **fields})
     return ReadItem(product.row, item, product.rows, product.is_hidden)
 
 
@@ -150,7 +150,7 @@ def _table(
         )
         for name in row.keys() & _NUMBERS:
             row[name] = normalise_number(row[name], csv_format.separator)
-        yield ReadItem(number, _taken(parse_item_row, row))
+        yield ReadItem(number, _read_patch(parse_item_row, row))
 
 
 def _json_lines(
@@ -167,14 +167,14 @@ def _json_lines(
             yield ReadItem(
                 number, RejectedItem(f"the line is longer than {MAX_ITEM_BYTES} bytes")
             )
-            _pass_over_line(file, on_bytes)
+            _skip_line(file, on_bytes)
             continue
         yield _json_item(number, line, reading)
 
 
-def _pass_over_line(file: BinaryIO, on_bytes: OnBytes) -> None:
-    while (rest := file.readline(MAX_ITEM_BYTES)) and not rest.endswith(b"\n"):
-        on_bytes(len(rest))
+def _skip_line(file: BinaryIO, on_bytes: OnBytes) -> None:
+    while (remainder := file.readline(MAX_ITEM_BYTES)) and not remainder.endswith(b"\n"):
+        on_bytes(len(remainder))
 
 
 def _json(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
@@ -193,20 +193,20 @@ def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
     if isinstance(value, dict):
         reading.ignores(value.keys() - _FIELDS)
         for name, synonyms in SYNONYMS.items():
-            said = [value[one] for one in synonyms if one in value]
-            if said:
-                value.setdefault(name, said[0])
-    return ReadItem(number, _taken(parse_item, value))
+            given_names = [value[one] for one in synonyms if one in value]
+            if given_names:
+                value.setdefault(name, given_names[0])
+    return ReadItem(number, _read_patch(parse_item, value))
 
 
-def _taken(read: Callable[..., ItemPatch], value: object) -> ItemPatch | RejectedItem:
+def _read_patch(read: Callable[..., ItemPatch], value: object) -> ItemPatch | RejectedItem:
     try:
         return read(value)
     except BodyError as error:
         return RejectedItem(str(error))
 
 
-_OWN: Final[
+_OWN_READERS: Final[
     Mapping[ItemFileFormat, Callable[[BinaryIO, FeedReading, OnBytes], Iterator[ReadItem]]]
 ] = MappingProxyType(
     {

@@ -55,7 +55,7 @@ ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], No
 OnStored = Callable[[Any, ItemMark], None]
 """Called with a chunk's transaction and the import's new mark."""
 
-_Known = Mapping[str, StoredItem]
+_StoredItems = Mapping[str, StoredItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class ItemImportOptions:
     `address` begins the product addresses of files that have none; the default is the
     store's domain. `each_variant` keeps the variants of a Google feed separate. A
     `mapping` maps the columns of a table. With `dry_run` nothing is stored. The report
-    names so many rejected rows as `errors_kept` says. An import that was interrupted goes
-    on after its `mark`; `on_stored` gets the new mark within each chunk's transaction.
+    names so many rejected rows as `max_errors` says. An import that was interrupted goes
+    on after its `progress`; `on_stored` gets the new mark within each chunk's transaction.
     """
 
     kind: ItemFileFormat | None = None
@@ -74,13 +74,13 @@ class ItemImportOptions:
     each_variant: bool = False
     mapping: ColumnMapping | None = None
     dry_run: bool = False
-    errors_kept: int = MAX_ERRORS
-    mark: ItemMark = field(default_factory=ItemMark)
+    max_errors: int = MAX_ERRORS
+    progress: ItemMark = field(default_factory=ItemMark)
     on_stored: OnStored | None = None
 
 
 @contextlib.contextmanager
-def _unseen(_label: str, _length: int) -> Iterator[Callable[[int], None]]:
+def _no_progress(_label: str, _length: int) -> Iterator[Callable[[int], None]]:
     yield lambda _step: None
 
 
@@ -89,7 +89,7 @@ def import_items(
     store: Store,
     source: ImportSource,
     options: ItemImportOptions | None = None,
-    shown: ProgressFactory = _unseen,
+    shown: ProgressFactory = _no_progress,
 ) -> ItemImportReport:
     """Store every item of a file; return the result. Repeating it changes nothing.
 
@@ -114,19 +114,19 @@ def import_items(
         mapping=chosen.mapping,
         currency=store.settings.currency,
     )
-    report = ItemImportReport(errors_kept=chosen.errors_kept)
+    report = ItemImportReport(max_errors=chosen.max_errors)
     with tempfile.TemporaryFile(dir=services.settings.data) as file:
-        gathering = _ItemStaging(services, store, reading, report, file)
+        staging = _ItemStaging(services, store, reading, report, file)
         with shown("reading", source.size) as on_bytes:
             folder = services.settings.data
-            gathering.take(read_items(source, chosen.kind, reading, folder, on_bytes))
-        gathering.check()
+            staging.add(read_items(source, chosen.kind, reading, folder, on_bytes))
+        staging.check()
         # Without titles the result depends on the catalog, so the import starts again.
-        mark = ItemMark() if reading.is_untitled else chosen.mark
-        writer = _ItemWriter(services, store, report, mark, chosen.on_stored)
+        progress = ItemMark() if reading.is_untitled else chosen.progress
+        writer = _ItemWriter(services, store, report, progress, chosen.on_stored)
         pushing = _DryRun(services, store, report) if chosen.dry_run else writer
-        with shown("items", gathering.items) as advance:
-            for chunk in gathering.chunks():
+        with shown("items", staging.items) as advance:
+            for chunk in staging.chunks():
                 pushing.push(chunk)
                 advance(len(chunk))
             pushing.push(())
@@ -148,17 +148,17 @@ class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
     is_hidden: bool
 
 
-def _brought_back(aside: _StagedItem) -> ReadItem:
+def _unstaged(staged_item: _StagedItem) -> ReadItem:
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in aside.fields.items()
+        for name, value in staged_item.fields.items()
     }
     if "attributes" in fields:
         fields["attributes"] = as_attributes(fields["attributes"])
     if fields.get("availability") is not None:
         fields["availability"] = Availability(fields["availability"])
-    item = ItemPatch(aside.item_id, fields)
-    return ReadItem(aside.row, item, aside.rows, aside.is_hidden)
+    item = ItemPatch(staged_item.item_id, fields)
+    return ReadItem(staged_item.row, item, staged_item.rows, staged_item.is_hidden)
 
 
 class _ItemStaging:
@@ -179,9 +179,9 @@ class _ItemStaging:
         self._report = report
         self._file = file
         self._new: set[int] = set()  # hashes of ids: a file may hold a million
-        self._known = 0
+        self._known_count = 0
 
-    def take(self, items: Iterable[ReadItem]) -> None:
+    def add(self, items: Iterable[ReadItem]) -> None:
         """Stage the valid items."""
         report = self._report
         chunk: list[ReadItem] = []
@@ -194,9 +194,9 @@ class _ItemStaging:
             report.folded += item.rows - 1
             chunk.append(item)
             if len(chunk) == MAX_ITEMS:
-                self._keep(chunk)
+                self._write_chunk(chunk)
                 chunk = []
-        self._keep(chunk)
+        self._write_chunk(chunk)
 
     def check(self) -> None:
         """Check that the items may be stored.
@@ -205,7 +205,7 @@ class _ItemStaging:
             UntitledTableError: when a table has no titles, and no product that is known.
             CatalogLimitError: when the catalog would exceed the plan's limit.
         """
-        if self._reading.is_untitled and not self._known:
+        if self._reading.is_untitled and not self._known_count:
             raise missing_titles_error(self._reading)
         services, store = self._services, self._store
         with services.database.reading() as connection:
@@ -213,24 +213,26 @@ class _ItemStaging:
             accounts = AccountRepository(connection)
             limit = catalog_limit(accounts, store.store_id, services.settings.plans)
         if limit is not None and self._new and size + len(self._new) > limit:
-            raise _too_many(services, store, size, len(self._new))
+            raise _limit_error(services, store, size, len(self._new))
 
     def chunks(self) -> Iterator[Sequence[ReadItem]]:
         """Yield the staged items."""
         self._file.seek(0)
-        left = self.items
-        while left:
+        remaining = self.items
+        while remaining:
             chunk = msgspec.json.decode(self._file.readline(), type=list[_StagedItem])
-            left -= len(chunk)
-            yield [_brought_back(item) for item in chunk]
+            remaining -= len(chunk)
+            yield [_unstaged(item) for item in chunk]
 
-    def _keep(self, chunk: Sequence[ReadItem]) -> None:
+    def _write_chunk(self, chunk: Sequence[ReadItem]) -> None:
         with self._services.database.reading() as connection:
-            known = _known(CatalogRepository(connection, self._store.store_id), chunk)
+            stored = _stored_items(
+                CatalogRepository(connection, self._store.store_id), chunk
+            )
         staged = []
         for item in chunk:
             patch = _patch(item)
-            is_new = patch.item_id not in known
+            is_new = patch.item_id not in stored
             if is_new and self._reading.is_untitled:
                 message = "it is not in the catalog, and the file has no titles"
                 self._report.skipped(item.row, message)
@@ -238,13 +240,13 @@ class _ItemStaging:
                 self._report.folded -= item.rows - 1
                 continue
             staged.append(item)
-            self._known += not is_new
+            self._known_count += not is_new
             if is_new and not item.is_hidden and hash(patch.item_id) not in self._new:
                 self._new.add(hash(patch.item_id))
                 self._report.untitled += not patch.fields.get("title")
         self.items += len(staged)
         if staged:
-            aside = [
+            staged_item = [
                 _StagedItem(
                     item.row,
                     _patch(item).item_id,
@@ -254,7 +256,7 @@ class _ItemStaging:
                 )
                 for item in staged
             ]
-            self._file.write(msgspec.json.encode(aside) + b"\n")
+            self._file.write(msgspec.json.encode(staged_item) + b"\n")
 
 
 class _ItemWriter:
@@ -265,18 +267,18 @@ class _ItemWriter:
         services: Services,
         store: Store,
         report: ItemImportReport,
-        mark: ItemMark,
+        progress: ItemMark,
         on_stored: OnStored | None,
     ) -> None:
         self.report = report
         self._services = services
         self._store = store
-        self._stored = mark.items  # by an earlier attempt
+        self._stored = progress.items  # by an earlier attempt
         self._pushed = 0
         self._on_stored = on_stored
-        report.created += mark.created
-        report.updated += mark.updated
-        report.hidden += mark.hidden
+        report.created += progress.created
+        report.updated += progress.updated
+        report.hidden += progress.hidden
 
     def push(self, chunk: Sequence[ReadItem]) -> None:
         """Store the changed items of a chunk, and update the report."""
@@ -286,18 +288,18 @@ class _ItemWriter:
         services, store_id = self._services, self._store.store_id
         with services.database.transaction() as transaction:
             log = StoreLog(services.database, transaction, store_id, services.numbers)
-            known = _known(CatalogRepository(transaction, store_id), chunk)
-            wanted = [item for item in chunk if not _is_left_out(item, known)]
-            patches = [_patch(item) for item in wanted]
+            stored = _stored_items(CatalogRepository(transaction, store_id), chunk)
+            accepted = [item for item in chunk if not _is_skipped(item, stored)]
+            patches = [_patch(item) for item in accepted]
             accounts = AccountRepository(transaction)
             limit = catalog_limit(accounts, store_id, services.settings.plans)
             pushed = upsert_items(log, patches, services.clock(), limit)
-            _count(self.report, pushed, len(chunk) - len(wanted))
+            _count(self.report, pushed, len(chunk) - len(accepted))
             if chunk and self._on_stored is not None:
-                self._on_stored(transaction, self._mark())
+                self._on_stored(transaction, self._progress())
         log.committed()
 
-    def _mark(self) -> ItemMark:
+    def _progress(self) -> ItemMark:
         report = self.report
         return ItemMark(self._pushed, report.created, report.updated, report.hidden)
 
@@ -315,18 +317,18 @@ class _DryRun:
         """Report what storing a chunk would do."""
         with self._services.database.reading() as connection:
             repository = CatalogRepository(connection, self._store.store_id)
-            known, size = _known(repository, chunk), repository.size()
-        wanted = [item for item in chunk if not _is_left_out(item, known)]
-        latest = {_patch(item).item_id: item for item in wanted}
+            stored, size = _stored_items(repository, chunk), repository.size()
+        accepted = [item for item in chunk if not _is_skipped(item, stored)]
+        latest = {_patch(item).item_id: item for item in accepted}
         created = updated = 0
         for item_id, item in latest.items():
-            is_new = item_id not in known and hash(item_id) not in self._created
+            is_new = item_id not in stored and hash(item_id) not in self._created
             if is_new:
                 self._created.add(hash(item_id))
             created, updated = created + is_new, updated + (not is_new)
             self._show(item, "create" if is_new else "update")
         pushed = PushResult(created, updated, size + len(self._created))
-        _count(self.report, pushed, len(chunk) - len(wanted))
+        _count(self.report, pushed, len(chunk) - len(accepted))
 
     def _show(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:
@@ -335,18 +337,20 @@ class _DryRun:
             self.report.would.append(sample)
 
 
-def _known(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> _Known:
+def _stored_items(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> _StoredItems:
     """Return the chunk's items that the catalog has, by id."""
     stored = repository.find(_patch(item).item_id for item in chunk)
     return {item_id: one for item_id, one in stored.items() if one.present}
 
 
-def _is_left_out(item: ReadItem, known: _Known) -> bool:
+def _is_skipped(item: ReadItem, stored: _StoredItems) -> bool:
     """Return whether an item is unpublished and not in the catalog."""
-    return item.is_hidden and _patch(item).item_id not in known
+    return item.is_hidden and _patch(item).item_id not in stored
 
 
-def _too_many(services: Services, store: Store, size: int, new: int) -> CatalogLimitError:
+def _limit_error(
+    services: Services, store: Store, size: int, new: int
+) -> CatalogLimitError:
     plans = services.settings.plans
     with services.database.reading() as connection:
         plan = plans[AccountRepository(connection).subscription(store.store_id).plan]

@@ -75,7 +75,7 @@ _LINE_COLUMNS: Final = frozenset({"title", "quantity"})
 class OrderFile:
     """The format of an order file, and the reader of its rows (one pass)."""
 
-    written: CsvFormat
+    csv_format: CsvFormat
     reader: Callable[[], RowReader]
 
 
@@ -103,32 +103,36 @@ def open_orders(
     if mapping is not None:
         mapping.check(file)
         layout = mapping.layout
-    written = inspect_csv(file, layout)
+    csv_format = inspect_csv(file, layout)
     if mapping is not None or pattern is not None:
-        written = _apart(written, f"{mapping!r}{pattern or ''}")
-    pattern = pattern or (None if mapping is None else mapping.moment)
+        csv_format = _with_mapping(csv_format, f"{mapping!r}{pattern or ''}")
+    pattern = pattern or (None if mapping is None else mapping.time_format)
     column = "created" if chosen in _EXPORTS else "timestamp"
     times = (
-        detect_time_format(file, written, column)
+        detect_time_format(file, csv_format, column)
         if pattern is None
         else TimeFormat(pattern)
     )
     if mapping is not None:
-        return OrderFile(written, lambda: MappedReader(written, mapping, store, times))
+        return OrderFile(
+            csv_format, lambda: MappedReader(csv_format, mapping, store, times)
+        )
     export = _EXPORTS.get(chosen) if chosen is not None else None
     if export is None:
         return OrderFile(
-            written,
-            lambda: HistoryLineReader(written.columns, written.separator, zone, times),
+            csv_format,
+            lambda: HistoryLineReader(
+                csv_format.columns, csv_format.separator, zone, times
+            ),
         )
-    names = ItemMatcher(_known(services, store.store_id))
-    if names.is_empty and "item" not in written.columns:
+    names = ItemMatcher(_catalog_items(services, store.store_id))
+    if names.is_empty and "item" not in csv_format.columns:
         message = (
             "this export names products by SKU and title, and the catalog is empty; "
             f"first: productrecs import-items {store.domain} PRODUCTS"
         )
         raise EmptyCatalogError(message)
-    return OrderFile(written, lambda: export(written, zone, names, times))
+    return OrderFile(csv_format, lambda: export(csv_format, zone, names, times))
 
 
 class MappedReader:
@@ -137,14 +141,14 @@ class MappedReader:
     sums = False
 
     def __init__(
-        self, written: CsvFormat, mapping: ColumnMapping, store: Store, times: TimeFormat
+        self, csv_format: CsvFormat, mapping: ColumnMapping, store: Store, times: TimeFormat
     ) -> None:
         """Read with `mapping`; times without an offset are in the store's zone."""
         self._mapping = mapping
-        self._places = written.columns
-        here = {name: place for place, name in enumerate(written.columns)}
+        self._places = csv_format.columns
+        columns = {name: place for place, name in enumerate(csv_format.columns)}
         self._reader = HistoryLineReader(
-            here, written.separator, store.settings.zone, times
+            columns, csv_format.separator, store.settings.zone, times
         )
 
     def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
@@ -195,13 +199,15 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     return OrderFileFormat.CSV
 
 
-def _apart(written: CsvFormat, mapping: str) -> CsvFormat:
+def _with_mapping(csv_format: CsvFormat, mapping: str) -> CsvFormat:
     """Return a format whose import resumes only with the same file and mapping."""
-    both = hashlib.sha256(f"{written.digest}\n{mapping}".encode())
-    return replace(written, digest=both.hexdigest())
+    combined = hashlib.sha256(f"{csv_format.digest}\n{mapping}".encode())
+    return replace(csv_format, digest=combined.hexdigest())
 
 
-def _known(services: Services, store_id: StoreId) -> Iterator[tuple[str, str | None, str]]:
+def _catalog_items(
+    services: Services, store_id: StoreId
+) -> Iterator[tuple[str, str | None, str]]:
     after = -1
     while True:
         with services.database.reading() as connection:

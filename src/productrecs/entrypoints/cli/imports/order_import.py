@@ -41,7 +41,7 @@ from productrecs.records.orders.import_report import MAX_ERRORS, HistoryReport
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
-_MOST_SAMPLES: Final = 20
+_MAX_SAMPLES: Final = 20
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class OrderImport:
     orders: OrderFile
     on_bytes: Callable[[int], None]
     on_note: Callable[[str], None]
-    errors_kept: int = MAX_ERRORS
+    max_errors: int = MAX_ERRORS
 
     def run(self, file: BinaryIO) -> HistoryReport:
         """Store every line; an interrupted import resumes with the same file."""
@@ -84,53 +84,53 @@ class OrderImport:
             store.store_id,
             store.settings.zone,
             services.clock(),
-            errors_kept=self.errors_kept,
+            max_errors=self.max_errors,
         )
-        report = history.run(file, self.orders.written, self.on_bytes, reader)
-        self._tell_notes(reader)
+        report = history.run(file, self.orders.csv_format, self.on_bytes, reader)
+        self._report_notes(reader)
         return report
 
     def dry_run(self, file: BinaryIO) -> OrderDryRun:
         """Report what the file holds; store nothing."""
-        report = OrderDryRun(errors_kept=self.errors_kept)
-        seen, items, moments = set[int](), set[str](), set[int]()
-        reader, moment = self.orders.reader(), time_column(self.orders.written)
+        report = OrderDryRun(max_errors=self.max_errors)
+        orders_seen, items, times = set[int](), set[str](), set[int]()
+        reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
         for number, line in (
             (row[0], line)
             for row in self._counted_rows(file, report)
-            for line in read_lines(reader, row, moment, report)
+            for line in read_lines(reader, row, time_index, report)
         ):
             report.lines += 1
-            seen.add(hash(line.order_id))  # a file may hold millions
+            orders_seen.add(hash(line.order_id))  # a file may hold millions
             items.add(line.item_id)
             if line.ts_ms is not None:
-                moments = {min((*moments, line.ts_ms)), max((*moments, line.ts_ms))}
-            if len(report.would) < _MOST_SAMPLES:
+                times = {min((*times, line.ts_ms)), max((*times, line.ts_ms))}
+            if len(report.would) < _MAX_SAMPLES:
                 report.would.append({"row": number, **_shown(line)})
-        if moments:
-            report.first, report.last = iso(min(moments)), iso(max(moments))
+        if times:
+            report.first, report.last = iso(min(times)), iso(max(times))
         with self.services.database.reading() as connection:
             stored = CatalogRepository(connection, self.store.store_id).find(items)
-        held = sum(one.present for one in stored.values())
-        report.orders, report.items = len(seen), len(items)
-        report.unknown_items = report.items - held
-        self._tell_notes(reader)
+        found = sum(one.present for one in stored.values())
+        report.orders, report.items = len(orders_seen), len(items)
+        report.unknown_items = report.items - found
+        self._report_notes(reader)
         return report
 
     def _counted_rows(self, file: BinaryIO, report: HistoryReport) -> Iterator[Row]:
-        for row in read_rows(file, self.orders.written, self.on_bytes):
+        for row in read_rows(file, self.orders.csv_format, self.on_bytes):
             report.rows += 1
             yield row
 
-    def _tell_notes(self, reader: RowReader) -> None:
+    def _report_notes(self, reader: RowReader) -> None:
         for note in reader.notes() if isinstance(reader, OrderExportReader) else ():
             self.on_note(note)
 
 
 def _shown(line: HistoryLine) -> dict[str, object]:
     fields = line._asdict()
-    moment = fields.pop("ts_ms")
-    fields["timestamp"] = None if moment is None else iso(moment)
+    time_index = fields.pop("ts_ms")
+    fields["timestamp"] = None if time_index is None else iso(time_index)
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -172,26 +172,26 @@ def import_orders(
         with open_import_source(file, services.settings.data) as source:
             chosen = OrderFileFormat(kind) if kind else None
             orders = open_orders(services, store, source.file, chosen, columns, pattern)
-            with progress("orders", orders.written.size) as on_bytes:
-                importing = OrderImport(services, store, orders, on_bytes, _note)
-                take = importing.dry_run if dry_run else importing.run
-                report = take(source.file)
-    if orders.written.encoding == "cp1252":
+            with progress("orders", orders.csv_format.size) as on_bytes:
+                importing = OrderImport(services, store, orders, on_bytes, _print_note)
+                run_import = importing.dry_run if dry_run else importing.run
+                report = run_import(source.file)
+    if orders.csv_format.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
-    _tell_times(report, dry_run=dry_run)
+    _print_times(report, dry_run=dry_run)
     if report.not_bought:
-        left_out = ", ".join(f"{n:,} {why}" for why, n in report.not_bought.items())
+        omitted = ", ".join(f"{n:,} {reason}" for reason, n in report.not_bought.items())
         click.echo(
-            (f"Rows of orders that are not purchases were skipped: {left_out}."), err=True
+            (f"Rows of orders that are not purchases were skipped: {omitted}."), err=True
         )
     print_import_result(report, _summary(report), as_json=as_json)
 
 
-def _note(text: str) -> None:
+def _print_note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _tell_times(report: HistoryReport, *, dry_run: bool) -> None:
+def _print_times(report: HistoryReport, *, dry_run: bool) -> None:
     """Print the rows whose time cannot be read, and how to set the format."""
     if not report.rows_undated:
         return

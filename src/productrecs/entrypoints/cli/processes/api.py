@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @listening_options
 @click.option("--fd", type=int, hidden=True)
 @click.option("--parent", type=int, hidden=True)
-@click.option("--office", type=click.Path(path_type=Path), hidden=True)
+@click.option("--write-socket", type=click.Path(path_type=Path), hidden=True)
 @click.option(
     "--middleware",
     hidden=True,
@@ -47,7 +47,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     workers: int | None,
     fd: int | None,
     parent: int | None,
-    office: Path | None,
+    write_socket: Path | None,
     middleware: str | None,
     slot: ProcessSlot | None,
 ) -> None:
@@ -61,7 +61,7 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     if fd is not None and parent is not None:
         listener = socket.socket(fileno=fd)
         supervisor = ParentConnection.inherited(parent)
-        _serve(settings, listener, supervisor, slot, office, middleware)
+        _serve(settings, listener, supervisor, slot, write_socket, middleware)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
@@ -73,7 +73,7 @@ def _serve(
     listener: socket.socket,
     supervisor: ParentConnection | None,
     slot: ProcessSlot | None = None,
-    office: Path | None = None,
+    write_socket: Path | None = None,
     middleware: str | None = None,
 ) -> None:
     # Before numpy is imported: its threads would compete with other API processes.
@@ -97,9 +97,9 @@ def _serve(
 
     def create(services: "Services", state: "TransportState") -> "Application":
         service = create_application(
-            services, state.draining, slot, state.admission, office
+            services, state.draining, slot, state.admission, write_socket
         )
-        state.at_once = service.express.answer
+        state.fast_path = service.fast_path.reply
         state.line = service.line
         return _wrapped(service, services, middleware) if middleware else service
 

@@ -58,8 +58,8 @@ def settings_from_options(
 ) -> Settings:
     """Return the settings of the environment, overridden by the given options."""
     settings = from_environment(os.environ, data)
-    given = {"host": host, "port": port, "workers": workers}
-    chosen: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
+    options = {"host": host, "port": port, "workers": workers}
+    chosen: dict[str, Any] = {key: one for key, one in options.items() if one is not None}
     return replace(settings, **chosen)
 
 
@@ -86,7 +86,7 @@ def listen(host: str, port: int) -> socket.socket:
         except OSError as error:
             listener.close()
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
-                raise ListenError(_why(error, host, port)) from error
+                raise ListenError(_bind_error(error, host, port)) from error
             time.sleep(0.05)
         else:
             return listener
@@ -98,7 +98,7 @@ def listener_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _why(error: OSError, host: str, port: int) -> str:
+def _bind_error(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"port {port} of {host} is in use by another program; stop it, or choose "

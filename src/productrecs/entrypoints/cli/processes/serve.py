@@ -75,19 +75,38 @@ def supervise(
     if middleware is None:
         _preload_api()
     folder = ("--data", str(settings.data))
-    around = () if middleware is None else ("--middleware", middleware)
-    with writer_socket() as (office, door), metrics_folder() as metrics:
+    middleware_options = () if middleware is None else ("--middleware", middleware)
+    with writer_socket() as (write_socket, writer_listener), metrics_folder() as metrics:
         roles = [
             ProcessRole(
                 f"api {index + 1}",
-                ("api", *folder, "--fd", str(number), "--office", str(office), *around),
+                (
+                    "api",
+                    *folder,
+                    "--fd",
+                    str(number),
+                    "--write-socket",
+                    str(write_socket),
+                    *middleware_options,
+                ),
                 run_command,
                 (number,),
             )
             for index in range(settings.workers)
         ]
-        written = ("worker", *folder, "--lane", "writing", "--fd", str(door.fileno()))
-        roles.append(ProcessRole("writer", written, run_command, (door.fileno(),)))
+        writer_arguments = (
+            "worker",
+            *folder,
+            "--lane",
+            "writing",
+            "--fd",
+            str(writer_listener.fileno()),
+        )
+        roles.append(
+            ProcessRole(
+                "writer", writer_arguments, run_command, (writer_listener.fileno(),)
+            )
+        )
         if with_worker:
             roles += background_roles(settings)
         if middleware is not None:  # no fork: this process has used threads and connections
@@ -111,18 +130,18 @@ def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
         OSError: when it cannot be created; the message says what to change.
     """
     temporary = Path(tempfile.gettempdir())
-    with temp_folder(temporary, "productrecs-office-") as folder:
-        path = folder / "office"
+    with temp_folder(temporary, "productrecs-writer-") as folder:
+        path = folder / "socket"
         if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
             message = (
                 f"The path of the temporary folder, {temporary}, is too long for a socket."
                 " Set TMPDIR to a folder with a path of at most 70 characters."
             )
             raise OSError(message)
-        with socket.socket(socket.AF_UNIX) as door:
-            door.bind(str(path))
-            door.listen()
-            yield path, door
+        with socket.socket(socket.AF_UNIX) as writer_listener:
+            writer_listener.bind(str(path))
+            writer_listener.listen()
+            yield path, writer_listener
 
 
 def supervise_background(settings: Settings) -> int:
@@ -153,12 +172,12 @@ def _preload_worker() -> None:
 def slot_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the hidden option of the process slot."""
 
-    def opened(
+    def parse(
         _context: click.Context, _option: click.Parameter, option: str | None
     ) -> ProcessSlot | None:
         return None if option is None else ProcessSlot.parse(option)
 
-    return click.option("--slot", callback=opened, hidden=True)(command)
+    return click.option("--slot", callback=parse, hidden=True)(command)
 
 
 def with_slots(roles: Sequence[ProcessRole], metrics: Path) -> list[ProcessRole]:

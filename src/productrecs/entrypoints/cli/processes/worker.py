@@ -66,14 +66,14 @@ def worker(
         slot.join_metrics()
     with open_services(data) as services:
         configure_logging(services.settings.log_format)
-        working = _build(lane, services, fd)
-        stop_at_signals(working.stop)
+        worker_thread = _build(lane, services, fd)
+        stop_at_signals(worker_thread.stop)
         if parent is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
             supervisor = ParentConnection.inherited(parent)
-            supervisor.watch(working.stop)
+            supervisor.watch(worker_thread.stop)
             supervisor.ready()
-        working.run()
+        worker_thread.run()
 
 
 def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
@@ -98,8 +98,8 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
         from productrecs.entrypoints.worker.upload_jobs import build_importer  # noqa: PLC0415
 
         # The forecaster only waits for child processes, so it shares this process.
-        beside = ParallelLoops(_build_file_workers(services), build_forecaster(services))
-        return ParallelLoops(build_importer(services), beside)
+        loops = ParallelLoops(_build_file_workers(services), build_forecaster(services))
+        return ParallelLoops(build_importer(services), loops)
     from productrecs.entrypoints.worker.store_jobs import build_worker  # noqa: PLC0415
     from productrecs.storage.integrity_check import IntegrityChecker  # noqa: PLC0415
 

@@ -14,7 +14,7 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.repository import PurchaseRepository
 
 WINDOW_MS: Final = 30 * DAY_MS
-_QUICK_SECONDS: Final = 0.1
+_FAST_SECONDS: Final = 0.1
 _CACHE_FACTOR: Final = 20.0
 
 
@@ -52,7 +52,7 @@ class ActivityCounter:
         ended = self._seconds()
         with self._changing:
             self._cached = {one: it for one, it in self._cached.items() if ended < it[0]}
-            if ended - began > _QUICK_SECONDS:
+            if ended - began > _FAST_SECONDS:
                 lifetime = min(_CACHE_FACTOR * (ended - began), Cache.ACTIVITY_COUNTS.limit)
                 self._cached[store_id] = (ended + lifetime, activity)
         return activity

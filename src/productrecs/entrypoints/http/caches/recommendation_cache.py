@@ -50,20 +50,20 @@ FingerprintValue = Hashable | None
 class FingerprintSource(Protocol):
     """The present fingerprints of a list's inputs."""
 
-    def own(self) -> FingerprintValue:
+    def of_list(self) -> FingerprintValue:
         """Return the fingerprint of the list's own inputs."""
 
-    def filling(self, engines: AbstractSet[Engine]) -> FingerprintValue:
+    def of_backfill(self, engines: AbstractSet[Engine]) -> FingerprintValue:
         """Return the fingerprint of the backfill of these engines."""
 
 
 class NoFingerprint:
     """The fingerprint of a list without one: the list is always stale."""
 
-    def own(self) -> None:
+    def of_list(self) -> None:
         """Return None."""
 
-    def filling(self, engines: AbstractSet[Engine]) -> None:
+    def of_backfill(self, engines: AbstractSet[Engine]) -> None:
         """Return None."""
 
 
@@ -76,30 +76,30 @@ class ListInputs(NamedTuple):
     rules: object = None
     earnings: object = None
 
-    def is_same(self, other: "ListInputs | None") -> bool:
+    def is_same(self, other_inputs: "ListInputs | None") -> bool:
         """Return whether all inputs are the same objects."""
         return (
-            other is not None
-            and self.visible is other.visible
-            and self.models is other.models
-            and self.settings is other.settings
-            and self.rules is other.rules
-            and self.earnings is other.earnings
+            other_inputs is not None
+            and self.visible is other_inputs.visible
+            and self.models is other_inputs.models
+            and self.settings is other_inputs.settings
+            and self.rules is other_inputs.rules
+            and self.earnings is other_inputs.earnings
         )
 
-    def keeps_lists_of(self, other: "ListInputs") -> bool:
+    def keeps_lists_of(self, other_inputs: "ListInputs") -> bool:
         """Return whether settings and rules are the same, and no product became visible."""
         return (
-            self.settings is other.settings
-            and self.rules is other.rules
-            and self.earnings is other.earnings
+            self.settings is other_inputs.settings
+            and self.rules is other_inputs.rules
+            and self.earnings is other_inputs.earnings
             and (
-                self.visible is other.visible
-                or not _has_new_items(self.visible, other.visible)
+                self.visible is other_inputs.visible
+                or not _has_new_items(self.visible, other_inputs.visible)
             )
         )
 
-    def shows(self, picks: Sequence[Pick]) -> bool:
+    def may_show_all(self, picks: Sequence[Pick]) -> bool:
         """Return whether all these products may be shown."""
         visible = self.visible
         return all(pick.item < len(visible) and visible[pick.item] for pick in picks)
@@ -107,8 +107,8 @@ class ListInputs(NamedTuple):
 
 def _has_new_items(now: Mask, before: Mask) -> bool:
     """Return whether a product became visible."""
-    both = min(len(now), len(before))
-    return bool(now[both:].any() or (now[:both] > before[:both]).any())
+    common_size = min(len(now), len(before))
+    return bool(now[common_size:].any() or (now[:common_size] > before[:common_size]).any())
 
 
 @dataclass(slots=True)
@@ -116,9 +116,9 @@ class _Entry:
     packed: bytes  # item, index in `_ENGINES` and score of each pick
     inputs: ListInputs  # for which the picks are valid
     made_at: float
-    own: FingerprintValue
-    fillers: frozenset[Engine]  # engines that backfilled it
-    filling: FingerprintValue
+    fingerprint: FingerprintValue
+    backfill_engines: frozenset[Engine]  # engines that backfilled it
+    backfill_fingerprint: FingerprintValue
     backfill_checked_at: float
     validated_at: float  # when its fingerprint last matched
     stale_since: float | None = None  # when it was first requested while stale
@@ -135,48 +135,53 @@ class _Entry:
         ]
 
 
-def _is_fresh(entry: _Entry, now: float, share: float, rests_on: FingerprintSource) -> bool:
+def _is_fresh(
+    entry: _Entry, now: float, share: float, fingerprints: FingerprintSource
+) -> bool:
     """Return whether the fingerprints of a list still match."""
-    if entry.own is None or now - entry.made_at >= MAX_AGE_SECONDS * share:
+    if entry.fingerprint is None or now - entry.made_at >= MAX_AGE_SECONDS * share:
         return False
-    is_fresh = entry.own == rests_on.own()
+    is_fresh = entry.fingerprint == fingerprints.of_list()
     if (
         is_fresh
-        and entry.fillers
+        and entry.backfill_engines
         and now - entry.backfill_checked_at >= BACKFILL_CHECK_SECONDS * share
     ):
-        filling = rests_on.filling(entry.fillers)
-        is_fresh = filling is not None and filling == entry.filling
+        backfill_fingerprint = fingerprints.of_backfill(entry.backfill_engines)
+        is_fresh = (
+            backfill_fingerprint is not None
+            and backfill_fingerprint == entry.backfill_fingerprint
+        )
         entry.backfill_checked_at = now
     if not is_fresh:
-        entry.own = None  # checked once; it stays stale
+        entry.fingerprint = None  # checked once; it stays stale
     return is_fresh
 
 
 class _RefreshBudget:
     """Token bucket that limits the refreshes of stale lists."""
 
-    __slots__ = ("_at", "_left")
+    __slots__ = ("_tokens", "_updated_at")
 
     def __init__(self) -> None:
-        self._left, self._at = _REFRESH_BURST, 0.0
+        self._tokens, self._updated_at = _REFRESH_BURST, 0.0
 
     def try_take(self, now: float) -> bool:
         """Take a token if there is one; return whether there was."""
         self._refill(now)
-        if self._left < 1.0:
+        if self._tokens < 1.0:
             return False
-        self._left -= 1.0
+        self._tokens -= 1.0
         return True
 
     def take(self, now: float) -> None:
         """Take a token for an urgent refresh, going into debt if there is none."""
         self._refill(now)
-        self._left = max(-_MAX_REFRESH_DEBT, self._left - 1.0)
+        self._tokens = max(-_MAX_REFRESH_DEBT, self._tokens - 1.0)
 
     def _refill(self, now: float) -> None:
-        refilled = self._left + (now - self._at) * _REFRESHES_PER_SECOND
-        self._left, self._at = min(_REFRESH_BURST, refilled), now
+        refilled = self._tokens + (now - self._updated_at) * _REFRESHES_PER_SECOND
+        self._tokens, self._updated_at = min(_REFRESH_BURST, refilled), now
 
 
 class RecommendationCache:
@@ -221,7 +226,7 @@ class RecommendationCache:
         key: Hashable,
         now: float,
         write: Writer,
-        rests_on: FingerprintSource,
+        fingerprints: FingerprintSource,
     ) -> bytes | None:
         """Return the body for `key` if its list is fresh enough for `inputs`.
 
@@ -235,7 +240,7 @@ class RecommendationCache:
         if entry.inputs is current:
             entry.validated_at = now
         elif now - entry.made_at >= self._min_age:
-            if _is_fresh(entry, now, 1.0 - (hash(key) & 1023) / 2048, rests_on):
+            if _is_fresh(entry, now, 1.0 - (hash(key) & 1023) / 2048, fingerprints):
                 entry.inputs, entry.validated_at = current, now
             elif self._may_refresh_now(entry, now):
                 self._evict(key)
@@ -246,7 +251,7 @@ class RecommendationCache:
             entry.has_used_body = True
             return body
         picks = entry.picks()
-        if not current.shows(picks):
+        if not current.may_show_all(picks):
             self._refresh_budget.take(now)
             self._evict(key)
             return None
@@ -260,7 +265,7 @@ class RecommendationCache:
         picks: Sequence[Pick],
         body: bytes,
         now: float,
-        rests_on: FingerprintSource,
+        fingerprints: FingerprintSource,
     ) -> None:
         """Store a reply that was computed from the inputs of the last `get`."""
         if self._inputs is None:
@@ -269,11 +274,20 @@ class RecommendationCache:
         packed = b"".join(
             [_PICK.pack(item, _CODES[engine], score) for item, engine, score in picks]
         )
-        filled = _BACKFILL_ENGINES.intersection([one.engine for one in picks])
-        fillers = _INTERNED_SETS.setdefault(filled, filled)
-        filling = rests_on.filling(fillers) if fillers else None
+        backfilled_by = _BACKFILL_ENGINES.intersection([one.engine for one in picks])
+        backfill_engines = _INTERNED_SETS.setdefault(backfilled_by, backfilled_by)
+        backfill_fingerprint = (
+            fingerprints.of_backfill(backfill_engines) if backfill_engines else None
+        )
         entry = self._lists[key] = _Entry(
-            packed, self._inputs, now, rests_on.own(), fillers, filling, now, now
+            packed,
+            self._inputs,
+            now,
+            fingerprints.of_list(),
+            backfill_engines,
+            backfill_fingerprint,
+            now,
+            now,
         )
         self._lists_size += len(packed) + _ENTRY_OVERHEAD_BYTES
         self._store_body(key, entry, body, self._inputs)
@@ -304,9 +318,9 @@ class RecommendationCache:
         self._bodies[key] = entry
         self._bodies_size += len(body) + _ENTRY_OVERHEAD_BYTES // 2
         while self._bodies_size > self._limit:
-            oldest, other = next(iter(self._bodies.items()))
-            if other.has_used_body:
-                other.has_used_body = False
+            oldest, other_inputs = next(iter(self._bodies.items()))
+            if other_inputs.has_used_body:
+                other_inputs.has_used_body = False
                 self._bodies.move_to_end(oldest)
             else:
                 self._evict_body(oldest)
@@ -353,7 +367,7 @@ class ListFingerprint:
         self._request = request
         self._now_ms = now_ms
 
-    def own(self) -> Fingerprint:
+    def of_list(self) -> Fingerprint:
         """Return a value that changes when the models' data of the call's items changes.
 
         While it is equal, the candidates of these items are equal, except for small changes
@@ -362,14 +376,15 @@ class ListFingerprint:
         if sold_out_anchor(self._shop, self._request, self._now_ms) is not None:
             return None  # replacements depend on their whole category
         numbers = self._numbers()
-        marks = [
-            None if number is None else self._shop.models.mark(number) for number in numbers
+        item_hashes = [
+            None if number is None else self._shop.models.fingerprint(number)
+            for number in numbers
         ]
-        if not marks or None in marks:
+        if not item_hashes or None in item_hashes:
             return None
-        return hash((tuple(marks), self._cooldown(numbers)))
+        return hash((tuple(item_hashes), self._cooldown(numbers)))
 
-    def filling(self, engines: AbstractSet[Engine]) -> Fingerprint:
+    def of_backfill(self, engines: AbstractSet[Engine]) -> Fingerprint:
         """Return a value that changes with the first backfill items of `engines`.
 
         It covers all items that the list can need, unless variant groups and cooldown skip
@@ -381,7 +396,7 @@ class ListFingerprint:
         anchors = [one for one in numbers if one is not None]
         num = self._request.num
         # Cooldown demotes or drops items, so look at more than the list needs.
-        reach = 2 * (2 * num + len(anchors)) + 2 if cooldown else num + len(anchors)
+        depth = 2 * (2 * num + len(anchors)) + 2 if cooldown else num + len(anchors)
         heads = (
             tuple(
                 islice(
@@ -390,10 +405,10 @@ class ListFingerprint:
                         for item in BACKFILLS[engine](eligible, anchors)
                         if engine is Engine.TRENDING or narrowest[item] not in cooldown
                     ),
-                    reach,
+                    depth,
                 )
             )
-            for engine in recipe.fill
+            for engine in recipe.backfill
             if engine in engines
         )
         return hash((tuple(heads), cooldown))

@@ -86,7 +86,7 @@ class CachedStore:
     index: ServedIndex
     pictures: ServedPictures
     traits: CatalogTraits
-    said: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
+    search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     placements: StorePlacements = field(default_factory=StorePlacements)
     recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
@@ -99,10 +99,10 @@ class CachedStore:
     def memory_bytes(self) -> int:
         """Return the approximate memory that an eviction frees, in bytes."""
         views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
-        kept = (
+        caches = (
             self.recommendation_cache.size + self.searches.size + self.index.memory_bytes()
         )
-        return views + kept
+        return views + caches
 
 
 class StoreCache:
@@ -156,7 +156,9 @@ class StoreCache:
     @property
     def refused_models(self) -> int:
         """How many cached stores refused a newer model because it is damaged."""
-        return sum(bool(opened.refused_model) for opened in list(self._open.values()))
+        return sum(
+            bool(cached_store.refused_model) for cached_store in list(self._open.values())
+        )
 
     @property
     def is_current(self) -> bool:
@@ -188,7 +190,7 @@ class StoreCache:
         if found is None:
             with _without_gc():
                 loaded = self._load(store)
-            found = self._keep(store, loaded)
+            found = self._add(store, loaded)
         return found
 
     async def preload(self) -> None:
@@ -212,9 +214,9 @@ class StoreCache:
     async def _load_in_thread(self, store: Store) -> CachedStore:
         with _without_gc():
             shop = await asyncio.to_thread(self._load, store)
-        return self._keep(store, shop)
+        return self._add(store, shop)
 
-    def _keep(self, store: Store, shop: CachedStore) -> CachedStore:
+    def _add(self, store: Store, shop: CachedStore) -> CachedStore:
         with self._changing:
             self._open[store.store_id] = shop
             self._applied_version = 0  # a setting may have changed while it was loaded
@@ -231,10 +233,10 @@ class StoreCache:
     def _load(self, store: Store) -> CachedStore:
         return load_store(self._services, store, self._queries)
 
-    def _refresh_store(self, store_id: StoreId, opened: CachedStore) -> None:
+    def _refresh_store(self, store_id: StoreId, cached_store: CachedStore) -> None:
         reader = self._services.database.raw_reader()
         try:
-            _apply_changes(self._services, store_id, opened, reader)
+            _apply_changes(self._services, store_id, cached_store, reader)
         finally:
             reader.close()
 
@@ -257,22 +259,25 @@ class StoreCache:
         if self._applied_version != self._accounts.version:
             self._applied_version = self._accounts.version
             self._apply_settings()
-        for store_id, opened in list(self._open.items()):
+        for store_id, cached_store in list(self._open.items()):
             try:
-                _apply_changes(self._services, store_id, opened, reader)
+                _apply_changes(self._services, store_id, cached_store, reader)
             except ProductRecsError:
                 _log.exception("store refresh failed")
         with self._changing:
             self._evict_over_budget()  # caches grow with requests
 
     def _apply_settings(self) -> None:
-        for store_id, opened in list(self._open.items()):
+        for store_id, cached_store in list(self._open.items()):
             store = self._accounts.by_id(store_id)
-            if store is None or store.settings.timezone != opened.shop.settings.timezone:
+            if (
+                store is None
+                or store.settings.timezone != cached_store.shop.settings.timezone
+            ):
                 with self._changing:  # deleted, or its time zone changed: reload it
                     self._open.pop(store_id, None)
             else:
-                opened.shop.settings = store.settings
+                cached_store.shop.settings = store.settings
 
 
 def load_store(
@@ -281,7 +286,7 @@ def load_store(
     """Load a store into memory as it is now; `queries` embeds queries for vector search."""
     catalog = CatalogView(store.store_id, store.settings.zone, make_card)
     rules = RulesView(store.store_id, store.settings.zone, catalog)
-    opened = CachedStore(
+    cached_store = CachedStore(
         shop=StoreState(catalog, empty_models(), store.settings, rules),
         histories=ShopperHistories(store.store_id),
         index=_served_index(services, store.store_id, queries),
@@ -290,10 +295,10 @@ def load_store(
     )
     reader = services.database.raw_reader()
     try:
-        _apply_changes(services, store.store_id, opened, reader)
+        _apply_changes(services, store.store_id, cached_store, reader)
     finally:
         reader.close()
-    return opened
+    return cached_store
 
 
 def _served_index(
@@ -305,52 +310,57 @@ def _served_index(
 
 
 def _apply_changes(
-    services: Services, store_id: StoreId, opened: CachedStore, reader: RawReader
+    services: Services, store_id: StoreId, cached_store: CachedStore, reader: RawReader
 ) -> None:
     versions = store_versions(reader, store_id)
     if versions is None:
         return
     catalog_seq, model_id, rules_seq, search_seq, visual_id, *others = versions
-    shop = opened.shop
+    shop = cached_store.shop
     shop.catalog.refresh(reader, int(catalog_seq))
     if shop.rules is not None:
         shop.rules.refresh(reader, int(rules_seq), services.clock())
-    opened.index.refresh()
-    if opened.said.seq != search_seq:
-        opened.said = SearchRuleBook.load(reader, store_id, int(search_seq))
-    if model_id and model_id not in {shop.models.model_id, opened.refused_model}:
-        _swap_models(opened, models_folder(services.models, store_id), model_id)
-        if opened.refused_model == model_id:
+    cached_store.index.refresh()
+    if cached_store.search_rules.seq != search_seq:
+        cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
+    if model_id and model_id not in {shop.models.model_id, cached_store.refused_model}:
+        _swap_models(cached_store, models_folder(services.models, store_id), model_id)
+        if cached_store.refused_model == model_id:
             _enqueue_training(services, store_id)
-    _apply_content(opened, store_id, reader, *map(int, others))
-    _apply_earnings(opened, store_id, reader)
-    if opened.pictures.follow(visual_id) or shop.models.visual is not opened.pictures.model:
-        shop.models = replace(shop.models, visual=opened.pictures.model)
+    _apply_content(cached_store, store_id, reader, *map(int, others))
+    _apply_earnings(cached_store, store_id, reader)
+    if (
+        cached_store.pictures.follow(visual_id)
+        or shop.models.visual is not cached_store.pictures.model
+    ):
+        shop.models = replace(shop.models, visual=cached_store.pictures.model)
 
 
-def _apply_earnings(opened: CachedStore, store_id: StoreId, reader: RawReader) -> None:
+def _apply_earnings(
+    cached_store: CachedStore, store_id: StoreId, reader: RawReader
+) -> None:
     """Read the earning index if it changed; only where the store uses it."""
-    if not opened.shop.settings.earnings_weight:
-        opened.shop.earnings, opened.earnings_at = None, 0
+    if not cached_store.shop.settings.earnings_weight:
+        cached_store.shop.earnings, cached_store.earnings_at = None, 0
         return
     computed_at = index_time(reader, store_id)
-    if computed_at != opened.earnings_at:
-        opened.shop.earnings = read_index(reader, store_id)
-        opened.earnings_at = computed_at
+    if computed_at != cached_store.earnings_at:
+        cached_store.shop.earnings = read_index(reader, store_id)
+        cached_store.earnings_at = computed_at
 
 
 def _apply_content(
-    opened: CachedStore,
+    cached_store: CachedStore,
     store_id: StoreId,
     reader: RawReader,
     looks_seq: int,
     placements_seq: int,
 ) -> None:
     """Read the looks and placements if they changed."""
-    if opened.looks.seq != looks_seq:
-        opened.looks = PublishedLooks.load(reader, store_id, looks_seq)
-    if opened.placements.seq != placements_seq:
-        opened.placements = StorePlacements.load(reader, store_id, placements_seq)
+    if cached_store.looks.seq != looks_seq:
+        cached_store.looks = PublishedLooks.load(reader, store_id, looks_seq)
+    if cached_store.placements.seq != placements_seq:
+        cached_store.placements = StorePlacements.load(reader, store_id, placements_seq)
 
 
 def _enqueue_training(services: Services, store_id: StoreId) -> None:
@@ -362,32 +372,32 @@ def _enqueue_training(services: Services, store_id: StoreId) -> None:
         _log.warning("training request failed", extra={"store": store_id})
 
 
-def _swap_models(opened: CachedStore, folder: Path, model_id: str) -> None:
+def _swap_models(cached_store: CachedStore, folder: Path, model_id: str) -> None:
     try:
         models = TrainedModels.load(folder, model_id)
-        opened.shop.models = replace(models, visual=opened.pictures.model)
-        opened.refused_model = ""
+        cached_store.shop.models = replace(models, visual=cached_store.pictures.model)
+        cached_store.refused_model = ""
     except BrokenModelError:
-        opened.refused_model = model_id
+        cached_store.refused_model = model_id
         _log.exception(
             "model rejected",
             extra={"model": model_id},
         )
 
 
-def searchable_store(opened: CachedStore) -> SearchableStore:
+def searchable_store(cached_store: CachedStore) -> SearchableStore:
     """Return the present search state of a store."""
-    shop = opened.shop
+    shop = cached_store.shop
     models, book = shop.models, shop.book
     return SearchableStore(
         catalog=shop.catalog,
-        index=opened.index,
+        index=cached_store.index,
         ranks=models.ranks,
         trending=len(models.trending),
-        said=opened.said,
+        search_rules=cached_store.search_rules,
         rules=None if book is None else book.of(ListKind.SEARCH),
-        factors=None if book is None else book.naming(ListKind.SEARCH).factors,
+        factors=None if book is None else book.rules_of(ListKind.SEARCH).factors,
         sold_out=shop.settings.search_sold_out,
         choices=models.choices,
-        told_language=shop.settings.language,
+        language_setting=shop.settings.language,
     )

@@ -142,7 +142,7 @@ async def _answer_upload(request: Request, page: Page) -> Response:
     try:
         _check_sender(visit, page)
         folder = UploadFolder(visit.services.uploads)
-        with folder.turn(visit.store.store_id, declared_length(request)):
+        with folder.reserve(visit.store.store_id, declared_length(request)):
             async with received_form(request, folder, page.file_limit) as form:
                 await form.receive_fields()
                 _check_token(replace(visit, form=Form(form.fields)))

@@ -79,7 +79,7 @@ class IncomingForm:
         return SentFile(self._path, name[:255], self._size)
 
     async def _store(self) -> None:
-        piece = self._form.take()
+        piece = self._form.pop_chunks()
         self._size += len(piece)
         if self._size > self._limit:
             raise _too_large(self._limit)

@@ -31,7 +31,7 @@ PLACES: Final = MappingProxyType(
         ListKind.PRODUCT.value: "Product pages",
         ListKind.CART.value: "Cart",
         ListKind.SHOPPER.value: "For known shoppers",
-        ListKind.NOBODY.value: "For unknown visitors",
+        ListKind.NO_CONTEXT.value: "For unknown visitors",
         ListKind.TRENDING.value: "Trending",
         ListKind.SEARCH.value: "Search",
         ListKind.MIX.value: "Mix",

@@ -94,14 +94,14 @@ class SearchPreviews:
         *,
         has: bool = False,
     ) -> SearchPreview:
-        visit, shop = self._visit, replace(self._shop, said=book)
+        visit, shop = self._visit, replace(self._shop, search_rules=book)
         request = SearchRequest(f"{truncate_query(query).strip()} ", SHOWN)
         resolved = resolve_query(shop, request, visit.now_ms)
         found = find_products(shop, request, visit.now_ms)
         ids = [shop.catalog.ids[hit.item] or "" for hit in found.hits]
         rows = {row.item_id: row for row in product_rows(visit, ids)}
-        words = shop.index.understand(resolved.query, resolved.synonyms)
-        plain = {one.typed: one for one in shop.index.understand(resolved.query)}
+        words = shop.index.interpret(resolved.query, resolved.synonyms)
+        plain = {one.typed: one for one in shop.index.interpret(resolved.query)}
         products = tuple(
             FoundProduct(
                 rows[item_id],
@@ -179,7 +179,7 @@ def _reasons(
 
 
 def _boosts(shop: SearchableStore, query: ResolvedQuery, hit: Hit) -> Iterator[str]:
-    if query.lifts.get(hit.item, 0.0) > 0:
+    if query.click_boosts.get(hit.item, 0.0) > 0:
         yield "Shoppers choose it after this search"
     if shop.popularity(hit.item) > 0:
         yield "Sells well"

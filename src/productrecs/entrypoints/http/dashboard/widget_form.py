@@ -217,7 +217,7 @@ def _read(setting: WidgetSetting, form: Form) -> object:
         return None
     if setting.kind is SettingType.WHOLE:
         if not text.removeprefix("-").isdecimal():
-            message = f"Write a whole number from {setting.least} to {setting.most}."
+            message = f"Write a whole number from {setting.minimum} to {setting.maximum}."
             raise ValueError(message)
         return int(text[:18])
     if setting.kind is SettingType.SWITCH:

@@ -58,7 +58,7 @@ class Admission:
         """Whether the key is unknown; its store may have registered just now."""
         return isinstance(self.refusal, InvalidKeyError)
 
-    def ask_rate(self, level: BucketLevel | None) -> None:
+    def add_rate(self, level: BucketLevel | None) -> None:
         """Record a rate limit that the request passed; None means no limit."""
         if level is not None:
             self.levels = (*self.levels, level)
@@ -71,7 +71,7 @@ class Admission:
 
     def check_quota(self, meter: Meter, store: Store, now_ms: int) -> None:
         """Check the quota of the store's plan; a reply with content is metered."""
-        notice = meter.ask(store.subscription, now_ms)
+        notice = meter.check(store.subscription, now_ms)
         if notice is not None:
             self.limits = (*self.limits, *billing_headers(notice))
             if notice.is_cut_off:
@@ -92,7 +92,7 @@ class Arrival:
     peer: str  # the address of the other end of the connection
 
 
-def admit(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admission:
+def admit(context: Context, load_shedder: LoadShedder, arrival: Arrival) -> Admission:
     """Return the decision about a request; a refusal is returned, not raised.
 
     The meter of a metered request is None if the process has no meter of the store yet: the
@@ -100,7 +100,7 @@ def admit(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admissio
     """
     admission = Admission()
     try:
-        _decide(admission, context, pressure, arrival)
+        _decide(admission, context, load_shedder, arrival)
     except ProductRecsError as error:
         if isinstance(error, TooManyRequestsError):
             admission.limits = (*admission.limits, *error.header_lines)
@@ -110,12 +110,12 @@ def admit(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admissio
 
 
 def _decide(
-    admission: Admission, context: Context, pressure: LoadShedder, arrival: Arrival
+    admission: Admission, context: Context, load_shedder: LoadShedder, arrival: Arrival
 ) -> None:
     route = arrival.route
-    if context.rates is not None and route.paced:
+    if context.rates is not None and route.is_rate_limited:
         peer = address_of_client(arrival.peer, arrival.headers)
-        admission.ask_rate(context.rates.ask_address(peer))
+        admission.add_rate(context.rates.check_address(peer))
     credential = route.methods[arrival.method]
     if credential is OPERATOR:
         check_operator(arrival.headers, context.services.settings.metrics_token)
@@ -123,7 +123,7 @@ def _decide(
         store = _admit_caller(admission, context, arrival, credential)
         if not route.empty:
             return
-        if pressure.may_reject and pressure.should_reject(store.store_id):
+        if load_shedder.may_reject and load_shedder.should_reject(store.store_id):
             raise OverloadedError
         meter = context.metering.get(store.store_id)
         if meter is not None:
@@ -140,8 +140,8 @@ def _admit_caller(
     admission.cors = cors_headers(store, origin)
     if origin is not None:
         admission.misuse = _misuse_of(caller, admission)
-    if context.rates is not None and arrival.route.paced:
-        admission.ask_rate(context.rates.ask_key(caller.rate_limit_key))
+    if context.rates is not None and arrival.route.is_rate_limited:
+        admission.add_rate(context.rates.check_key(caller.rate_limit_key))
     if arrival.route.needs_plan and requires_active_plan(arrival.method, credential):
         store.subscription.check_active(context.clock())
     return store

@@ -74,7 +74,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     random_retry_after,
 )
 from productrecs.entrypoints.http.transport.request_body import (
-    ClientGoneError,
+    ClientDisconnectedError,
     read_event_body,
 )
 from productrecs.entrypoints.http.writes.live_event_watch import Sender
@@ -101,27 +101,27 @@ class Dispatcher:
     def __init__(
         self,
         declared: Application,
-        fitness: Callable[[], Readiness],
+        readiness: Callable[[], Readiness],
         draining: object,
         traffic: RequestMetrics,
     ) -> None:
         """Wrap the `declared` routes; `draining` is true while shutting down."""
         self._declared = declared
         self._traffic = traffic
-        self._fitness = fitness
+        self._readiness = readiness
         self._draining = draining
         self._context: Context | None = None
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._id_prefix = secrets.token_hex(6).encode()
         self._request_numbers = itertools.count()
-        self.pressure = LoadShedder()
-        self.express = FastPath(self.pressure, traffic, self.new_request_id)
-        self.line = RequestQueue(self.pressure, self.express.store_of)
+        self.load_shedder = LoadShedder()
+        self.fast_path = FastPath(self.load_shedder, traffic, self.new_request_id)
+        self.line = RequestQueue(self.load_shedder, self.fast_path.store_of)
 
     def open(self, context: Context) -> None:
         """Start to admit requests."""
         self._context = context
-        self.express.open(context)
+        self.fast_path.open(context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or forward the lifespan events."""
@@ -136,7 +136,7 @@ class Dispatcher:
             await self._handle(exchange, receive)
         except BodyError as error:
             await exchange.reply(422, validation_reply(error.problems))
-        except ClientGoneError:
+        except ClientDisconnectedError:
             return
         except ProductRecsError as error:
             await exchange.refuse_error(error)
@@ -145,7 +145,7 @@ class Dispatcher:
             await exchange.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
         finally:
             if exchange.status:
-                self._traffic.answered(
+                self._traffic.record(
                     exchange.route, scope["method"], exchange.status, exchange.started_at
                 )
 
@@ -179,7 +179,7 @@ class Dispatcher:
         with context.budget.claim(claimant) as claim:
             if not await self._answer_frequent(exchange, receive, context, claim):
                 scope["productrecs"] = RequestContext(
-                    context, admission.caller, exchange.request_id, self._fitness, claim
+                    context, admission.caller, exchange.request_id, self._readiness, claim
                 )
                 await self._declared(scope, receive, exchange.forward)
 
@@ -206,9 +206,9 @@ class Dispatcher:
         _record_misuse(exchange, context)
         caller = admission.caller
         if caller is not None and caller.key_id:
-            used_at = context.services.system_clock()
+            used_at_ms = context.services.system_clock()
             address = address_of_client(peer_of(exchange.scope), exchange.headers)
-            use = KeyUse(caller.store.store_id, caller.key_id, used_at, address)
+            use = KeyUse(caller.store.store_id, caller.key_id, used_at_ms, address)
             context.write_client.write_later(use)
         if caller is None or not route.empty or admission.refusal is not None:
             return admission
@@ -223,7 +223,7 @@ class Dispatcher:
     def _decide(
         self, exchange: HttpExchange, arrival: Arrival, context: Context
     ) -> Admission:
-        admission = exchange.admission = admit(context, self.pressure, arrival)
+        admission = exchange.admission = admit(context, self.load_shedder, arrival)
         admission.count_rates()
         return admission
 
@@ -280,7 +280,7 @@ def _record_misuse(exchange: HttpExchange, context: Context) -> None:
     """Record a secret key in a URL or a page, an unknown page or an inhuman rate."""
     admission, origin = exchange.admission, exchange.headers.get(b"origin")
     if context.event_watch.stores:
-        _watch_refusal(context, exchange)
+        _record_refused_event(context, exchange)
     if isinstance(admission.refusal, SecretKeyInUrlError):
         _record_leaked_key(exchange, context)
     elif admission.caller is None:
@@ -316,13 +316,13 @@ async def _watched_events(
     try:
         body = await receive_events(context, store, data, claim, headers)
     except ProductRecsError as error:
-        context.event_watch.note(sender, data, error)
+        context.event_watch.add(sender, data, error)
         raise
-    context.event_watch.note(sender, data)
+    context.event_watch.add(sender, data)
     return body
 
 
-def _watch_refusal(context: Context, exchange: HttpExchange) -> None:
+def _record_refused_event(context: Context, exchange: HttpExchange) -> None:
     """Record refused events for the store of the key, else of the page's origin."""
     admission = exchange.admission
     path = exchange.scope["path"]
@@ -338,7 +338,7 @@ def _watch_refusal(context: Context, exchange: HttpExchange) -> None:
             has_key=caller is not None,
             is_order=path == "/v1/orders",
         )
-        context.event_watch.note(sender, b"", admission.refusal)
+        context.event_watch.add(sender, b"", admission.refusal)
 
 
 def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
@@ -377,12 +377,12 @@ async def _search_reply(
     context: Context, store: Store, exchange: HttpExchange
 ) -> SearchReply | None:
     """Return the reply to a well-formed search; None leaves it to the declared route."""
-    opened, query = context.shops.get(store), exchange.query
-    parsed = None if query is None or opened is None else parse_search_request(query)
-    if opened is None or parsed is None:
+    cached_store, query = context.shops.get(store), exchange.query
+    parsed = None if query is None or cached_store is None else parse_search_request(query)
+    if cached_store is None or parsed is None:
         return None
     return await answer_search(
-        context, opened, parsed, searcher_of_scope(exchange.scope, query)
+        context, cached_store, parsed, searcher_of_scope(exchange.scope, query)
     )
 
 
@@ -390,19 +390,19 @@ async def _read_reply(
     context: Context, store: Store, path: str, query: Mapping[str, str] | None
 ) -> bytes | None:
     """Return the body of a well-formed read; None leaves it to the declared route."""
-    opened = context.shops.get(store)
-    if query is None or opened is None:
+    cached_store = context.shops.get(store)
+    if query is None or cached_store is None:
         return None
-    default = opened.shop.settings.rec_num
+    default = cached_store.shop.settings.rec_num
     if path == "/v1/recommendations":
         parsed = parse_list_request(query, default)
-        return None if parsed is None else await answer_list(context, opened, parsed)
+        return None if parsed is None else await answer_list(context, cached_store, parsed)
     if path == "/v1/trending":
         trending = parse_trending_request(query, default)
         if trending is None:
             return None
-        return await answer_trending(context, opened, trending)
+        return await answer_trending(context, cached_store, trending)
     if path == "/v1/widget-config":
         widget_type, lang = query.get("type", ""), query.get("lang", "")
-        return await answer_config(context, store, opened, widget_type, lang)
+        return await answer_config(context, store, cached_store, widget_type, lang)
     return None

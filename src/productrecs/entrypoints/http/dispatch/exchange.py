@@ -71,18 +71,21 @@ _OK_LINES: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _C
 _ANY_ORIGIN_LINES: Final = _lines(ANY_ORIGIN_HEADERS)
 
 
-def raw_response(body: bytes, request_id: bytes, own: Iterable[Header]) -> bytes:
-    """Return the bytes of a 200 response with a JSON body; `own` are extra headers."""
-    lines = _ANY_ORIGIN_LINES if own is ANY_ORIGIN_HEADERS else _lines(own)
+def raw_response(body: bytes, request_id: bytes, own_headers: Iterable[Header]) -> bytes:
+    """Return the bytes of a 200 response with a JSON body.
+
+    `own_headers` are extra headers.
+    """
+    lines = _ANY_ORIGIN_LINES if own_headers is ANY_ORIGIN_HEADERS else _lines(own_headers)
     return _OK_LINES % (len(body), request_id, lines) + body
 
 
 def raw_error_response(
-    why: ErrorCode, form: ErrorBody, request_id: bytes, own: Iterable[Header]
+    code: ErrorCode, form: ErrorBody, request_id: bytes, own_headers: Iterable[Header]
 ) -> bytes:
-    """Return the bytes of an error response; `own` are extra headers."""
-    kind = STATUS_LINE[why.status] + b"content-type: " + form.content_type + b"\r\n"
-    about = _COMMON_LINES % (len(form.body), request_id, _lines(own))
+    """Return the bytes of an error response; `own_headers` are extra headers."""
+    kind = STATUS_LINE[code.status] + b"content-type: " + form.content_type + b"\r\n"
+    about = _COMMON_LINES % (len(form.body), request_id, _lines(own_headers))
     return kind + about + form.body
 
 
@@ -122,15 +125,15 @@ class HttpExchange:
     )
 
     def __init__(
-        self, gate: ServerInfo, scope: Scope, headers: dict[bytes, bytes], send: Send
+        self, server_info: ServerInfo, scope: Scope, headers: dict[bytes, bytes], send: Send
     ) -> None:
         """Start unanswered."""
-        self._server = gate
+        self._server = server_info
         self._send = send
         self.scope = scope
         self.headers = headers
         self.query = parse_plain_query(scope["query_string"])
-        self._request_id = valid_request_id(headers) or gate.new_request_id()
+        self._request_id = valid_request_id(headers) or server_info.new_request_id()
         self.admission = Admission()  # until it is decided
         self.allow = ""
         self.route: Route | None = None
@@ -220,37 +223,39 @@ class HttpExchange:
 
     def _timing(self) -> tuple[Header, Header]:
         """Return the Server-Timing headers, for the browser's developer tools."""
-        took = (time.monotonic() - self.started_at) * 1000
-        return (b"server-timing", b"total;dur=%.1f" % took), _TIMING_FOR_ANY_ORIGIN
+        duration_ms = (time.monotonic() - self.started_at) * 1000
+        return (b"server-timing", b"total;dur=%.1f" % duration_ms), _TIMING_FOR_ANY_ORIGIN
 
     def _answered_in_single_write(self, body: bytes, extra: Iterable[Header]) -> bool:
         if self._server.is_draining:
             return False
-        own = (
+        own_headers = (
             (*self.admission.cors, *self.admission.limits, *extra)
             if self.admission.limits or extra
             else self.admission.cors
         )
-        return send_in_single_write(self.scope, raw_response(body, self._request_id, own))
+        return send_in_single_write(
+            self.scope, raw_response(body, self._request_id, own_headers)
+        )
 
-    async def refuse(self, why: ErrorCode, detail: str, after: int | None = None) -> None:
+    async def refuse(self, code: ErrorCode, detail: str, after: int | None = None) -> None:
         """Answer with an error body; `after` is the Retry-After in seconds."""
         extra: list[Header] = []
-        if why.is_transient:
+        if code.is_transient:
             wait = self._server.retry_after() if after is None else b"%d" % after
             extra.append((b"retry-after", wait))
-        if why.status == 401:  # noqa: PLR2004 - HTTP
+        if code.status == 401:  # noqa: PLR2004 - HTTP
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
         if self.allow:
             extra.append((b"allow", self.allow.encode()))
-        asked = FailedRequest(
+        failed_request = FailedRequest(
             self.request_id,
             self._server.base_of(self.headers),
             raw_path_of(self.scope),
             self.headers.get(b"accept", b""),
         )
-        form = build_error_body(why, detail, asked)
-        await self.reply(why.status, form.body, extra, form.content_type)
+        form = build_error_body(code, detail, failed_request)
+        await self.reply(code.status, form.body, extra, form.content_type)
 
     async def refuse_error(self, error: ProductRecsError) -> None:
         """Answer with the status and code of an expected error."""

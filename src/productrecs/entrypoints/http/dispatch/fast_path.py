@@ -82,7 +82,7 @@ class FastPath:
         """Start to answer."""
         self._context = context
 
-    def answer(self, target: bytes, head: RequestHead, address: str) -> bytes | None:
+    def reply(self, target: bytes, head: RequestHead, address: str) -> bytes | None:
         """Return the whole reply to a GET of `target`; None leaves it to the dispatcher.
 
         `address` is the client's.
@@ -96,7 +96,7 @@ class FastPath:
         query = _parsed_query(query_string)
         if query is None:
             return None
-        arrival = Arrival(route, "GET", query_string, query, head.named, address)
+        arrival = Arrival(route, "GET", query_string, query, head.by_name, address)
         try:
             admission = admit(context, self._pressure, arrival)
             if admission.refusal is not None:
@@ -112,7 +112,7 @@ class FastPath:
             admission.count_rates()
             headers = (*headers, *admission.limits, *found.headers)
         request_id = head.request_id or self._new_request_id()
-        self._traffic.answered(route, "GET", 200, began)
+        self._traffic.record(route, "GET", 200, began)
         return raw_response(found.body, request_id, headers)
 
     def store_of(self, data: bytes) -> str:
@@ -137,15 +137,15 @@ class FastPath:
             return None
         admission.count_rates()
         request_id = head.request_id or self._new_request_id()
-        base = base_url_by_headers(head.named, context.services.settings)
+        base = base_url_by_headers(head.by_name, context.services.settings)
         path = _PATHS[id(arrival.route)]
         start, end, content_type = _error_body_parts(
-            base, path, head.named.get(b"accept", b"")
+            base, path, head.by_name.get(b"accept", b"")
         )
         form = ErrorBody(start + request_id + end, content_type)
         retry = (b"retry-after", random_retry_after(self._rng))
         headers = (*admission.cors, *admission.limits, retry)
-        self._traffic.answered(arrival.route, "GET", OVERLOADED.status, began)
+        self._traffic.record(arrival.route, "GET", OVERLOADED.status, began)
         return raw_error_response(OVERLOADED, form, request_id, headers)
 
 
@@ -183,23 +183,34 @@ def _find_reply(
     caller, query = admission.caller, arrival.query
     if admission.meter is None or admission.misuse or caller is None or query is None:
         return None
-    opened = context.shops.get(caller.store)
-    if opened is None:
+    cached_store = context.shops.get(caller.store)
+    if cached_store is None:
         return None
     bots = context.bots
     if bots.has_flagged and bots.is_flagged(caller.store.store_id, query):
         return None
     if arrival.route is _SEARCH:
         return _search_reply(
-            context, opened, query, searcher_of(arrival.peer, lines, query)
+            context, cached_store, query, searcher_of(arrival.peer, lines, query)
         )
-    asked = _parsed_request(arrival.query_string, opened.shop.settings.rec_num)
-    body = None if asked is None else answer_immediately(context, opened, asked)
+    list_request = _parsed_request(arrival.query_string, cached_store.shop.settings.rec_num)
+    body = (
+        None
+        if list_request is None
+        else answer_immediately(context, cached_store, list_request)
+    )
     return None if body is None else SearchReply(body)
 
 
 def _search_reply(
-    context: Context, opened: CachedStore, query: Mapping[str, str], who: Searcher
+    context: Context,
+    cached_store: CachedStore,
+    query: Mapping[str, str],
+    searcher: Searcher,
 ) -> SearchReply | None:
-    asked = parse_search_request(query)
-    return None if asked is None else cached_search(context, opened, asked, who)
+    list_request = parse_search_request(query)
+    return (
+        None
+        if list_request is None
+        else cached_search(context, cached_store, list_request, searcher)
+    )

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from productrecs.core.errors import ProductRecsError
 
 PROBE_SECONDS: Final = 0.05
-SLOW_TURN_SECONDS: Final = 0.03
+SLOW_ITERATION_SECONDS: Final = 0.03
 """The probe delay from which an iteration is slow: list requests are queued."""
 LAG_SECONDS: Final = 0.2
 """The probe delay from which the loop lags."""
@@ -50,32 +50,32 @@ class LoadShedder:
         """Start without lag."""
         self.is_overloaded = False
         self.is_full = False  # the request queue is rejecting right now
-        self.slow_turn_at = math.inf
+        self.slow_iteration_at = math.inf
         self._seconds = seconds
-        self._turn_began = seconds()  # monotonic time
+        self._iteration_started = seconds()  # monotonic time
         self._lagging_since: float | None = None
         self._has_rejected = False  # in this iteration
-        self._requests_in_turn = 0
+        self._requests_in_iteration = 0
         self._requests: dict[str, float] = {}  # by store, decaying
-        self._requests_of_all = 0.0
+        self._total_requests = 0.0
 
     async def watch(self) -> None:
         """Measure the lag of the running loop until cancelled."""
         while True:
             due = self._seconds() + PROBE_SECONDS
-            self.slow_turn_at = due + SLOW_TURN_SECONDS
+            self.slow_iteration_at = due + SLOW_ITERATION_SECONDS
             await asyncio.sleep(PROBE_SECONDS)
             now = self._seconds()
-            self.note(now, now - due)
+            self.record_probe(now, now - due)
 
-    def note(self, now: float, late: float) -> None:
-        """Record a probe at `now`, `late` seconds late; it starts an iteration."""
-        was_enough = late < LAG_SECONDS and not self._has_rejected
-        self._decay(now - self._turn_began)
-        self._turn_began = now
+    def record_probe(self, now: float, lag: float) -> None:
+        """Record a probe at `now`, `lag` seconds late; it starts an iteration."""
+        is_healthy = lag < LAG_SECONDS and not self._has_rejected
+        self._decay(now - self._iteration_started)
+        self._iteration_started = now
         self._has_rejected = False
-        self._requests_in_turn = 0
-        if was_enough:
+        self._requests_in_iteration = 0
+        if is_healthy:
             self._lagging_since = None
             self.is_overloaded = False
             return
@@ -96,23 +96,25 @@ class LoadShedder:
         if self.is_full:
             return True
         requests = self._requests[store_id] = self._requests.get(store_id, 0.0) + 1.0
-        self._requests_of_all += 1.0
-        self._requests_in_turn += 1
-        is_modest = requests * len(self._requests) < self._requests_of_all
-        is_young = self._seconds() - self._turn_began < SERVE_SECONDS
-        if is_young or self._requests_in_turn <= MIN_SERVED or is_modest:
+        self._total_requests += 1.0
+        self._requests_in_iteration += 1
+        is_modest = requests * len(self._requests) < self._total_requests
+        is_young = self._seconds() - self._iteration_started < SERVE_SECONDS
+        if is_young or self._requests_in_iteration <= MIN_SERVED or is_modest:
             return False
         self._has_rejected = True
         return True
 
     def _decay(self, seconds: float) -> None:
         """Weight older requests less, and drop the oldest."""
-        left = math.exp(-max(seconds, 0.0) / MEMORY_SECONDS)
-        faded = {store: requests * left for store, requests in self._requests.items()}
+        decay = math.exp(-max(seconds, 0.0) / MEMORY_SECONDS)
+        decayed = {store: requests * decay for store, requests in self._requests.items()}
         self._requests = {
-            store: requests for store, requests in faded.items() if requests >= _MIN_COUNTED
+            store: requests
+            for store, requests in decayed.items()
+            if requests >= _MIN_COUNTED
         }
-        self._requests_of_all = sum(self._requests.values())
+        self._total_requests = sum(self._requests.values())
 
 
 _log = logging.getLogger(__name__)
@@ -152,12 +154,12 @@ class RequestQueue:
 
     def __init__(
         self,
-        pressure: LoadShedder,
+        load_shedder: LoadShedder,
         store_of: Callable[[bytes], str],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start empty; `store_of` returns the store of an unparsed request."""
-        self._pressure = pressure
+        self._load_shedder = load_shedder
         self._store_of = store_of
         self._seconds = seconds
         self._queues: dict[str, deque[QueuedConnection]] = {}
@@ -168,7 +170,7 @@ class RequestQueue:
         )  # connections that wait for their rejection
         self._is_running = False
         # Decaying sums over the last batches: seconds, pauses included, and requests.
-        self._seconds_taken, self._calls_taken = 0.0, 0.0
+        self._recent_seconds, self._recent_calls = 0.0, 0.0
         self._batch_ended_at = 0.0  # monotonic time
 
     def __len__(self) -> int:
@@ -177,7 +179,7 @@ class RequestQueue:
 
     def hold_back(self, connection: QueuedConnection, data: bytes) -> bool:
         """Queue received data if it has to wait; return whether it was queued."""
-        if not self._is_running and self._seconds() < self._pressure.slow_turn_at:
+        if not self._is_running and self._seconds() < self._load_shedder.slow_iteration_at:
             return False
         if connection.waiting:
             connection.waiting.append(data)
@@ -204,14 +206,14 @@ class RequestQueue:
 
     def _is_over_fair_share(self, queue: deque[QueuedConnection]) -> bool:
         """Return whether the queue is too long and the store is over its fair share."""
-        in_time = MAX_WAIT_SECONDS * self._calls_taken / max(self._seconds_taken, 1e-9)
-        most = max(in_time, MIN_SERVED)
-        return self._count > most and len(queue) * len(self._queues) > most
+        in_time = MAX_WAIT_SECONDS * self._recent_calls / max(self._recent_seconds, 1e-9)
+        max_queued = max(in_time, MIN_SERVED)
+        return self._count > max_queued and len(queue) * len(self._queues) > max_queued
 
     def _serve_batch(self) -> None:
         """Answer one batch; the loop handles everything else before the next."""
         began = now = self._seconds()
-        taken = 0
+        answered = 0
         while self._rotation and now - began < BATCH_SECONDS:
             store = self._rotation.popleft()
             queue = self._queues[store]
@@ -222,7 +224,7 @@ class RequestQueue:
                 if connection.waiting:
                     queue.append(connection)
                     self._count += 1
-                taken += 1
+                answered += 1
             if queue:
                 self._rotation.append(store)
             else:
@@ -231,9 +233,9 @@ class RequestQueue:
         self._reject_some(now + (REJECT_SECONDS if self._rotation else BATCH_SECONDS))
         now = self._seconds()
         # Another process may have used the CPU: cap the duration that counts.
-        lasted = min(now - self._batch_ended_at, MAX_WAIT_SECONDS)
-        self._seconds_taken = self._seconds_taken * _DECAY + lasted
-        self._calls_taken = self._calls_taken * _DECAY + taken
+        duration = min(now - self._batch_ended_at, MAX_WAIT_SECONDS)
+        self._recent_seconds = self._recent_seconds * _DECAY + duration
+        self._recent_calls = self._recent_calls * _DECAY + answered
         self._batch_ended_at = now
         self._is_running = bool(self._rotation or self._rejected)
         if self._is_running:
@@ -241,7 +243,7 @@ class RequestQueue:
 
     def _reject_some(self, until: float) -> None:
         """Reject at least one request, and none after `until`."""
-        self._pressure.is_full = True
+        self._load_shedder.is_full = True
         try:
             while self._rejected:
                 connection = self._rejected.popleft()
@@ -251,7 +253,7 @@ class RequestQueue:
                 if self._seconds() >= until:
                     return
         finally:
-            self._pressure.is_full = False
+            self._load_shedder.is_full = False
 
     @staticmethod
     def _read_waiting(connection: QueuedConnection) -> None:

@@ -54,16 +54,16 @@ class BucketLevel(NamedTuple):
     cell: int
     caller_hash: float
     empty_at: float  # by the clock of the limit
-    asked_at: float  # by the same clock
+    checked_at: float  # by the same clock
 
     def header_lines(self) -> tuple[HeaderLine, HeaderLine]:
         """Return the RateLimit headers (draft-ietf-httpapi-ratelimit-headers)."""
-        limit, wait = self.limit, max(0.0, self.empty_at - self.asked_at)
-        left = max(0, math.floor(limit.at_once - wait * limit.per_second))
-        name, policy = limit.name, (limit.at_once, limit.at_once / limit.per_second)
+        limit, wait = self.limit, max(0.0, self.empty_at - self.checked_at)
+        remaining = max(0, math.floor(limit.burst - wait * limit.per_second))
+        name, policy = limit.name, (limit.burst, limit.burst / limit.per_second)
         return (
             (b"ratelimit-policy", b'"%b";q=%d;w=%d' % (name, *policy)),
-            (b"ratelimit", b'"%b";r=%d;t=%d' % (name, left, math.ceil(wait))),
+            (b"ratelimit", b'"%b";r=%d;t=%d' % (name, remaining, math.ceil(wait))),
         )
 
 
@@ -73,7 +73,7 @@ class RateLimit:
     def __init__(
         self,
         name: bytes,
-        at_once: int,
+        burst: int,
         per_second: float,
         cells: "Cells | None" = None,
         seconds: Callable[[], float] = time.monotonic,
@@ -84,12 +84,12 @@ class RateLimit:
         all are in use, the bucket that is empty first is reused.
         """
         self.name = name
-        self.at_once = at_once
+        self.burst = burst
         self.per_second = per_second
         self._cells = array("d", bytes(8 * 8_192)) if cells is None else cells
         self._seconds = seconds
 
-    def ask(self, caller: str) -> BucketLevel:
+    def check(self, caller: str) -> BucketLevel:
         """Return the level with one more call, without counting it.
 
         Raises:
@@ -97,46 +97,46 @@ class RateLimit:
         """
         now = self._seconds()
         digest = blake2b(self.name + caller.encode(), digest_size=6).digest()
-        whose = float(int.from_bytes(digest) + 1)  # exact in a double, and never 0
-        cell = self._cell_of(whose, now)
-        held = self._cells[cell + 1] if self._cells[cell] == whose else now
-        empty_at = max(held, now) + 1 / self.per_second
-        wait = empty_at - now - self.at_once / self.per_second
+        caller_code = float(int.from_bytes(digest) + 1)  # exact in a double, and never 0
+        cell = self._cell_of(caller_code, now)
+        empty_at_before = self._cells[cell + 1] if self._cells[cell] == caller_code else now
+        empty_at = max(empty_at_before, now) + 1 / self.per_second
+        wait = empty_at - now - self.burst / self.per_second
         if wait > 1e-9:  # noqa: PLR2004 - rounding error of doubles
             message = (
-                f"more than {self.at_once:,} calls arrived at once from this "
+                f"more than {self.burst:,} calls arrived at once from this "
                 f"{self.name.decode()}; it may send {self.per_second:g} a second"
             )
-            full = BucketLevel(self, cell, whose, held, now)
+            full = BucketLevel(self, cell, caller_code, empty_at_before, now)
             after = max(1, math.ceil(wait))
             raise TooManyRequestsError(message, after, full.header_lines())
-        return BucketLevel(self, cell, whose, empty_at, now)
+        return BucketLevel(self, cell, caller_code, empty_at, now)
 
-    def count(self, standing: BucketLevel) -> None:
+    def count(self, level: BucketLevel) -> None:
         """Count the call."""
-        self._cells[standing.cell] = standing.caller_hash
-        self._cells[standing.cell + 1] = standing.empty_at
+        self._cells[level.cell] = level.caller_hash
+        self._cells[level.cell + 1] = level.empty_at
 
-    def take(self, caller: str) -> BucketLevel:
+    def check_and_count(self, caller: str) -> BucketLevel:
         """Count one call.
 
         Raises:
             TooManyRequestsError: when the caller has to wait first.
         """
-        standing = self.ask(caller)
-        self.count(standing)
-        return standing
+        level = self.check(caller)
+        self.count(level)
+        return level
 
-    def _cell_of(self, whose: float, now: float) -> int:
+    def _cell_of(self, caller_code: float, now: float) -> int:
         """Return a caller's bucket, else the bucket that is empty first."""
         cells = self._cells
         buckets = len(cells) // _CELLS
         probed = [
-            (int(whose) + step) % buckets * _CELLS
+            (int(caller_code) + step) % buckets * _CELLS
             for step in range(min(_PROBED_BUCKETS, buckets))
         ]
         for cell in probed:
-            if cells[cell] == whose:
+            if cells[cell] == caller_code:
                 return cell
         return min(probed, key=lambda cell: max(cells[cell + 1], now))
 
@@ -163,7 +163,7 @@ class RateLimits:
             return None
         return cls(settings.rate_per_key, settings.rate_per_address, cells)
 
-    def ask_address(self, address: str) -> BucketLevel | None:
+    def check_address(self, address: str) -> BucketLevel | None:
         """Return the level of an address; None if it is not limited.
 
         Raises:
@@ -172,15 +172,15 @@ class RateLimits:
         network = None if self._of_address is None else network_of(address)
         if self._of_address is None or network is None:
             return None
-        return self._of_address.ask(network)
+        return self._of_address.check(network)
 
-    def ask_key(self, key: str) -> BucketLevel | None:
+    def check_key(self, key: str) -> BucketLevel | None:
         """Return the level of a key; None if keys are not limited.
 
         Raises:
             TooManyRequestsError: when callers with the key have to wait first.
         """
-        return None if self._of_key is None else self._of_key.ask(key)
+        return None if self._of_key is None else self._of_key.check(key)
 
     def _limit(self, name: bytes, per_second: int, cells: "Cells") -> RateLimit | None:
         if not per_second:
@@ -212,8 +212,8 @@ def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
     forwarded = headers.get(b"x-forwarded-for")
     if forwarded is None or not _is_private_peer(peer):
         return peer
-    named = forwarded.rpartition(b",")[2].strip().decode("latin-1")
-    return named[:_MAX_ADDRESS_CHARS] or peer
+    last_address = forwarded.rpartition(b",")[2].strip().decode("latin-1")
+    return last_address[:_MAX_ADDRESS_CHARS] or peer
 
 
 def peer_of(scope: Mapping[str, Any]) -> str:
@@ -231,7 +231,7 @@ def _is_private_peer(peer: str) -> bool:
 
 
 SILENT_SECONDS: Final = 1.0
-MAX_LEAD: Final = 2
+MAX_EXTRA_CONNECTIONS: Final = 2
 """The most connections that a process may have above the others."""
 
 
@@ -248,7 +248,7 @@ class PeerProcesses(Protocol):
     def publish(self, connections: int) -> None:
         """Publish how many connections this process has."""
 
-    def fewest(self) -> float:
+    def fewest_connections(self) -> float:
         """Return the smallest count of another process; infinite when alone."""
 
 
@@ -272,20 +272,22 @@ class ConnectionLimiter:
         self._limits = limits or ConnectionLimits()
         self._seconds = seconds
         self._networks: Counter[str] = Counter()  # the limited ones
-        self._silent: dict[LimitedConnection, float] = {}  # connect times, oldest first
+        self._without_request: dict[
+            LimitedConnection, float
+        ] = {}  # connect times, oldest first
         self._refused = 0
-        self._neighbours: PeerProcesses | None = None
+        self._peers: PeerProcesses | None = None
         self.count = 0
 
-    def meet(self, neighbours: PeerProcesses) -> None:
+    def set_peers(self, peers: PeerProcesses) -> None:
         """Balance connections with other processes from now on."""
-        self._neighbours = neighbours
+        self._peers = peers
 
-    def has_more_than_others(self, coming: int) -> bool:
-        """Return whether another process would have fewer after `coming` more here."""
-        if self._neighbours is None:
+    def has_more_than_others(self, added: int) -> bool:
+        """Return whether another process would have fewer after `added` more here."""
+        if self._peers is None:
             return False
-        return self.count + coming > self._neighbours.fewest() + MAX_LEAD
+        return self.count + added > self._peers.fewest_connections() + MAX_EXTRA_CONNECTIONS
 
     def enter(self, connection: LimitedConnection, address: str) -> bool:
         """Count a new connection; return whether it may stay. Call `leave` in any case."""
@@ -294,47 +296,47 @@ class ConnectionLimiter:
         network = network_of(address)
         if network is not None:
             self._networks[network] += 1
-        is_welcome = self._has_room_for(network) and (
+        is_accepted = self._has_room_for(network) and (
             self.count <= self._limits.connections or self._cut_silent_connection(now)
         )
-        if is_welcome:
-            self._silent[connection] = now
+        if is_accepted:
+            self._without_request[connection] = now
         else:
             self._refused += 1
-        return is_welcome
+        return is_accepted
 
-    def note_request(self, connection: LimitedConnection) -> None:
+    def record_request(self, connection: LimitedConnection) -> None:
         """Note that a connection sent a request."""
-        self._silent.pop(connection, None)
+        self._without_request.pop(connection, None)
 
     def leave(self, connection: LimitedConnection, address: str) -> None:
         """Note that a connection has ended."""
         self._set_count(self.count - 1)
-        self._silent.pop(connection, None)
+        self._without_request.pop(connection, None)
         network = network_of(address)
         if network is not None:
             self._networks[network] -= 1
             if not self._networks[network]:
                 del self._networks[network]
 
-    def take_refused(self) -> int:
+    def pop_refused(self) -> int:
         """Return how many were refused or cut since the last call."""
-        refused, self._refused = self._refused, 0
-        return refused
+        refused_count, self._refused = self._refused, 0
+        return refused_count
 
     def _set_count(self, count: int) -> None:
         self.count = count
-        if self._neighbours is not None:
-            self._neighbours.publish(count)
+        if self._peers is not None:
+            self._peers.publish(count)
 
     def _has_room_for(self, network: str | None) -> bool:
         return network is None or self._networks[network] <= self._limits.per_address
 
     def _cut_silent_connection(self, now: float) -> bool:
-        connection = next(iter(self._silent), None)
-        if connection is None or now - self._silent[connection] < SILENT_SECONDS:
+        connection = next(iter(self._without_request), None)
+        if connection is None or now - self._without_request[connection] < SILENT_SECONDS:
             return False
-        del self._silent[connection]
+        del self._without_request[connection]
         self._refused += 1
         connection.cut()
         return True

@@ -51,7 +51,7 @@ class UsageMetering:
         """Start without meters; `start` begins to flush counts."""
         self._services = services
         self._meters: dict[StoreId, Meter] = {}
-        self._quiet: dict[StoreId, int] = {}  # rounds without a call
+        self._idle_rounds: dict[StoreId, int] = {}  # rounds without a call
         self._requested = threading.Event()
         self._stopping = threading.Event()
         self._due_at = 0.0
@@ -100,17 +100,17 @@ class UsageMetering:
                 if time.monotonic() >= self._due_at:
                     self._due_at = time.monotonic() + FLUSH_SECONDS
                     reader = reader or self._services.database.raw_reader()
-                    self._learn(reader)
-                    self._forget_idle_meters()
+                    self._read_stored_counts(reader)
+                    self._drop_idle_meters()
                 self._is_failing = False
             except Exception:
                 self._due_at = time.monotonic() + FLUSH_SECONDS
                 self._log_failure()
                 _close(reader)
                 reader = None
-            took = time.thread_time() - began
-            rest = min(FLUSH_SECONDS, max(MIN_PAUSE_SECONDS, PAUSE_FACTOR * took))
-            self._stopping.wait(rest)
+            cpu_seconds = time.thread_time() - began
+            pause = min(FLUSH_SECONDS, max(MIN_PAUSE_SECONDS, PAUSE_FACTOR * cpu_seconds))
+            self._stopping.wait(pause)
         try:
             self._flush()
         except Exception:
@@ -140,33 +140,38 @@ class UsageMetering:
         for one in unsaved:
             total = totals.get((one.store_id, one.month.month))
             if total is None:  # the store was deleted
-                self._forget(one.store_id)
+                self._drop(one.store_id)
             else:
                 one.month.flushed(one.calls, total, one.meter.limit)
                 one.meter.drop_stored_months()
 
-    def _learn(self, reader: RawReader) -> None:
+    def _read_stored_counts(self, reader: RawReader) -> None:
         """Read the counts of other processes."""
         month = month_at(self._services.clock()).name
-        wanted = {
+        months = {
             store_id: (meter, present)
             for store_id, meter in list(self._meters.items())
             if (present := meter.months()[-1]).month == month
         }
-        for store_id, total in read_calls(reader, month, list(wanted)).items():
-            meter, present = wanted[store_id]
-            present.learn(total, meter.limit)
+        for store_id, total in read_calls(reader, month, list(months)).items():
+            meter, present = months[store_id]
+            present.set_total(total, meter.limit)
 
-    def _forget_idle_meters(self) -> None:
+    def _drop_idle_meters(self) -> None:
         for store_id, meter in list(self._meters.items()):
-            self._quiet[store_id] = 0 if meter.is_used else self._quiet.get(store_id, 0) + 1
+            self._idle_rounds[store_id] = (
+                0 if meter.is_used else self._idle_rounds.get(store_id, 0) + 1
+            )
             meter.is_used = False
-            if self._quiet[store_id] > MAX_IDLE_ROUNDS and not meter.months()[-1].unsaved:
-                self._forget(store_id)
+            if (
+                self._idle_rounds[store_id] > MAX_IDLE_ROUNDS
+                and not meter.months()[-1].unsaved
+            ):
+                self._drop(store_id)
 
-    def _forget(self, store_id: StoreId) -> None:
+    def _drop(self, store_id: StoreId) -> None:
         self._meters.pop(store_id, None)
-        self._quiet.pop(store_id, None)
+        self._idle_rounds.pop(store_id, None)
 
 
 def _close(reader: RawReader | None) -> None:

@@ -134,7 +134,7 @@ _ERROR: Final[dict[str, Any]] = {
         "request_id": {"type": "string", "description": "The same as X-Request-Id."},
     },
 }
-_UNFIT: Final[dict[str, Any]] = {
+_INVALID_REQUEST: Final[dict[str, Any]] = {
     "type": "object",
     "description": (
         "A request that does not match its schema: each problem with its location."
@@ -211,7 +211,7 @@ _HEADERS: Final = {
         "example": 10_000,
     },
 }
-_PACE: Final = ("RateLimit-Policy", "RateLimit")
+_RATE_LIMIT_HEADERS: Final = ("RateLimit-Policy", "RateLimit")
 _METERED: Final = ("X-Billing-Status", "X-Quota-Used", "X-Quota-Limit")
 _SCHEMES: Final = {
     "publishableKey": {
@@ -250,7 +250,7 @@ _OPERATOR: Final = {
 }
 _SECRET: Final = ("bearer", "secretKey")
 _PUBLISHABLE: Final = ("publishableKey", "publishableKeyHeader")
-_ASKED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
+_SECURITY_SCHEMES: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
     {
         Credential.NONE: (),
         Credential.PUBLISHABLE: _PUBLISHABLE,
@@ -294,7 +294,7 @@ def _description(application: FastAPI) -> dict[str, Any]:
             _complete(operation, ROUTES[path].methods[method.upper()])
             if ROUTES[path].empty:
                 _add_headers(operation["responses"]["200"], _METERED)
-            if ROUTES[path].paced:
+            if ROUTES[path].is_rate_limited:
                 _limit_rate(operation["responses"])
     found["components"] = {
         "schemas": _schemas(found["components"].get("schemas", {})),
@@ -306,10 +306,10 @@ def _description(application: FastAPI) -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any], credential: Credential) -> None:
     """Add security, headers and errors to an operation, as its credential requires."""
-    operation["security"] = [{name: []} for name in _ASKED[credential]]
+    operation["security"] = [{name: []} for name in _SECURITY_SCHEMES[credential]]
     responses = operation["responses"]
-    unfit = responses.get(str(VALIDATION_FAILED), {})
-    if "HTTPValidationError" in str(unfit):
+    invalid_request = responses.get(str(VALIDATION_FAILED), {})
+    if "HTTPValidationError" in str(invalid_request):
         del responses[str(VALIDATION_FAILED)]  # FastAPI's 422 of a path that takes any text
     responses["431"] = error_responses("headers_too_large")[431]
     if credential in _UNAUTHORISED:
@@ -320,10 +320,12 @@ def _complete(operation: dict[str, Any], credential: Credential) -> None:
 
 def _limit_rate(responses: dict[str, Any]) -> None:
     """Add the 429 of an installation's rate limits."""
-    own = responses.get("429", {"content": {"application/json": {"examples": {}}}})
-    codes = {"too_many_requests": None} | own["content"]["application/json"]["examples"]
+    existing = responses.get("429", {"content": {"application/json": {"examples": {}}}})
+    codes = {"too_many_requests": None} | existing["content"]["application/json"][
+        "examples"
+    ]
     responses["429"] = error_responses(*codes)[429]
-    _add_headers(responses["429"], ("X-Request-Id", *_PACE))
+    _add_headers(responses["429"], ("X-Request-Id", *_RATE_LIMIT_HEADERS))
 
 
 def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:
@@ -333,18 +335,18 @@ def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:
 
 def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the shared schemas by name."""
-    own = {
+    existing = {
         "Product": _PRODUCT,
         "Result": _RESULT,
         "Error": _ERROR,
-        "ValidationError": _UNFIT,
+        "ValidationError": _INVALID_REQUEST,
     }
     used = {
         name: schema
         for name, schema in declared.items()
         if name not in {"HTTPValidationError", "ValidationError"}
     }
-    return dict(sorted((used | _bodies() | own).items()))
+    return dict(sorted((used | _bodies() | existing).items()))
 
 
 def _bodies() -> dict[str, Any]:

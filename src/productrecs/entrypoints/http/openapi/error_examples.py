@@ -171,7 +171,7 @@ _STATUS: Final[Mapping[str, int]] = MappingProxyType(
     | {"not_ready": 503, HEADERS_TOO_LARGE.code: HEADERS_TOO_LARGE.status}
 )
 # The codes of a status if a route names none.
-_USUAL: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
+_COMMON_CODES: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
     {
         401: ("key_missing", "key_invalid"),
         402: ("billing_inactive",),
@@ -186,12 +186,12 @@ _USUAL: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
 )
 
 
-def error_codes_for(answer: int | str) -> tuple[int, tuple[str, ...]]:
+def error_codes_for(status: int | str) -> tuple[int, tuple[str, ...]]:
     """Return a status with its codes, or a code with its status.
 
     Raises:
         KeyError: when no error has this status or code.
     """
-    if isinstance(answer, str):
-        return _STATUS[answer], (answer,)
-    return answer, _USUAL[answer]
+    if isinstance(status, str):
+        return _STATUS[status], (status,)
+    return status, _COMMON_CODES[status]

@@ -31,7 +31,7 @@ _WORDS: Final = {
     503: "Temporarily unavailable; retry after the seconds in Retry-After.",
 }
 VALIDATION_FAILED: Final = 422
-_PASSING: Final = frozenset({429, 503})
+_RETRYABLE_STATUSES: Final = frozenset({429, 503})
 _PROBLEM: Final = {
     "detail": [
         {
@@ -46,22 +46,22 @@ _PROBLEM: Final = {
 Responses = dict[int | str, dict[str, Any]]
 
 
-def error_responses(*answers: int | str) -> Responses:
+def error_responses(*statuses: int | str) -> Responses:
     """Return the documented errors of a route, by status or by code.
 
     A status stands for all codes that any route may give with it.
     """
     found: dict[int, list[str]] = {}
-    for answer in answers:
-        status, codes = error_codes_for(answer)
+    for entry in statuses:
+        status, codes = error_codes_for(entry)
         found.setdefault(status, []).extend(codes)
     return {status: _error(status, codes) for status, codes in sorted(found.items())}
 
 
 def _error(status: int, codes: list[str]) -> dict[str, Any]:
-    refusal: dict[str, Any] = {"description": _WORDS[status]}
+    response: dict[str, Any] = {"description": _WORDS[status]}
     if status == VALIDATION_FAILED:
-        return refusal | {"content": _json(ref("ValidationError"), _PROBLEM)}
+        return response | {"content": _json(ref("ValidationError"), _PROBLEM)}
     examples = {
         code: {
             "summary": ERROR_EXAMPLES[code].summary,
@@ -77,9 +77,9 @@ def _error(status: int, codes: list[str]) -> dict[str, Any]:
     content = {"application/json": {"schema": ref("Error"), "examples": examples}}
     headers = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
     return (
-        refusal
+        response
         | {"content": content}
-        | ({"headers": headers} if status in _PASSING else {})
+        | ({"headers": headers} if status in _RETRYABLE_STATUSES else {})
     )
 
 
@@ -106,16 +106,16 @@ def request_body(
     examples: Mapping[str, object],
     *,
     text: bool = False,
-    many: bool = False,
+    is_list: bool = False,
     required: bool = True,
 ) -> dict[str, Any]:
     """Return the documented body of a route that parses its body itself.
 
     `examples` are values by title. `text` adds text/plain, which avoids the preflight;
-    `many` allows an array of up to 500.
+    `is_list` allows an array of up to 500.
     """
     schema: dict[str, Any] = ref(title(model))
-    if many:
+    if is_list:
         listed = {"type": "array", "items": schema, "minItems": 1, "maxItems": 500}
         schema = {"anyOf": [schema, listed]}
     shown = {
@@ -159,15 +159,15 @@ PRODUCT_EXAMPLE: Final = MappingProxyType(
 
 
 def recommendations_response(
-    source: str, beside: Mapping[str, Any] = MappingProxyType({})
+    source: str, extra_fields: Mapping[str, Any] = MappingProxyType({})
 ) -> Responses:
     """Return the documented reply of a list of products, with an example from `source`.
 
-    `beside` are the schemas of further properties.
+    `extra_fields` are the schemas of further properties.
     """
     shown = {**PRODUCT_EXAMPLE, "score": 0.87, "source": source}
     schema = object_schema(recommendations={"type": "array", "items": ref("Product")})
-    schema["properties"] |= beside
+    schema["properties"] |= extra_fields
     return success_response(
         "The products, best first.", schema, {"recommendations": [shown]}
     )
@@ -193,10 +193,10 @@ _REDIRECT: Final = {
 }
 
 
-def search_response(beside: Mapping[str, Any]) -> Responses:
-    """Return the documented reply of a search; `beside` are further properties."""
+def search_response(extra_fields: Mapping[str, Any]) -> Responses:
+    """Return the documented reply of a search; `extra_fields` are further properties."""
     schema = object_schema(results={"type": "array", "items": ref("Result")})
-    schema["properties"] |= beside
+    schema["properties"] |= extra_fields
     found = success_response(
         "The products, best first.", schema, {"results": [_RESULT_EXAMPLE]}
     )
@@ -223,30 +223,30 @@ _BOX: Final = {
         "its top left corner."
     ),
 }
-_SPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
+_HOTSPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
 
 
 def analysis_response() -> Responses:
     """Return the documented reply of the analysis of a photo."""
     share = {"type": "number", "minimum": 0, "maximum": 1}
-    spot = object_schema(
+    hotspot = object_schema(
         label={"type": "string"},
         bbox=_BOX,
         confidence=share,
         products={"type": "array", "items": ref("Product"), "maxItems": 6},
     )
-    shown = _SPOT_EXAMPLE | {
+    shown = _HOTSPOT_EXAMPLE | {
         "confidence": 0.74,
         "products": [{**PRODUCT_EXAMPLE, "score": 0.81, "source": "similar"}],
     }
-    schema = object_schema(hotspots={"type": "array", "items": spot, "maxItems": 8})
+    schema = object_schema(hotspots={"type": "array", "items": hotspot, "maxItems": 8})
     return success_response("The areas, most certain first.", schema, {"hotspots": [shown]})
 
 
 def look_response() -> Responses:
     """Return the documented reply of a look."""
     text: Final = {"type": "string"}
-    spot = object_schema(
+    hotspot = object_schema(
         label=text,
         bbox=_BOX,
         item_id=text,
@@ -257,7 +257,7 @@ def look_response() -> Responses:
         title=text,
         image_url=text,
         item_id=text,
-        hotspots={"type": "array", "items": spot},
+        hotspots={"type": "array", "items": hotspot},
         published_at={"type": "string", "format": "date-time"},
     )
     shown = {
@@ -265,7 +265,9 @@ def look_response() -> Responses:
         "title": "By the lake",
         "image_url": "https://shop.example.com/looks/lake.jpg",
         "item_id": "tent",
-        "hotspots": [_SPOT_EXAMPLE | {"item_id": "stove", "product": {**PRODUCT_EXAMPLE}}],
+        "hotspots": [
+            _HOTSPOT_EXAMPLE | {"item_id": "stove", "product": {**PRODUCT_EXAMPLE}}
+        ],
         "published_at": "2026-11-21T09:00:00.000Z",
     }
     schema = object_schema(look={"anyOf": [look, {"type": "null"}]})

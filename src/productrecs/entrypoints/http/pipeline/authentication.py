@@ -68,7 +68,7 @@ class Route:
     widget: bool = False  # called by shops' pages: it answers OPTIONS
     empty: bytes = b""  # metered routes: the empty reply when the plan is used up or over
     sends_timing: bool = False  # replies have a Server-Timing header
-    paced: bool = True  # subject to rate limits
+    is_rate_limited: bool = True  # subject to rate limits
     needs_plan: bool = True  # a change of a store is refused when its plan is over
 
 
@@ -124,8 +124,12 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         ),
         "/v1/forecast/summary": Route({"GET": Credential.EITHER}, widget=True),
         FORECAST_PATH: Route({"GET": Credential.EITHER}, widget=True),
-        "/v1/events": Route({"POST": Credential.PUBLISHABLE}, widget=True, paced=False),
-        "/v1/orders": Route({"POST": Credential.EITHER}, widget=True, paced=False),
+        "/v1/events": Route(
+            {"POST": Credential.PUBLISHABLE}, widget=True, is_rate_limited=False
+        ),
+        "/v1/orders": Route(
+            {"POST": Credential.EITHER}, widget=True, is_rate_limited=False
+        ),
         "/v1/items": Route({"POST": Credential.SECRET}),
         ITEM_PATH: Route({"DELETE": Credential.SECRET}),
         "/orders/upload": Route({"POST": Credential.SECRET}),
@@ -143,9 +147,9 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/status": Route({"GET": Credential.SECRET}),
         "/integration/report": Route({"GET": Credential.SECRET}),
         "/integration/dashboard-link": Route({"POST": Credential.SECRET}, needs_plan=False),
-        "/health/live": Route({"GET": Credential.NONE}, paced=False),
-        "/health/ready": Route({"GET": Credential.NONE}, paced=False),
-        "/metrics": Route({"GET": Credential.OPERATOR}, paced=False),
+        "/health/live": Route({"GET": Credential.NONE}, is_rate_limited=False),
+        "/health/ready": Route({"GET": Credential.NONE}, is_rate_limited=False),
+        "/metrics": Route({"GET": Credential.OPERATOR}, is_rate_limited=False),
         "/openapi.json": Route({"GET": Credential.NONE}),
         "/docs": Route({"GET": Credential.NONE}),
         ASSET_PATH: Route({"GET": Credential.NONE}),
@@ -224,30 +228,30 @@ def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
         raise MetricsTokenError(message)
 
 
-def requires_active_plan(method: str, wanted: Credential) -> bool:
+def requires_active_plan(method: str, credential: Credential) -> bool:
     """Return whether a call needs an active plan.
 
     These are the writes of a merchant's own system except deletions: pushes, uploads and
     integration writes. Events and orders never are.
     """
-    return wanted is SECRET and method in {"POST", "PUT", "PATCH"}
+    return credential is SECRET and method in {"POST", "PUT", "PATCH"}
 
 
 def keys_of(
-    query: bytes, plain: Mapping[str, str] | None, headers: Mapping[bytes, bytes]
+    query: bytes, parsed_query: Mapping[str, str] | None, headers: Mapping[bytes, bytes]
 ) -> RequestKeys:
     """Return the keys of a request; header names are in lower case.
 
-    `plain` is the parsed query; None where it is unusual.
+    `parsed_query` is the parsed query; None where it is unusual.
     """
-    if plain is not None:
-        in_query = plain.get("key")
+    if parsed_query is not None:
+        in_query = parsed_query.get("key")
     else:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         in_query = next((value for name, value in pairs if name == "key"), None)
     pub, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")
-    if secret is None and (given := headers.get(b"authorization")) is not None:
-        scheme, _, token = given.partition(b" ")
+    if secret is None and (authorization := headers.get(b"authorization")) is not None:
+        scheme, _, token = authorization.partition(b" ")
         secret = token.strip() if scheme.lower() == b"bearer" else None
     return RequestKeys(
         query=in_query or None,
@@ -257,7 +261,7 @@ def keys_of(
 
 
 def authenticate(
-    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
+    keys: RequestKeys, credential: Credential, accounts: AccountDirectory
 ) -> Caller:
     """Return the caller of a request.
 
@@ -274,9 +278,9 @@ def authenticate(
         )
         raise SecretKeyInUrlError(message)
     publishable = keys.query or keys.header
-    if wanted is SECRET:
+    if credential is SECRET:
         return _by_secret(keys.secret, publishable, accounts)
-    if wanted is EITHER and keys.secret:
+    if credential is EITHER and keys.secret:
         return _by_secret(keys.secret, publishable, accounts)
     return _by_publishable(publishable, keys.secret, accounts)
 
@@ -319,7 +323,7 @@ def _by_publishable(
     return Caller(store, PUBLISHABLE)
 
 
-_ANYONE: Final = (b"access-control-allow-origin", b"*")
+_ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     (
@@ -330,7 +334,7 @@ _EXPOSED: Final = (
 _VARY: Final = (b"vary", b"Origin")
 
 PREFLIGHT_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (
-    _ANYONE,
+    _ANY_ORIGIN,
     (b"access-control-allow-methods", b"GET, POST, PUT, DELETE, OPTIONS"),
     (
         b"access-control-allow-headers",
@@ -338,7 +342,7 @@ PREFLIGHT_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (
     ),
     (b"access-control-max-age", b"86400"),
 )
-ANY_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_ANYONE, _EXPOSED)
+ANY_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_ANY_ORIGIN, _EXPOSED)
 REFUSED_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
 
 

@@ -51,7 +51,7 @@ from productrecs.entrypoints.http.transport.multipart_file_stream import (
 )
 from productrecs.entrypoints.http.transport.request_body import (
     BodyTooLargeError,
-    ClientGoneError,
+    ClientDisconnectedError,
     EncodedBodyError,
 )
 from productrecs.features.guides.guide_texts import UnknownGuideError
@@ -88,7 +88,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         MissingColumnsError: ErrorCode(400, "missing_columns"),
         ReportError: ErrorCode(400, "report_impossible"),
         UploadStalledError: ErrorCode(400, "upload_stalled"),
-        ClientGoneError: ErrorCode(400, "client_closed"),
+        ClientDisconnectedError: ErrorCode(400, "client_closed"),
         MissingKeyError: ErrorCode(401, "key_missing"),
         InvalidKeyError: ErrorCode(401, "key_invalid"),
         SecretKeyRequiredError: ErrorCode(401, "secret_key_required"),
@@ -148,9 +148,12 @@ def retry_after_of(error: ProductRecsError) -> int | None:
 
 
 def error_response(
-    request: Request, code: ErrorCode, detail: str, more: Mapping[str, object] | None = None
+    request: Request,
+    code: ErrorCode,
+    detail: str,
+    extra_fields: Mapping[str, object] | None = None,
 ) -> Response:
-    """Return an error response in the caller's format; `more` are extra members."""
+    """Return an error response in the caller's format; `extra_fields` are extra members."""
     exchange: RequestContext = request.scope["productrecs"]
     failed = FailedRequest(
         exchange.request_id,
@@ -158,7 +161,7 @@ def error_response(
         raw_path_of(request.scope),
         request.headers.get("accept", "").encode("latin-1"),
     )
-    form = build_error_body(code, detail, failed, more)
+    form = build_error_body(code, detail, failed, extra_fields)
     headers = {"content-type": form.content_type.decode()}
     if code.is_transient:
         headers["retry-after"] = str(random.randint(1, 5))  # noqa: S311 - spreads retries

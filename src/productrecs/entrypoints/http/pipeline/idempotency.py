@@ -30,18 +30,18 @@ IdempotencyKeyHeader = Annotated[
 _Result = TypeVar("_Result")
 
 
-def identify_call(what: str, key: str | None, body: bytes) -> IdempotentCall | None:
+def identify_call(operation: str, key: str | None, body: bytes) -> IdempotentCall | None:
     """Return the identity of a call; None without an idempotency key."""
     if key is None:
         return None
-    return IdempotentCall(what, key, hashlib.sha256(body).hexdigest())
+    return IdempotentCall(operation, key, hashlib.sha256(body).hexdigest())
 
 
 def run_once(
     log: StoreLog,
     call: IdempotentCall | None,
     now_ms: int,
-    carry_out: Callable[[], _Result],
+    action: Callable[[], _Result],
     kind: type[_Result],
 ) -> tuple[_Result, bool]:
     """Return the result of a call, and whether it is a replay.
@@ -50,12 +50,12 @@ def run_once(
         IdempotencyConflictError: when the key was used with another body.
     """
     if call is None:
-        return carry_out(), False
-    log.take(0)  # locks the store's row: concurrent retries wait for each other
+        return action(), False
+    log.take_seqs(0)  # locks the store's row: concurrent retries wait for each other
     repository = IdempotencyRepository(log.transaction, log.store_id)
-    reply = repository.answer(call, now_ms)
+    reply = repository.stored_reply(call, now_ms)
     if reply is not None:
         return msgspec.json.decode(reply, type=kind), True
-    result = carry_out()
-    repository.keep(call, msgspec.json.encode(result).decode(), now_ms)
+    result = action()
+    repository.store_reply(call, msgspec.json.encode(result).decode(), now_ms)
     return result, False

@@ -24,11 +24,11 @@ from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 Result = TypeVar("Result")
 
 _THREADS: Final = 2
-_MOST_WAITING: Final = 24
+_MAX_WAITING: Final = 24
 """A longer queue would wait too long for shoppers, and use memory."""
 
 
-def _too_many() -> QueueFullError:
+def _queue_full() -> QueueFullError:
     return QueueFullError("too many photos at once; retry")
 
 
@@ -40,24 +40,24 @@ class FairQueue:
     fewer.
     """
 
-    def __init__(self, at_once: int, most_waiting: int) -> None:
+    def __init__(self, workers: int, max_waiting: int) -> None:
         """Start empty."""
-        self._free = at_once
-        self._most_waiting = most_waiting
+        self._free = workers
+        self._max_waiting = max_waiting
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # by turns
         self._count = 0
 
-    def check_room(self, store: Hashable) -> None:
+    def check_capacity(self, store: Hashable) -> None:
         """Check that a task of a store may enter.
 
         Raises:
             QueueFullError: when it would be dropped at once.
         """
-        if self._count >= self._most_waiting and not self._has_fewer(store):
-            raise _too_many()
+        if self._count >= self._max_waiting and not self._has_fewer(store):
+            raise _queue_full()
 
-    async def take(self, store: Hashable) -> None:
-        """Wait for a store's turn; the caller has to `give_back`.
+    async def acquire(self, store: Hashable) -> None:
+        """Wait for a store's turn; the caller has to `release`.
 
         Raises:
             QueueFullError: when the queue is full, or drops this task for another store.
@@ -65,43 +65,43 @@ class FairQueue:
         if self._free:
             self._free -= 1
             return
-        self.check_room(store)
-        if self._count >= self._most_waiting:
-            self._send_last_away()
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(store, deque()).append(turn)
+        self.check_capacity(store)
+        if self._count >= self._max_waiting:
+            self._drop_newest()
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(store, deque()).append(waiter)
         self._count += 1
         try:
-            await turn
+            await waiter
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.give_back()
+            if waiter.done() and not waiter.cancelled():
+                self.release()
             raise
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Start the next task."""
         while self._waiting:
             store = next(iter(self._waiting))
-            turns = self._waiting.pop(store)
-            turn = turns.popleft()
+            waiters = self._waiting.pop(store)
+            waiter = waiters.popleft()
             self._count -= 1
-            if turns:
-                self._waiting[store] = turns  # at the end of the rotation
-            if not turn.done():
-                turn.set_result(None)
+            if waiters:
+                self._waiting[store] = waiters  # at the end of the rotation
+            if not waiter.done():
+                waiter.set_result(None)
                 return
         self._free += 1
 
     def _has_fewer(self, store: Hashable) -> bool:
-        most = max(map(len, self._waiting.values()), default=0)
-        return len(self._waiting.get(store, ())) + 1 < most
+        longest = max(map(len, self._waiting.values()), default=0)
+        return len(self._waiting.get(store, ())) + 1 < longest
 
-    def _send_last_away(self) -> None:
+    def _drop_newest(self) -> None:
         store = max(self._waiting, key=lambda one: len(self._waiting[one]))
-        turn = self._waiting[store].pop()
+        waiter = self._waiting[store].pop()
         self._count -= 1
-        if not turn.done():
-            turn.set_exception(_too_many())
+        if not waiter.done():
+            waiter.set_exception(_queue_full())
 
 
 class PhotoPool:
@@ -120,42 +120,42 @@ class PhotoPool:
         self._detector = detector
         self._embedder = None if embedder is None else embedder.path
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
-        self._own = threading.local()
-        self._lookouts: list[PhotoWorkerClient] = []
-        self._turns = FairQueue(_THREADS, _MOST_WAITING)
+        self._local = threading.local()
+        self._clients: list[PhotoWorkerClient] = []
+        self._queue = FairQueue(_THREADS, _MAX_WAITING)
 
-    def check_room(self, store_id: StoreId) -> None:
+    def check_capacity(self, store_id: StoreId) -> None:
         """Check that a photo of a store may enter, before its body is read.
 
         Raises:
             QueueFullError: when too many wait already.
         """
-        self._turns.check_room(store_id)
+        self._queue.check_capacity(store_id)
 
     async def run(
-        self, store_id: StoreId, work: Callable[[PhotoWorkerClient], Result]
+        self, store_id: StoreId, action: Callable[[PhotoWorkerClient], Result]
     ) -> Result:
-        """Return the result of `work`, run when it is its store's turn.
+        """Return the result of `action`, run when it is its store's turn.
 
         Raises:
             QueueFullError: when too many wait already.
         """
-        await self._turns.take(store_id)
+        await self._queue.acquire(store_id)
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, lambda: work(self._lookout()))
+            return await loop.run_in_executor(self._threads, lambda: action(self._client()))
         finally:
-            self._turns.give_back()
+            self._queue.release()
 
     def close(self) -> None:
         """Wait for running photos, and stop the processes."""
         self._threads.shutdown()
-        for lookout in self._lookouts:
-            lookout.close()
+        for client in self._clients:
+            client.close()
 
-    def _lookout(self) -> PhotoWorkerClient:
-        found: PhotoWorkerClient | None = getattr(self._own, "lookout", None)
+    def _client(self) -> PhotoWorkerClient:
+        found: PhotoWorkerClient | None = getattr(self._local, "client", None)
         if found is None:
-            found = self._own.lookout = PhotoWorkerClient(self._detector, self._embedder)
-            self._lookouts.append(found)
+            found = self._local.client = PhotoWorkerClient(self._detector, self._embedder)
+            self._clients.append(found)
         return found

@@ -30,8 +30,8 @@ _log = logging.getLogger(__name__)
 CHECKS: Final = ("process", "database", "migrations", "models", "writes", "jobs")
 """The names of the checks."""
 MAX_JOB_WAIT_MS: Final = 5 * MINUTE_MS
-_LOOK_SECONDS: Final = 5.0
-_LOOK_AGAIN_SECONDS: Final = 1.0
+_CHECK_SECONDS: Final = 5.0
+_RECHECK_SECONDS: Final = 1.0
 """The interval while writes fail, to notice a recovery within a second."""
 _FULL_BYTES: Final = 1 << 16
 DAMAGED: Final = (
@@ -62,7 +62,7 @@ class Dependencies:
         """Start without problems. `clock` is the system clock, which jobs use."""
         self._database = database
         self._folder = folder
-        self._note = DamageFile(folder)
+        self._damage_file = DamageFile(folder)
         self._clock = clock
         self._schema = Readiness()
         self._jobs: dict[str, str] = {}
@@ -72,13 +72,13 @@ class Dependencies:
     async def watch(self) -> None:
         """Run the checks periodically until cancelled."""
         while True:
-            await asyncio.to_thread(self.look)
-            is_well = self._writes() is None
-            await asyncio.sleep(_LOOK_SECONDS if is_well else _LOOK_AGAIN_SECONDS)
+            await asyncio.to_thread(self.check)
+            is_writable = self._writes() is None
+            await asyncio.sleep(_CHECK_SECONDS if is_writable else _RECHECK_SECONDS)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Run the checks once; the reader reports a database that does not answer."""
-        self._look_at_storage()
+        self._check_storage()
         try:
             self._schema = self._of_schema()
             self._jobs = self._of_jobs()
@@ -87,7 +87,7 @@ class Dependencies:
         except Exception:
             _log.exception("readiness check failed")
 
-    def seen(self) -> Readiness:
+    def current(self) -> Readiness:
         """Return the current problems: failed reads and writes count at once."""
         warnings = {**self._schema.warnings, **self._jobs}
         if (unwritable := self._writes()) is not None:
@@ -103,12 +103,12 @@ class Dependencies:
             return UNCONFIRMED
         return self._disk if failed is None else f"the database rejects writes: {failed}"
 
-    def _look_at_storage(self) -> None:
+    def _check_storage(self) -> None:
         """Probe a write, and check the disk and the integrity of the database."""
         with contextlib.suppress(StorageError):  # recorded in `outcomes`
             self._database.probe_write()
         self._disk = disk_trouble(self._folder)
-        before, self._damage = self._damage, self._note.read()
+        before, self._damage = self._damage, self._damage_file.read()
         if self._damage is not None and before is None:
             _log.critical("database damaged", extra={"damage": self._damage})
 
@@ -121,8 +121,8 @@ class Dependencies:
         except UnsafeStorageError:
             newer = "a newer program migrated the database; replace this one"
             return Readiness(warnings={"migrations": newer})
-        behind = "the database is behind this program's schema; run productrecs migrate"
-        return Readiness({"migrations": behind})
+        outdated = "the database is behind this program's schema; run productrecs migrate"
+        return Readiness({"migrations": outdated})
 
     def _of_jobs(self) -> dict[str, str]:
         now_ms = self._clock()

@@ -76,7 +76,7 @@ class GaugeMetric(Enum):
 
 
 _Kind = tuple[int, str, int]
-_MOST_KINDS: Final = 1_000
+_MAX_KINDS: Final = 1_000
 _PATHS: Final = {id(route): path for path, route in ROUTES.items()}
 
 
@@ -128,18 +128,18 @@ class RequestMetrics:
             self.set(gauge, 0)
         self._times: defaultdict[_Kind, array[float]] = defaultdict(lambda: array("d"))
 
-    def answered(self, route: Route | None, method: str, status: int, began: float) -> None:
+    def record(self, route: Route | None, method: str, status: int, began: float) -> None:
         """Record the reply to a request that arrived at `began`, a monotonic time."""
         # The identity of a route is the key: no hash of its fields is computed.
         self._times[id(route), method, status].append(time.monotonic() - began)
 
-    def settle(self) -> None:
+    def apply_pending(self) -> None:
         """Add the recorded durations to the histogram."""
         for kind, times in self._times.items():
             if times:
                 self._durations.labels(*_labels_of(kind)).observe_all(np.array(times))
                 del times[:]
-        if len(self._times) > _MOST_KINDS:  # a client sends invented methods
+        if len(self._times) > _MAX_KINDS:  # a client sends invented methods
             self._times.clear()
 
     def add(self, count: CounterMetric, amount: int = 1) -> None:

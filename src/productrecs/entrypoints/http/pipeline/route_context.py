@@ -67,16 +67,16 @@ class Context:
         """
         await self.read(self.accounts.refresh)
 
-    async def read(self, what: Callable[[RawReader], Result]) -> Result:
+    async def read(self, query: Callable[[RawReader], Result]) -> Result:
         """Return the result of a short read; a database that hangs times out.
 
         Raises:
             StorageError: when the database could not answer, or not in time.
         """
         if self.reading is None:
-            return what(self.reader)
+            return query(self.reader)
         loop = asyncio.get_running_loop()
-        reading = loop.run_in_executor(self.reading, what, self.reader)
+        reading = loop.run_in_executor(self.reading, query, self.reader)
         try:
             return await asyncio.wait_for(reading, READ_SECONDS)
         except TimeoutError as error:
@@ -101,7 +101,7 @@ class RequestContext:
     context: Context
     caller: Caller | None
     request_id: str
-    fitness: Callable[[], Readiness]
+    readiness: Callable[[], Readiness]
     claim: Claim  # the memory of its body
 
     @property

@@ -13,14 +13,14 @@ from productrecs.core.errors import QueueFullError
 Result = TypeVar("Result")
 
 _THREADS: Final = 2
-_MOST_WAITING: Final = 200
+_MAX_WAITING: Final = 200
 """A longer queue would wait too long for search as you type."""
 
 
 class _Task(NamedTuple):
     """One search, and the future and loop that wait for it."""
 
-    work: Callable[[], object]
+    action: Callable[[], object]
     loop: asyncio.AbstractEventLoop
     awaited: asyncio.Future[Any]
 
@@ -39,13 +39,13 @@ class SearchPool:
         self._waiting = 0
         self._is_closed = False
 
-    async def run(self, work: Callable[[], Result]) -> Result:
-        """Return the result of `work`, run when it is its turn.
+    async def run(self, action: Callable[[], Result]) -> Result:
+        """Return the result of `action`, run when it is its turn.
 
         Raises:
             QueueFullError: when too many wait already.
         """
-        if self._waiting >= _MOST_WAITING or self._is_closed:
+        if self._waiting >= _MAX_WAITING or self._is_closed:
             message = "too many searches at once; retry"
             raise QueueFullError(message)
         if not self._threads:
@@ -54,7 +54,7 @@ class SearchPool:
         awaited: asyncio.Future[Result] = loop.create_future()
         self._waiting += 1
         try:
-            self._tasks.put(_Task(work, loop, awaited))
+            self._tasks.put(_Task(action, loop, awaited))
             return await awaited
         finally:
             self._waiting -= 1
@@ -79,16 +79,16 @@ class SearchPool:
             if task.awaited.cancelled():
                 continue  # the caller is gone
             try:
-                found = task.work()
+                found = task.action()
             except BaseException as error:  # raised in the caller
-                settle = partial(_settle, task.awaited, None, error)
+                complete = partial(_complete, task.awaited, None, error)
             else:
-                settle = partial(_settle, task.awaited, found, None)
+                complete = partial(_complete, task.awaited, found, None)
             with contextlib.suppress(RuntimeError):  # the loop may be closed
-                task.loop.call_soon_threadsafe(settle)
+                task.loop.call_soon_threadsafe(complete)
 
 
-def _settle(
+def _complete(
     awaited: asyncio.Future[Any], found: object, error: BaseException | None
 ) -> None:
     if awaited.done():

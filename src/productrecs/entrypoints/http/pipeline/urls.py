@@ -104,8 +104,8 @@ def base_url_by_headers(headers: Mapping[bytes, bytes], settings: "Settings") ->
     """Return the base URL, as `base_url_of` does, from a request's headers."""
     if settings.base_url:
         return settings.base_url
-    given = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()
-    scheme = "https" if given == b"https" else "http"
+    protocol = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()
+    scheme = "https" if protocol == b"https" else "http"
     host = headers.get(b"host", b"").decode("latin-1")
     if not _HOST.fullmatch(host):
         host = f"localhost:{settings.port}"

@@ -94,7 +94,7 @@ def missing_fields(
     if body.user_id is None and body.session_id is None:
         message = "user_id or session_id is required: it says whose event this is"
         problems.append(Problem((*at, "user_id"), message, "missing", sent))
-    name = _UNNAMED[EVENT_SUBJECTS[kind]](body)
+    name = _SUBJECT_READERS[EVENT_SUBJECTS[kind]](body)
     if name is not None:
         message = f"{name} is required for {kind.wire_name}"
         problems.append(Problem((*at, name), message, "missing", sent))
@@ -133,9 +133,9 @@ def to_events(
 def _impressions(body: EventFields, ts_ms: int | None) -> list[NewEvent]:
     """Return one event per product shown; a lone product may have scalar placement."""
     shown = _shown(body)
-    alone = len(shown) == 1
-    sources = body.sources or ((body.source,) if alone else (None,) * len(shown))
-    positions = body.positions or ((body.position,) if alone else (None,) * len(shown))
+    is_single = len(shown) == 1
+    sources = body.sources or ((body.source,) if is_single else (None,) * len(shown))
+    positions = body.positions or ((body.position,) if is_single else (None,) * len(shown))
     return [
         NewEvent(
             kind=EventKind.REC_IMPRESSION,
@@ -197,13 +197,15 @@ def _without_query(body: EventFields) -> str | None:
     return "search_query" if _query(body) is None else None
 
 
-_UNNAMED: Mapping[EventSubject, Callable[[EventFields], str | None]] = MappingProxyType(
-    {
-        EventSubject.PRODUCT: _without_item,
-        EventSubject.INDICATOR: _without_item,
-        EventSubject.PRODUCTS: _without_items,
-        EventSubject.QUERY: _without_query,
-    }
+_SUBJECT_READERS: Mapping[EventSubject, Callable[[EventFields], str | None]] = (
+    MappingProxyType(
+        {
+            EventSubject.PRODUCT: _without_item,
+            EventSubject.INDICATOR: _without_item,
+            EventSubject.PRODUCTS: _without_items,
+            EventSubject.QUERY: _without_query,
+        }
+    )
 )
 """Functions that return the missing field of each subject, or None."""
 
@@ -241,9 +243,9 @@ def _split(value: object) -> object:
     return [part for part in map(str.strip, value.split(",")) if part]
 
 
-def _list_schema(member: Schema, *others: Schema) -> WithJsonSchema:
+def _list_schema(member: Schema, *other_members: Schema) -> WithJsonSchema:
     listed: Schema = {"type": "array", "maxItems": MAX_SHOWN, "items": member}
-    return WithJsonSchema(nullable(listed, *others))
+    return WithJsonSchema(nullable(listed, *other_members))
 
 
 _Name = Annotated[
@@ -368,7 +370,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     except ValidationError as error:
         raise BodyError(from_details(error.errors(include_url=False), ())) from None
     try:
-        moment = parse_timestamp(body.timestamp, zone)
+        event_ms = parse_timestamp(body.timestamp, zone)
     except ValueError:
         message = "write an ISO date or datetime (2026-03-01T09:00:00Z)"
         problem = Problem(("timestamp",), message, "iso_date", body.timestamp)
@@ -376,7 +378,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     problems = missing_fields(body.event, body, row, ())
     if problems:
         raise BodyError(problems)
-    return to_events(body.event, body, moment)
+    return to_events(body.event, body, event_ms)
 
 
 def _read(body: object, at: Loc) -> list[NewEvent]:

@@ -48,21 +48,21 @@ def nullable(*schemas: Schema) -> Schema:
     return {"anyOf": [*schemas, _NULL]}
 
 
-def string_schema(least: int, most: int) -> Schema:
-    """Return the JSON schema of a string of `least` to `most` characters without NUL."""
-    schema: Schema = {"type": "string", "maxLength": most, "pattern": _WITHOUT_NUL}
-    return {**schema, "minLength": least} if least else schema
+def string_schema(minimum: int, maximum: int) -> Schema:
+    """Return the schema of a string of `minimum` to `maximum` characters without NUL."""
+    schema: Schema = {"type": "string", "maxLength": maximum, "pattern": _WITHOUT_NUL}
+    return {**schema, "minLength": minimum} if minimum else schema
 
 
-def check_string(value: str, most: int) -> str:
-    """Return `value` if it can be stored: at most `most` characters, no NUL, Unicode.
+def check_string(value: str, maximum: int) -> str:
+    """Return `value` if it can be stored: at most `maximum` characters, no NUL, Unicode.
 
     Raises:
         PydanticKnownError: when it is too long.
         PydanticCustomError: when it holds NUL or half a surrogate pair.
     """
-    if len(value) > most:
-        raise PydanticKnownError("string_too_long", {"max_length": most})
+    if len(value) > maximum:
+        raise PydanticKnownError("string_too_long", {"max_length": maximum})
     if "\0" in value:
         message = "String should not hold the character NUL (U+0000)"
         raise PydanticCustomError("string_nul", message)
@@ -92,12 +92,12 @@ def read_optional_identifier(value: object) -> str | None:
     return None if value is None or value == "" else read_identifier(value)
 
 
-def text_reader(most: int, empty: str | None) -> Callable[[object], str | None]:
-    """Return a reader of text of at most `most` characters; null and "" give `empty`."""
+def text_reader(maximum: int, empty: str | None) -> Callable[[object], str | None]:
+    """Return a reader of text of at most `maximum` characters; null and "" give `empty`."""
 
     def read_text(value: object) -> str | None:
         if type(value) is str:
-            return check_string(value, most) if value else empty
+            return check_string(value, maximum) if value else empty
         if value is None:
             return empty
         raise PydanticKnownError("string_type")
@@ -129,13 +129,15 @@ def read_optional_number(value: object) -> float | None:
     return None if value is None else read_number(value)
 
 
-def whole_reader(least: int, most: int = MAX_INTEGER) -> Callable[[object], int | None]:
-    """Return a reader of integers from `least` to `most`, where null gives None.
+def integer_reader(
+    minimum: int, maximum: int = MAX_INTEGER
+) -> Callable[[object], int | None]:
+    """Return a reader of integers from `minimum` to `maximum`, where null gives None.
 
     `2.0` and numeric strings of integers are read too.
     """
 
-    def read_whole(value: object) -> int | None:
+    def read_integer(value: object) -> int | None:
         if value is None:
             return None
         if type(value) is int:
@@ -146,13 +148,13 @@ def whole_reader(least: int, most: int = MAX_INTEGER) -> Callable[[object], int 
             number = _integral_numeral(value)
         else:
             raise PydanticKnownError("int_type")
-        if number < least:
-            raise PydanticKnownError("greater_than_equal", {"ge": least})
-        if number > most:
-            raise PydanticKnownError("less_than_equal", {"le": most})
+        if number < minimum:
+            raise PydanticKnownError("greater_than_equal", {"ge": minimum})
+        if number > maximum:
+            raise PydanticKnownError("less_than_equal", {"le": maximum})
         return number
 
-    return read_whole
+    return read_integer
 
 
 def read_switch(value: object) -> bool | None:
@@ -179,7 +181,7 @@ def read_availability(value: object) -> Availability | None:
         ) from None
 
 
-def read_moment(value: object) -> str | None:
+def read_time(value: object) -> str | None:
     """Return an ISO date or datetime in its normal form, or None for null."""
     if value is None:
         return None
@@ -213,8 +215,8 @@ def read_currency_code(value: object) -> str | None:
     return code or None
 
 
-def list_of(most: int, null: tuple[()] | None = ()) -> BeforeValidator:
-    """Return a check that a value is a list of at most `most`; null becomes `null`.
+def list_of(maximum: int, null: tuple[()] | None = ()) -> BeforeValidator:
+    """Return a check that a value is a list of at most `maximum`; null becomes `null`.
 
     The length is checked before any member, so a huge list is rejected at no cost.
     """
@@ -224,16 +226,16 @@ def list_of(most: int, null: tuple[()] | None = ()) -> BeforeValidator:
             return null
         if not isinstance(value, list | tuple):
             raise PydanticKnownError("list_type")
-        if len(value) > most:
-            raise too_long(most, len(value))
+        if len(value) > maximum:
+            raise too_long(maximum, len(value))
         return value
 
     return BeforeValidator(check)
 
 
-def too_long(most: int, actual: int) -> PydanticKnownError:
-    """Return the error of a list of `actual` members where `most` are allowed."""
-    context = {"field_type": "List", "max_length": most, "actual_length": actual}
+def too_long(maximum: int, actual: int) -> PydanticKnownError:
+    """Return the error of a list of `actual` members where `maximum` are allowed."""
+    context = {"field_type": "List", "max_length": maximum, "actual_length": actual}
     return PydanticKnownError("too_long", context)
 
 
@@ -269,9 +271,9 @@ def _numeral(text: str) -> str:
     raise PydanticKnownError("float_parsing")
 
 
-def whole_schema(least: int, most: int = MAX_INTEGER) -> Schema:
-    """Return the JSON schema of the input of `whole_reader`."""
-    bounds: Schema = {"minimum": least, "maximum": most}
+def integer_schema(minimum: int, maximum: int = MAX_INTEGER) -> Schema:
+    """Return the JSON schema of the input of `integer_reader`."""
+    bounds: Schema = {"minimum": minimum, "maximum": maximum}
     return nullable({**INTEGER_SCHEMA, **bounds}, _NUMERIC_STRING)
 
 
@@ -284,7 +286,7 @@ IDENTIFIER_SCHEMA: Schema = {"anyOf": [string_schema(1, MAX_ID), INTEGER_SCHEMA]
 NAME_SCHEMA: Schema = nullable(string_schema(0, MAX_ID))
 _NUMERIC_STRING: Schema = {"type": "string", "pattern": NUMERIC}
 _NUMBER: Schema = {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
-COUNT_SCHEMA: Schema = whole_schema(1)
+COUNT_SCHEMA: Schema = integer_schema(1)
 
 Identifier = Annotated[
     str,
@@ -303,8 +305,8 @@ OptionalNumber = Annotated[
 ]
 OptionalInteger = Annotated[
     int | None,
-    PlainValidator(whole_reader(-MAX_INTEGER)),
-    WithJsonSchema(whole_schema(-MAX_INTEGER)),
+    PlainValidator(integer_reader(-MAX_INTEGER)),
+    WithJsonSchema(integer_schema(-MAX_INTEGER)),
 ]
 OptionalSwitch = Annotated[
     bool | None,
@@ -312,16 +314,16 @@ OptionalSwitch = Annotated[
     WithJsonSchema(nullable({"type": "boolean"}, {"enum": [0, 1, *_SWITCHES]})),
 ]
 OptionalCount = Annotated[
-    int | None, PlainValidator(whole_reader(1)), WithJsonSchema(COUNT_SCHEMA)
+    int | None, PlainValidator(integer_reader(1)), WithJsonSchema(COUNT_SCHEMA)
 ]
 OptionalCurrency = Annotated[
     str | None,
     PlainValidator(read_currency),
     WithJsonSchema(nullable(string_schema(0, MAX_CURRENCY))),
 ]
-OptionalMoment = Annotated[
+OptionalTime = Annotated[
     str | None,
-    PlainValidator(read_moment),
+    PlainValidator(read_time),
     WithJsonSchema(
         nullable(
             {"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}

@@ -15,11 +15,11 @@ from pydantic_core import PydanticCustomError
 from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalCurrency,
     OptionalSwitch,
+    integer_reader,
+    integer_schema,
     nullable,
     string_schema,
     text_reader,
-    whole_reader,
-    whole_schema,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
@@ -70,8 +70,8 @@ _Version = Annotated[
 ]
 _RecNum = Annotated[
     int | None,
-    PlainValidator(whole_reader(1, MAX_REC_NUM)),
-    WithJsonSchema(whole_schema(1, MAX_REC_NUM)),
+    PlainValidator(integer_reader(1, MAX_REC_NUM)),
+    WithJsonSchema(integer_schema(1, MAX_REC_NUM)),
 ]
 
 

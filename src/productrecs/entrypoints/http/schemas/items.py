@@ -24,8 +24,8 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalAvailability,
     OptionalIdentifier,
     OptionalInteger,
-    OptionalMoment,
     OptionalNumber,
+    OptionalTime,
     Schema,
     check_string,
     list_of,
@@ -133,8 +133,8 @@ def _without_blanks(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if name and not name.isspace())
 
 
-def _text_schema(most: int) -> WithJsonSchema:
-    return WithJsonSchema(nullable(string_schema(0, most)))
+def _text_schema(maximum: int) -> WithJsonSchema:
+    return WithJsonSchema(nullable(string_schema(0, maximum)))
 
 
 def _list_schema(member: Schema) -> WithJsonSchema:
@@ -221,11 +221,11 @@ class ItemBody(BaseModel):
     categories: Categories = ()
     category_ids: CategoryIds = ()
     description: Description = None
-    available_from: OptionalMoment = Field(
+    available_from: OptionalTime = Field(
         None,
         description=("The first day (or time) it may be shown, in the store's time zone."),
     )
-    available_until: OptionalMoment = Field(
+    available_until: OptionalTime = Field(
         None,
         description=("The last day (or time) it may be shown, in the store's time zone."),
     )
@@ -352,8 +352,10 @@ def _items_of(body: object) -> Sequence[object]:
 
 
 def _patch(item: ItemBody) -> ItemPatch:
-    given, values = item.model_fields_set, item.__dict__
-    return ItemPatch(item.id, {name: values[name] for name in _FIELDS if name in given})
+    given_fields, values = item.model_fields_set, item.__dict__
+    return ItemPatch(
+        item.id, {name: values[name] for name in _FIELDS if name in given_fields}
+    )
 
 
 def _problems(error: ValidationError, at: Loc) -> list[Problem]:

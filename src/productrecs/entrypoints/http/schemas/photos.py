@@ -17,8 +17,8 @@ from pydantic import (
 
 from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalSwitch,
-    whole_reader,
-    whole_schema,
+    integer_reader,
+    integer_schema,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import (
     BodyError,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PHOTO_LIMIT: Final = MAX_BYTES * 4 // 3 + (512 << 10)
 """The limit of the whole body: 10 MiB in base64, line breaks and other fields."""
 
-MOST: Final = 50
+MAX_RESULTS: Final = 50
 DEFAULT: Final = 12
 
 _PREFIX: Final = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
@@ -43,7 +43,9 @@ _SHORTEST: Final = 16
 
 
 _Num = Annotated[
-    int | None, PlainValidator(whole_reader(1, MOST)), WithJsonSchema(whole_schema(1, MOST))
+    int | None,
+    PlainValidator(integer_reader(1, MAX_RESULTS)),
+    WithJsonSchema(integer_schema(1, MAX_RESULTS)),
 ]
 
 
@@ -127,10 +129,10 @@ def _bytes_of(text: str) -> bytes:
     prefix = _PREFIX.match(text)
     if prefix is not None:
         if not prefix[0].lower().endswith(";base64,"):
-            raise _refused("a data: URL must be base64")
+            raise _photo_error("a data: URL must be base64")
         text = text[prefix.end() :]
     if not text.isascii():
-        raise _refused("the image is not base64")
+        raise _photo_error("the image is not base64")
     if any(blank in text for blank in _BLANKS):
         text = text.translate(_WITHOUT_BLANKS)
     text = text.replace("-", "+").replace("_", "/").rstrip("=")
@@ -138,12 +140,12 @@ def _bytes_of(text: str) -> bytes:
         # Holds the GIL for a third of the time of the standard library.
         data = msgspec.convert(text + "=" * (-len(text) % 4), bytes)
     except msgspec.ValidationError:
-        raise _refused("the image is not base64") from None
+        raise _photo_error("the image is not base64") from None
     if len(data) > MAX_BYTES:
         message = f"the image may have at most {MAX_BYTES >> 20} MiB; send a smaller one"
         raise PictureTooLargeError(message)
     return data
 
 
-def _refused(why: str) -> BodyError:
-    return BodyError([Problem(("body", "image"), why, "image_base64", "")])
+def _photo_error(reason: str) -> BodyError:
+    return BodyError([Problem(("body", "image"), reason, "image_base64", "")])

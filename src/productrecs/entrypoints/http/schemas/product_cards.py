@@ -12,7 +12,7 @@ from productrecs.features.search.search_types import Hit
 from productrecs.records.catalog.catalog_view import CardFields
 
 _encode: Final = msgspec.json.Encoder().encode
-_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in Engine}
+_CARD_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in Engine}
 _SAFE_SCHEMES: Final = ("http:", "https:")
 _IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
 
@@ -42,8 +42,10 @@ def safe_url(url: str | None) -> str | None:
     """Return the URL if a page may link to it (http, https, relative); else None."""
     if url is None:
         return None
-    seen = url.translate(_IGNORED_BY_BROWSERS).lower()  # as a browser reads the scheme
-    scheme = seen.split("/", 1)[0].split("?", 1)[0].split("#", 1)[0]
+    cleaned_url = url.translate(
+        _IGNORED_BY_BROWSERS
+    ).lower()  # as a browser reads the scheme
+    scheme = cleaned_url.split("/", 1)[0].split("?", 1)[0].split("#", 1)[0]
     if ":" in scheme and not scheme.startswith(_SAFE_SCHEMES):
         return None
     return url
@@ -52,7 +54,7 @@ def safe_url(url: str | None) -> str | None:
 def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
     """Return the reply of recommendations and trending: cards by item number, in order."""
     parts = [
-        b'%b,"score":%.6g%b' % (card, score, _ENDS[engine])
+        b'%b,"score":%.6g%b' % (card, score, _CARD_ENDS[engine])
         for item, engine, score in picks
         if (card := cards[item]) is not None
     ]
@@ -72,13 +74,13 @@ def with_sold_out(body: bytes) -> bytes:
 def with_placement(body: bytes, placed: PlacedRequests, shop: StoreState) -> bytes:
     """Return the reply of a placement's list with its name, title and limits."""
     content = placed.placement.content
-    beside = {
+    extra_fields = {
         "name": placed.placement.name,
         "title": placed.title(shop) or None,
         "num": content.num or shop.settings.rec_num,
         "minimum": content.minimum,
     }
-    return body[:-1] + b',"placement":%b}' % _encode(beside)
+    return body[:-1] + b',"placement":%b}' % _encode(extra_fields)
 
 
 def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
@@ -112,20 +114,22 @@ def title_of(card: bytes) -> str:
 
 def search_page_body(
     results: Sequence[tuple[bytes, Hit, str, Mapping[str, str | None] | None]],
-    beside: Mapping[str, object],
+    extra_fields: Mapping[str, object],
 ) -> bytes:
     """Return the reply of a search with facets or other extras.
 
-    Each result is a card, its hit, its source and its highlights. The extras in `beside`
-    follow the results.
+    Each result is a card, its hit, its source and its highlights. The extras in
+    `extra_fields` follow the results.
     """
     parts = []
-    for card, hit, source, marks in results:
-        more = b"" if marks is None else b',"highlight":%b' % _encode(marks)
-        said = (card, hit.score, source.encode(), more)
-        parts.append(b'%b,"score":%.6g,"source":"%b"%b}' % said)
+    for card, hit, source, highlights in results:
+        highlight_field = (
+            b"" if highlights is None else b',"highlight":%b' % _encode(highlights)
+        )
+        card_fields = (card, hit.score, source.encode(), highlight_field)
+        parts.append(b'%b,"score":%.6g,"source":"%b"%b}' % card_fields)
     body = b'{"results":[%b]}' % b",".join(parts)
-    return body[:-1] + b"," + _encode(beside)[1:] if beside else body
+    return body[:-1] + b"," + _encode(extra_fields)[1:] if extra_fields else body
 
 
 def trending_search_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:

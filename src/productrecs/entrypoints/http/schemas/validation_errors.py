@@ -27,10 +27,10 @@ _MAX_INTEGER_BITS = 1024
 
 
 class _NoInput:
-    """The type of `NOTHING`: no input to echo, unlike null."""
+    """The type of `NO_INPUT`: no input to echo, unlike null."""
 
 
-NOTHING = _NoInput()
+NO_INPUT = _NoInput()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Problem:
     loc: Loc
     msg: str
     type: str
-    input: object = NOTHING
+    input: object = NO_INPUT
     ctx: Mapping[str, object] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -98,19 +98,19 @@ def _entry(problem: Problem) -> str:
         f'"msg":{_dumps(_clean(problem.msg[:_MAX_MESSAGE_CHARS]))}',
         f'"type":{_dumps(problem.type)}',
     ]
-    if problem.input is not NOTHING:
+    if problem.input is not NO_INPUT:
         members.append(f'"input":{_excerpt(problem.input)}')
     if problem.ctx:
-        ctx, whole = _bounded(problem.ctx, _MAX_CONTEXT_BYTES)
-        if whole:
+        ctx, full_input = _bounded(problem.ctx, _MAX_CONTEXT_BYTES)
+        if full_input:
             members.append(f'"ctx":{ctx}')
     return "{" + ",".join(members) + "}"
 
 
 def _excerpt(value: object) -> str:
     """Return `value` as JSON if that is short, else its beginning as a string."""
-    text, whole = _bounded(value, MAX_INPUT_BYTES)
-    if whole:
+    text, full_input = _bounded(value, MAX_INPUT_BYTES)
+    if full_input:
         return text
     if isinstance(value, str):
         text = _clean(value[:MAX_INPUT_BYTES])
@@ -128,8 +128,8 @@ def _bounded(value: object, limit: int) -> tuple[str, bool]:
     try:
         writer.write(value, 0)
     except _FullError:
-        return "".join(writer.pieces), False
-    return "".join(writer.pieces), True
+        return "".join(writer.parts), False
+    return "".join(writer.parts), True
 
 
 class _FullError(Exception):
@@ -140,7 +140,7 @@ class _Writer:
     """Writes any value as JSON, up to a number of bytes."""
 
     def __init__(self, limit: int) -> None:
-        self.pieces: list[str] = []
+        self.parts: list[str] = []
         self._room = limit
         self._limit = limit
 
@@ -167,7 +167,7 @@ class _Writer:
 
     def _put(self, text: str) -> None:
         self._room -= len(text.encode())
-        self.pieces.append(text)
+        self.parts.append(text)
         if self._room < 0:
             raise _FullError
 

@@ -22,20 +22,20 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     MAX_INTEGER,
     Schema,
     check_string,
+    integer_reader,
+    integer_schema,
     nullable,
     read_currency_code,
     read_number,
     string_schema,
     text_reader,
-    whole_reader,
-    whole_schema,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import (
     BodyError,
     Problem,
     from_details,
 )
-from productrecs.features.widgets.widget_config import MOST_CSS, ConfigChange, Unchanged
+from productrecs.features.widgets.widget_config import MAX_CSS, ConfigChange, Unchanged
 from productrecs.features.widgets.widget_settings import (
     WIDGET_SETTINGS,
     SettingType,
@@ -47,15 +47,15 @@ MAX_KEYS: Final = 200
 MAX_FREE_TEXT: Final = 10_000
 _NAME: Final = "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$"
 _LOCALE: Final = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$"
-_read_whole: Final = whole_reader(-MAX_INTEGER)
+_read_integer: Final = integer_reader(-MAX_INTEGER)
 Reader = Callable[[Any], object]
 
 
-def _text_reader(most: int) -> Reader:
+def _text_reader(maximum: int) -> Reader:
     def read(value: object) -> str:
         if not isinstance(value, str):
             raise PydanticKnownError("string_type")
-        return check_string(value, most)
+        return check_string(value, maximum)
 
     return read
 
@@ -76,8 +76,8 @@ def _pattern_reader(pattern: str) -> Reader:
 def _read_locale(value: object) -> str:
     """Return a locale as browsers write it: `de_AT` becomes `de-AT`."""
     text = _pattern_reader(_LOCALE)(value)
-    language, *rest = str(text).replace("_", "-").split("-")
-    return "-".join((language.lower(), *rest))
+    language, *subtags = str(text).replace("_", "-").split("-")
+    return "-".join((language.lower(), *subtags))
 
 
 def _read_switch(value: object) -> bool:
@@ -86,8 +86,8 @@ def _read_switch(value: object) -> bool:
     return value
 
 
-def _texts_reader(most: int) -> Reader:
-    read_text = _text_reader(most)
+def _texts_reader(maximum: int) -> Reader:
+    read_text = _text_reader(maximum)
 
     def read(value: object) -> dict[str, object]:
         if not isinstance(value, dict):
@@ -109,22 +109,22 @@ def _read_free(value: Any) -> object:
         return {check_string(name, MAX_KEY): _read_free(one) for name, one in value.items()}
     if value is None or isinstance(value, bool):
         return value
-    return _read_whole(value) if isinstance(value, int) else read_number(value)
+    return _read_integer(value) if isinstance(value, int) else read_number(value)
 
 
 def _text_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
-    return _text_reader(setting.most), string_schema(0, setting.most)
+    return _text_reader(setting.maximum), string_schema(0, setting.maximum)
 
 
-def _whole_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
-    bounds = setting.least, setting.most
-    return whole_reader(*bounds), whole_schema(*bounds)
+def _integer_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
+    bounds = setting.minimum, setting.maximum
+    return integer_reader(*bounds), integer_schema(*bounds)
 
 
 def _texts_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
-    texts = string_schema(0, setting.most)
+    texts = string_schema(0, setting.maximum)
     schema: Schema = {"type": "object", "additionalProperties": texts}
-    return _texts_reader(setting.most), schema | {
+    return _texts_reader(setting.maximum), schema | {
         "propertyNames": string_schema(0, MAX_KEY)
     }
 
@@ -139,7 +139,7 @@ _FORMS: Final[Mapping[SettingType, Callable[[WidgetSetting], tuple[Reader, Schem
         {
             SettingType.TEXT: _text_form,
             SettingType.NAME: lambda _: (_pattern_reader(_NAME), _pattern_schema(_NAME)),
-            SettingType.WHOLE: _whole_form,
+            SettingType.WHOLE: _integer_form,
             SettingType.SWITCH: lambda _: (_read_switch, {"type": "boolean"}),
             SettingType.CURRENCY: lambda _: (
                 read_currency_code,
@@ -192,8 +192,8 @@ class WidgetConfigBody(BaseModel):
     )
     custom_css: Annotated[
         str | None,
-        PlainValidator(text_reader(MOST_CSS, None)),
-        WithJsonSchema(nullable(string_schema(0, MOST_CSS))),
+        PlainValidator(text_reader(MAX_CSS, None)),
+        WithJsonSchema(nullable(string_schema(0, MAX_CSS))),
     ] = Field(None, description="Rules for the widget; null removes them.")
     scoped: StrictBool | None = Field(
         None,
@@ -214,15 +214,15 @@ def parse_widget_config(body: object) -> ConfigChange:
         change = WidgetConfigBody.model_validate(body)
     except ValidationError as error:
         raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
-    given: dict[str, Any] = change.model_dump(exclude_unset=True)
-    settings = given.get("settings") or {}
+    given_fields: dict[str, Any] = change.model_dump(exclude_unset=True)
+    settings = given_fields.get("settings") or {}
     problems = list(_key_problems(settings))
     if problems:
         raise BodyError(problems)
     return ConfigChange(
         settings=settings,
-        custom_css=given.get("custom_css", Unchanged.KEEP),
-        scoped=given.get("scoped", Unchanged.KEEP),
+        custom_css=given_fields.get("custom_css", Unchanged.KEEP),
+        scoped=given_fields.get("scoped", Unchanged.KEEP),
     )
 
 

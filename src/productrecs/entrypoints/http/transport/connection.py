@@ -67,14 +67,14 @@ class DrainFlag:
         return self._begun
 
 
-def _never(*_: object) -> bytes | None:
+def _no_reply(*_: object) -> bytes | None:
     return None
 
 
 class TransportState(ServerState):
     """State that all connections of one process share.
 
-    `at_once` is the fast path: it returns the whole reply to a GET from its target, its
+    `fast_path` is the fast path: it returns the whole reply to a GET from its target, its
     headers and the client's address, or None to leave it to the application. `line` is the
     request queue of lists. `heads` caches the headers of fast-path requests.
     """
@@ -84,7 +84,7 @@ class TransportState(ServerState):
         super().__init__()
         self.draining = draining
         self.admission = ConnectionLimiter(limits)
-        self.at_once: FastPathHandler = _never
+        self.fast_path: FastPathHandler = _no_reply
         self.heads = HeaderCache()
         self.line: RequestQueue | None = None
 
@@ -104,8 +104,8 @@ class _PendingWait(NamedTuple):
     """What a connection waits for; an equal value is the same wait."""
 
     seconds: float
-    what: str
-    mark: int | tuple[int, int]
+    phase: str
+    progress: int | tuple[int, int]
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -131,7 +131,7 @@ class HttpConnection(HttpToolsProtocol):
         self._chunk = b""  # the chunk that starts with the present headers
         self._body_bytes = 0
         self._wait: _PendingWait | None = None
-        self._wait_began = 0.0
+        self._wait_started = 0.0
 
     @property
     def is_answering(self) -> bool:
@@ -175,7 +175,7 @@ class HttpConnection(HttpToolsProtocol):
         """Parse received data, unless it has to wait in the request queue."""
         line = self._state.line
         if line is None or not line.hold_back(self, data):
-            self.take(data)
+            self.receive(data)
 
     def read_waiting(self) -> None:
         """Parse the first waiting chunk, unless the client is gone."""
@@ -185,17 +185,17 @@ class HttpConnection(HttpToolsProtocol):
         data = self.waiting.pop(0)
         if not self.waiting:
             self.flow.resume_reading()
-        self.take(data)
+        self.receive(data)
 
     def pause_client(self) -> None:
         """Stop reading until the waiting chunks are parsed."""
         self.flow.pause_reading()
 
-    def take(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """Parse received data, and start to answer complete requests."""
         self._may_use_fast_path = True
         if self._parser.is_between_messages:
-            if self._answer_by_known_header(data):
+            if self._answer_by_cached_header(data):
                 return
             self._chunk = data
         self._read(data)
@@ -205,7 +205,7 @@ class HttpConnection(HttpToolsProtocol):
         """Parse received or buffered data; reject malformed requests."""
         try:
             if data is None:
-                self._parser.go_on(self)
+                self._parser.resume(self)
             else:
                 self._parser.feed(data, self)
         except MalformedRequestError as error:
@@ -221,7 +221,7 @@ class HttpConnection(HttpToolsProtocol):
             self._start(request)
         self._count_request()
         if self._draining:
-            self.part()
+            self.leave_server()
 
     def _start(self, request: ParsedRequest) -> None:
         scope: Any = scope_of(
@@ -253,11 +253,11 @@ class HttpConnection(HttpToolsProtocol):
 
     def _count_request(self) -> None:
         if self._requests == 0:
-            self._admission.note_request(self)
+            self._admission.record_request(self)
         self._requests += 1
         self._body_bytes = 0
 
-    def _answer_by_known_header(self, data: bytes) -> bool:
+    def _answer_by_cached_header(self, data: bytes) -> bool:
         """Answer a request with cached headers; return whether it was answered."""
         found = self._state.heads.find(data)
         if found is None or not self._can_reply_now() or not self._try_fast_path(*found):
@@ -278,7 +278,7 @@ class HttpConnection(HttpToolsProtocol):
             or not self._try_fast_path(request.target, request.head)
         ):
             return False
-        self._state.heads.learn(self._chunk, request.target, request.head)
+        self._state.heads.add(self._chunk, request.target, request.head)
         return True
 
     def _can_reply_now(self) -> bool:
@@ -292,7 +292,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _try_fast_path(self, target: bytes, head: RequestHead) -> bool:
         """Answer a GET on the fast path; return whether it was answered."""
-        reply = self._state.at_once(target, head, self._address)
+        reply = self._state.fast_path(target, head, self._address)
         self._may_use_fast_path = False  # once per chunk
         if reply is None:
             return False
@@ -328,7 +328,7 @@ class HttpConnection(HttpToolsProtocol):
             self._may_use_fast_path = False
             self._read()
 
-    def part(self) -> None:
+    def leave_server(self) -> None:
         """Close after the present reply, which has `Connection: close`."""
         cycle: RequestResponseCycle | None = self.cycle  # none before the first
         if cycle is not None and not self._parser.is_in_head:
@@ -339,32 +339,32 @@ class HttpConnection(HttpToolsProtocol):
         if not self._parser.is_in_head and not self.waiting:
             super().shutdown()
 
-    def is_overdue(self, now: float, patience: ClientTimeouts) -> bool:
+    def is_overdue(self, now: float, timeouts: ClientTimeouts) -> bool:
         """Return whether the client is over a timeout.
 
         Call it every second or so, with the same clock.
         """
-        wait = self._pending_wait(patience)
+        wait = self._pending_wait(timeouts)
         if wait != self._wait:
-            self._wait, self._wait_began = wait, now
-        return wait is not None and now - self._wait_began > wait.seconds
+            self._wait, self._wait_started = wait, now
+        return wait is not None and now - self._wait_started > wait.seconds
 
-    def _pending_wait(self, patience: ClientTimeouts) -> _PendingWait | None:
+    def _pending_wait(self, timeouts: ClientTimeouts) -> _PendingWait | None:
         if self.transport.is_closing() or self.flow.write_paused:
             unread = self.transport.get_write_buffer_size()
-            return _PendingWait(patience.reading, "reading", unread)
+            return _PendingWait(timeouts.reading, "reading", unread)
         if self.waiting:
             return None  # the client waits for the reply
         if not self.is_answering:
             if self.is_fresh or self._parser.is_in_head:
-                return _PendingWait(patience.head, "head", self._requests)
-            return _PendingWait(patience.idle, "idle", self._requests)
+                return _PendingWait(timeouts.head, "head", self._requests)
+            return _PendingWait(timeouts.idle, "idle", self._requests)
         if self.cycle.more_body and not self.flow.read_paused:
-            received = self._body_bytes // patience.body_bytes
-            return _PendingWait(patience.body, "body", (self._requests, received))
+            received = self._body_bytes // timeouts.body_bytes
+            return _PendingWait(timeouts.body, "body", (self._requests, received))
         return None
 
-    def _reject(self, why: ErrorCode, detail: str) -> None:
+    def _reject(self, code: ErrorCode, detail: str) -> None:
         """Send an error and close; a request has at most one reply."""
         if self._parser.is_in_body:
             if self.cycle.response_started:
@@ -373,7 +373,7 @@ class HttpConnection(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         request_id = random_text(20)
-        body = build_error_body(why, detail, FailedRequest(request_id)).body
+        body = build_error_body(code, detail, FailedRequest(request_id)).body
         lines = (
             b"content-type: application/json",
             b"content-length: %d" % len(body),
@@ -381,7 +381,7 @@ class HttpConnection(HttpToolsProtocol):
             b"access-control-allow-origin: *",  # the store is unknown
             b"cache-control: no-store",
             b"connection: close",
-            *((b"retry-after: 1",) if why.is_transient else ()),
+            *((b"retry-after: 1",) if code.is_transient else ()),
         )
-        self.transport.write(STATUS_LINE[why.status] + b"\r\n".join((*lines, b"", body)))
+        self.transport.write(STATUS_LINE[code.status] + b"\r\n".join((*lines, b"", body)))
         self.transport.close()

@@ -29,7 +29,7 @@ class ErrorCode(NamedTuple):
 ERROR_GUIDE: Final = "/docs-md/errors.md"
 JSON: Final = b"application/json"
 PROBLEM_JSON: Final = b"application/problem+json"
-_NEVER: Final = re.compile(rb"\bq\s*=\s*0(\.0*)?\s*(;|$)")
+_QUALITY_ZERO: Final = re.compile(rb"\bq\s*=\s*0(\.0*)?\s*(;|$)")
 OVERLOADED: Final = ErrorCode(503, "overloaded")
 # Errors of the server itself, before there is a request.
 BAD_REQUEST: Final = ErrorCode(400, "bad_request")
@@ -60,9 +60,9 @@ def build_error_body(
     code: ErrorCode,
     detail: str,
     request: FailedRequest,
-    more: Mapping[str, object] | None = None,
+    extra_fields: Mapping[str, object] | None = None,
 ) -> ErrorBody:
-    """Return the body of any error but 422; `more` are further members.
+    """Return the body of any error but 422; `extra_fields` are further members.
 
     A client that accepts `application/problem+json` gets RFC 9457 with the same members.
     """
@@ -71,7 +71,7 @@ def build_error_body(
         "code": code.code,
         "doc_url": f"{request.base}{ERROR_GUIDE}#{code.code}",
         "request_id": request.request_id,
-        **(more or {}),
+        **(extra_fields or {}),
     }
     if not _accepts_problems(request.accept):
         return ErrorBody(_encode(members), JSON)
@@ -87,7 +87,8 @@ def build_error_body(
 def _accepts_problems(accept: bytes) -> bool:
     kinds = (one.partition(b";") for one in accept.lower().split(b","))
     return any(
-        kind.strip() == PROBLEM_JSON and not _NEVER.search(rest) for kind, _, rest in kinds
+        kind.strip() == PROBLEM_JSON and not _QUALITY_ZERO.search(parameters)
+        for kind, _, parameters in kinds
     )
 
 

@@ -28,15 +28,15 @@ _BODY_HEADERS: Final = frozenset(
 
 def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
     """Return the request id that the client sent, if it is valid."""
-    given = headers.get(b"x-request-id")
-    return given if given and _REQUEST_ID.fullmatch(given) else None
+    request_id = headers.get(b"x-request-id")
+    return request_id if request_id and _REQUEST_ID.fullmatch(request_id) else None
 
 
 class RequestHead(NamedTuple):
     """The headers of a request; names are in lower case."""
 
     lines: Sequence[Header]
-    named: Mapping[bytes, bytes]
+    by_name: Mapping[bytes, bytes]
     request_id: bytes | None  # sent by the client, if valid
     is_all: bool  # no header announces a body, a special request or a crawler
 
@@ -56,7 +56,7 @@ class HeaderCache:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._known: dict[bytes, RequestHead] = {}
+        self._heads: dict[bytes, RequestHead] = {}
         self._limit = Cache.REQUEST_HEADERS.limit
 
     def find(self, data: bytes) -> tuple[bytes, RequestHead] | None:
@@ -68,21 +68,21 @@ class HeaderCache:
         if not data.startswith(_API_GET):
             return None
         end = data.find(b" ", len(_API_GET))
-        head = self._known.get(data[end:])
+        head = self._heads.get(data[end:])
         return None if head is None else (data[_TARGET_AT:end], head)
 
-    def learn(self, data: bytes, target: bytes, head: RequestHead) -> None:
+    def add(self, data: bytes, target: bytes, head: RequestHead) -> None:
         """Cache the headers of a GET parsed from `data`, if `data` is only that request."""
         end = _TARGET_AT + len(target)
-        rest = data[end:]
+        after_target = data[end:]
         if (
-            len(rest) > _MAX_BYTES
+            len(after_target) > _MAX_BYTES
             or data[_TARGET_AT:end] != target
             or head.request_id is not None  # unique to this request
             or not head.is_all
-            or not _COMPLETE_HEADERS.fullmatch(rest)
+            or not _COMPLETE_HEADERS.fullmatch(after_target)
         ):
             return
-        if len(self._known) == self._limit:
-            del self._known[next(iter(self._known))]
-        self._known[rest] = head
+        if len(self._heads) == self._limit:
+            del self._heads[next(iter(self._heads))]
+        self._heads[after_target] = head

@@ -1,7 +1,7 @@
 """Streaming multipart parser: yields one uploaded file while the form arrives.
 
-It buffers only the bytes since the last `take`. A form has exactly one file of the given
-name, and a few small fields, as browsers, curl and HTTP libraries send it.
+It buffers only the bytes since the last `pop_chunks`. A form has exactly one file of the
+given name, and a few small fields, as browsers, curl and HTTP libraries send it.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.entrypoints.http.transport.request_body import (
     BodyTooLargeError,
-    ClientGoneError,
+    ClientDisconnectedError,
     EncodedBodyError,
     Headers,
     Receive,
@@ -28,7 +28,7 @@ MAX_PARTS: Final = 10
 FIELDS_LIMIT: Final = 64 * 1024
 """The most bytes of all parts except the file."""
 
-_PLAIN: Final = frozenset({b"", b"7bit", b"8bit", b"binary"})
+_IDENTITY_ENCODINGS: Final = frozenset({b"", b"7bit", b"8bit", b"binary"})
 _WINDOW_SECONDS: Final = 25.0
 """Less than the connection's own limit, so that a stalled upload still gets a reply."""
 _WINDOW_BYTES: Final = 64 * 1024
@@ -56,9 +56,9 @@ class MultipartForm:
         self.file_name: str | None = None  # None: no file has begun
         self._name = name
         self._fields: list[tuple[bytes, bytearray]] = []
-        self._pieces: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._parts = 0
-        self._others = 0
+        self._other_files = 0
         self._found = False
         self._ended = False
         self._in_file = False
@@ -91,11 +91,11 @@ class MultipartForm:
         except FormParserError as error:
             raise _malformed(str(error)) from None
 
-    def take(self) -> bytes:
+    def pop_chunks(self) -> bytes:
         """Return the bytes of the file since the last call."""
-        taken = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces, self.waiting = [], 0
-        return taken
+        chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks, self.waiting = [], 0
+        return chunk
 
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -121,7 +121,7 @@ class MultipartForm:
         self._headers, self._in_file = {}, False
         self._parts += 1
         if self._parts > MAX_PARTS:
-            raise self._unfit(f"the form has more than {MAX_PARTS} parts", "too_long")
+            raise self._form_error(f"the form has more than {MAX_PARTS} parts", "too_long")
 
     def _on_header_begin(self) -> None:
         self._header = (b"", b"")
@@ -139,16 +139,16 @@ class MultipartForm:
     def _on_headers_finished(self) -> None:
         disposition = self._headers.get(b"content-disposition", b"").decode("latin-1")
         options = parse_options_header(disposition)[1]
-        named = options.get(b"name") == self._name.encode()
-        if not named and b"filename" not in options:
+        is_file_field = options.get(b"name") == self._name.encode()
+        if not is_file_field and b"filename" not in options:
             self._fields.append((options.get(b"name", b""), bytearray()))
             return
-        if not named or self._found:
-            raise self._unfit(
+        if not is_file_field or self._found:
+            raise self._form_error(
                 f"send exactly one file, as the part {self._name!r}", "too_many_files"
             )
         coding = self._headers.get(b"content-transfer-encoding", b"").lower()
-        if coding not in _PLAIN:
+        if coding not in _IDENTITY_ENCODINGS:
             message = "send the file without Content-Transfer-Encoding"
             raise EncodedBodyError(message)
         self.file_name = options.get(b"filename", b"").decode("utf-8", "replace")
@@ -156,11 +156,11 @@ class MultipartForm:
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
-            self._pieces.append(data[start:end])
+            self._chunks.append(data[start:end])
             self.waiting += end - start
             return
-        self._others += end - start
-        if self._others > FIELDS_LIMIT:
+        self._other_files += end - start
+        if self._other_files > FIELDS_LIMIT:
             message = f"the form's other fields may have at most {FIELDS_LIMIT} bytes"
             raise BodyTooLargeError(message)
         self._fields[-1][1].extend(data[start:end])
@@ -168,7 +168,7 @@ class MultipartForm:
     def _on_end(self) -> None:
         self._ended = True
 
-    def _unfit(self, message: str, kind: str) -> BodyError:
+    def _form_error(self, message: str, kind: str) -> BodyError:
         return BodyError([Problem(("body", self._name), message, kind)])
 
 
@@ -186,8 +186,8 @@ async def body_chunks(
         UploadStalledError: when fewer than `window_bytes` arrive in `window_seconds`.
     """
     clock = asyncio.get_running_loop().time
-    waited, came, size, more = 0.0, 0, 0, True
-    while more:
+    waited, received_bytes, size, has_more = 0.0, 0, 0, True
+    while has_more:
         began = clock()
         try:
             async with asyncio.timeout(window_seconds - waited):
@@ -196,23 +196,25 @@ async def body_chunks(
             reason = "the upload stalled; send it again"
             raise UploadStalledError(reason) from None
         if message["type"] == "http.disconnect":
-            gone = "the client closed the connection before its body was complete"
-            raise ClientGoneError(gone)
+            disconnected_message = (
+                "the client closed the connection before its body was complete"
+            )
+            raise ClientDisconnectedError(disconnected_message)
         chunk: bytes = message.get("body", b"")
-        more = message.get("more_body", False)
+        has_more = message.get("more_body", False)
         size += len(chunk)
-        came += len(chunk)
+        received_bytes += len(chunk)
         if size > limit:
             raise BodyTooLargeError(f"the body may be at most {limit} bytes")
         waited += clock() - began  # excludes the time of our disk writes
-        if came >= window_bytes:
-            waited, came = 0.0, 0
+        if received_bytes >= window_bytes:
+            waited, received_bytes = 0.0, 0
         yield chunk
 
 
 def _boundary(headers: Headers) -> bytes:
-    named = _header(headers, b"content-type").decode("latin-1")
-    kind, options = parse_options_header(named)
+    is_file_field = _header(headers, b"content-type").decode("latin-1")
+    kind, options = parse_options_header(is_file_field)
     if kind != b"multipart/form-data":
         message = "send the file as multipart/form-data, in a part named 'file'"
         raise NotMultipartError(message)
@@ -222,8 +224,8 @@ def _boundary(headers: Headers) -> bytes:
     return boundary
 
 
-def _header(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> bytes:
-    return next((value for name, value in headers if name == wanted), b"")
+def _header(headers: Iterable[tuple[bytes, bytes]], header_name: bytes) -> bytes:
+    return next((value for name, value in headers if name == header_name), b"")
 
 
 def _malformed(reason: str) -> BodyError:

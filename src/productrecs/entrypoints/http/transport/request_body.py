@@ -67,7 +67,7 @@ class EncodedBodyError(ProductRecsError):
     """The body is compressed or otherwise encoded; send it as it is."""
 
 
-class ClientGoneError(ProductRecsError):
+class ClientDisconnectedError(ProductRecsError):
     """The client closed the connection before its body was complete."""
 
 
@@ -133,19 +133,19 @@ class UndecodedMember:
         return _parsed(bytes(self._text), MAX_DEPTH - 2, self._at)
 
 
-def split_json(data: bytes, most: int) -> list[UndecodedMember] | None:
+def split_json(data: bytes, max_members: int) -> list[UndecodedMember] | None:
     """Return the undecoded members of the list `items` in a JSON object.
 
     Returns None when `data` has another shape: the caller then uses `parse_json`. Returns
-    at most `most` + 1 members. Decoding a large push at once takes several times its size
-    in memory, and blocks the process meanwhile.
+    at most `max_members` + 1 members. Decoding a large push at once takes several times its
+    size in memory, and blocks the process meanwhile.
 
     Raises:
         BodyError: as `parse_json`, for invalid JSON outside the members.
     """
     text = data[len(_BOM) :] if data.startswith(_BOM) else data
     if len(text) > MIB and text.count(b",") > MAX_PUSHED_VALUES:
-        raise _too_much()
+        raise _too_complex()
     at = 0
     try:
         listed = _decode_push(text).items
@@ -153,15 +153,15 @@ def split_json(data: bytes, most: int) -> list[UndecodedMember] | None:
             return None
         begin = _address_of(text)
         at = _address_of(listed) - begin
-        members = msgspec.structs.astuple(_first_members(most + 1)(listed))
+        members = msgspec.structs.astuple(_first_members(max_members + 1)(listed))
     except msgspec.ValidationError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _refusal(text[at:], error, at) from None
-    rest = text[:at] + b"0" + text[at + memoryview(listed).nbytes :]
-    _parsed(rest, MAX_DEPTH)  # validates the rest of the text; the result is unused
-    given = itertools.takewhile(lambda one: memoryview(one).nbytes, members)
-    return [UndecodedMember(one, _address_of(one) - begin) for one in given]
+        raise _json_error(text[at:], error, at) from None
+    without_list = text[:at] + b"0" + text[at + memoryview(listed).nbytes :]
+    _parsed(without_list, MAX_DEPTH)  # validates the rest of the text; the result is unused
+    members_given = itertools.takewhile(lambda one: memoryview(one).nbytes, members)
+    return [UndecodedMember(one, _address_of(one) - begin) for one in members_given]
 
 
 @memoized(Cache.LIST_DECODERS)
@@ -179,12 +179,12 @@ def _address_of(text: bytes | msgspec.Raw) -> int:
 
 def _parsed(text: bytes, depth: int, at: int = 0) -> object:
     """Return the decoded `text`, which starts at byte `at` of the whole text."""
-    if len(text) > _LARGE and _is_too_much(text):
-        raise _too_much()
+    if len(text) > _LARGE and _is_too_complex(text):
+        raise _too_complex()
     try:
         value = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _refusal(text, error, at) from None
+        raise _json_error(text, error, at) from None
     if _is_too_deep(value, depth):
         raise _invalid(f"nested deeper than {MAX_DEPTH} levels")
     return value
@@ -221,12 +221,14 @@ async def _collect(
     joined = io.BytesIO()  # grows in place: the body is in memory only once
     first = b""  # the first byte that is not whitespace
     size = 0
-    more = True
-    while more:
+    has_more = True
+    while has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            gone = "the client closed the connection before its body was complete"
-            raise ClientGoneError(gone)
+            disconnected_message = (
+                "the client closed the connection before its body was complete"
+            )
+            raise ClientDisconnectedError(disconnected_message)
         chunk: bytes = message.get("body", b"")
         first = first or chunk.lstrip(_BOM + _BLANK)[:1]
         size += len(chunk)
@@ -234,8 +236,8 @@ async def _collect(
             raise _too_large(limit)
         if weight * size > claim.size:
             claim.grow(weight * size - claim.size)
-        more = message.get("more_body", False)
-        if not more and size == len(chunk):
+        has_more = message.get("more_body", False)
+        if not has_more and size == len(chunk):
             return chunk  # the usual case: one chunk
         joined.write(chunk)
     return joined.getvalue()
@@ -245,20 +247,20 @@ def _too_large(limit: int) -> BodyTooLargeError:
     return BodyTooLargeError(f"the body may be at most {limit} bytes; send less at a time")
 
 
-def _too_much() -> BodyError:
+def _too_complex() -> BodyError:
     return _invalid("too many lists, objects or values; send less at a time")
 
 
-def _is_too_much(text: bytes) -> bool:
+def _is_too_complex(text: bytes) -> bool:
     """Return whether `text` may have too many values (counts inside strings too)."""
     containers = text.count(b"[") + text.count(b"{")
     return containers > MAX_CONTAINERS or text.count(b",") > MAX_VALUES
 
 
-def _is_too_deep(value: object, most: int) -> bool:
-    """Return whether `value` nests deeper than `most` levels (breadth-first)."""
+def _is_too_deep(value: object, max_members: int) -> bool:
+    """Return whether `value` nests deeper than `max_members` levels (breadth-first)."""
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(most):
+    for _ in range(max_members):
         if not level:
             return False
         level = [
@@ -270,7 +272,7 @@ def _is_too_deep(value: object, most: int) -> bool:
     return bool(level)
 
 
-def _refusal(text: bytes, error: Exception, at: int = 0) -> BodyError:
+def _json_error(text: bytes, error: Exception, at: int = 0) -> BodyError:
     """Return the error for `text`, which starts at byte `at` of the body."""
     if not text.strip(_BLANK):
         return _invalid("the body is empty; send one JSON value")
@@ -284,7 +286,7 @@ def _refusal(text: bytes, error: Exception, at: int = 0) -> BodyError:
     if undecodable is not None:
         reason = "not UTF-8 text; encode the body as UTF-8"
         return _invalid(reason, text, undecodable, at)
-    return _syntax_refusal(text, str(error), at)
+    return _syntax_error(text, str(error), at)
 
 
 def _first_undecodable(text: bytes) -> int | None:
@@ -308,7 +310,7 @@ def _first_half_pair(text: bytes) -> int | None:
     return None
 
 
-def _syntax_refusal(text: bytes, message: str, at: int) -> BodyError:
+def _syntax_error(text: bytes, message: str, at: int) -> BodyError:
     is_half = "surrogate" in message or "truncated" in message
     # Search only if there may be one: the search takes 8 ms in a photo of 400 kB.
     half = _first_half_pair(text) if is_half and b"\\u" in text else None
@@ -330,12 +332,12 @@ def _syntax_refusal(text: bytes, message: str, at: int) -> BodyError:
 
 def _invalid(reason: str, text: bytes = b"", position: int = 0, at: int = 0) -> BodyError:
     start = max(0, position - _EXCERPT)
-    around = text[start : position + _EXCERPT].decode(errors="replace")
+    excerpt = text[start : position + _EXCERPT].decode(errors="replace")
     problem = Problem(
         loc=("body", at + position),
         msg=f"JSON decode error: {reason}",
         type="json_invalid",
-        input=around,
+        input=excerpt,
         ctx={"error": reason},
     )
     return BodyError([problem])

@@ -17,7 +17,7 @@ HEAD_LIMIT_BYTES: Final = 64 * 1024
 MAX_HEADERS: Final = 256
 
 _REQUEST_LINE: Final = re.compile(rb"([A-Z-]{1,24}) ([!-\"$-~]+) HTTP/1\.([01])\r\n")
-_BEGINNING: Final = re.compile(rb"[A-Z-]{1,24}(?: |\Z)|\r\Z")
+_REQUEST_START: Final = re.compile(rb"[A-Z-]{1,24}(?: |\Z)|\r\Z")
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 _HEADER: Final = re.compile(
     rb"([!#$%&'*+.^_`|~0-9A-Za-z-]++):([^\x00-\x08\x0a-\x1f\x7f]*+)"
@@ -27,7 +27,7 @@ _ABSOLUTE: Final = re.compile(rb"https?://([^/?]+)(.*)", re.IGNORECASE)
 _HOST: Final = re.compile(
     rb"(?:[A-Za-z0-9._~%!$&'()*+;=-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?"
 )
-_REMEMBERED_BYTES: Final = 256
+_CACHED_LINE_BYTES: Final = 256
 """Header lines up to this length are cached."""
 _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 _CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})(;[\t -~\x80-\xff]*+)?\r\n")
@@ -123,9 +123,9 @@ class RequestParser:
         else:
             self._searched = 0
         self._data, self._at = data, 0
-        self.go_on(receiver)
+        self.resume(receiver)
 
-    def go_on(self, receiver: RequestReceiver) -> None:
+    def resume(self, receiver: RequestReceiver) -> None:
         """Parse buffered data after a request is answered.
 
         Raises:
@@ -162,8 +162,8 @@ class RequestParser:
         self._check_overhead()
         if end < 0:
             # Reject TLS and bare LF at once: the end of the head may never arrive.
-            begins = _BEGINNING.match(data, at)
-            if not begins or _BARE_LF.search(data, max(at, self._searched)):
+            request_start = _REQUEST_START.match(data, at)
+            if not request_start or _BARE_LF.search(data, max(at, self._searched)):
                 raise MalformedRequestError(_BEGIN)
             self._searched = len(data)
             return False
@@ -284,12 +284,12 @@ def read_head(data: bytes) -> ParsedRequest:
     del lines[-1]  # empty
     if len(lines) > MAX_HEADERS:
         raise HeadersTooLargeError
-    head = RequestHead.of([_remembered(one) for one in lines])
-    if len(head.named) < len(head.lines):
+    head = RequestHead.of([_header_of_line(one) for one in lines])
+    if len(head.by_name) < len(head.lines):
         _check_repeated(head.lines)
     method, target, minor = first.groups()
     is_old = minor == b"0"
-    host = head.named.get(b"host")
+    host = head.by_name.get(b"host")
     if host is None and not is_old:
         raise MalformedRequestError("send a Host header")
     if target[:1] != b"/":
@@ -312,11 +312,11 @@ def _header(line: bytes) -> Header:
     return name, value
 
 
-_remember = memoized(Cache.HEADER_LINES)(_header)
+_cached_header = memoized(Cache.HEADER_LINES)(_header)
 
 
-def _remembered(line: bytes) -> Header:
-    return _remember(line) if len(line) <= _REMEMBERED_BYTES else _header(line)
+def _header_of_line(line: bytes) -> Header:
+    return _cached_header(line) if len(line) <= _CACHED_LINE_BYTES else _header(line)
 
 
 def _check_repeated(lines: Sequence[Header]) -> None:
@@ -341,8 +341,10 @@ def _origin_form(method: bytes, target: bytes, host: bytes | None) -> bytes:
 
 
 def _keeps_alive(head: RequestHead) -> bool:
-    given = head.named.get(b"connection")
-    if given is None or (given == b"keep-alive" and len(head.named) == len(head.lines)):
+    connection_header = head.by_name.get(b"connection")
+    if connection_header is None or (
+        connection_header == b"keep-alive" and len(head.by_name) == len(head.lines)
+    ):
         return True
     options = b",".join([value for name, value in head.lines if name == b"connection"])
     return b"close" not in [option.strip(b" \t") for option in options.lower().split(b",")]
@@ -350,9 +352,9 @@ def _keeps_alive(head: RequestHead) -> bool:
 
 def _body_of(head: RequestHead, *, is_old: bool) -> tuple[int | None, bool]:
     """Return the body's length (None if chunked), and whether 100 Continue is expected."""
-    coding = head.named.get(b"transfer-encoding")
-    length = head.named.get(b"content-length")
-    expect = head.named.get(b"expect")
+    coding = head.by_name.get(b"transfer-encoding")
+    length = head.by_name.get(b"content-length")
+    expect = head.by_name.get(b"expect")
     if expect is not None and not is_old and expect.lower() != b"100-continue":
         raise MalformedRequestError("the only value of Expect is 100-continue")
     if coding is not None and length is not None:

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 YIELD_SECONDS: Final = 0.001
 ACCEPTED_AFTER_YIELD: Final = 4
 """Connections that are always accepted after each pause."""
-MAX_ACCEPTED_AT_ONCE: Final = 64
+MAX_ACCEPTED_PER_EVENT: Final = 64
 OUT_OF_FILES_PAUSE_SECONDS: Final = 0.5
 _OUT_OF_FILES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
@@ -69,13 +69,15 @@ class AcceptBalancer:
         if self._resuming is not None:
             self._resuming.cancel()
 
-    async def settled(self) -> None:
+    async def wait_until_accepted(self) -> None:
         """Return once all accepted connections have started."""
         await asyncio.gather(*self._starting, return_exceptions=True)
 
     def _accept(self, guaranteed: int = 0) -> None:
-        for taken in range(MAX_ACCEPTED_AT_ONCE):
-            if taken >= guaranteed and self._admission.has_more_than_others(taken):
+        for accepted_count in range(MAX_ACCEPTED_PER_EVENT):
+            if accepted_count >= guaranteed and self._admission.has_more_than_others(
+                accepted_count
+            ):
                 self._pause(YIELD_SECONDS)
                 return
             try:
@@ -91,9 +93,9 @@ class AcceptBalancer:
 
     def _start(self, accepted: socket.socket) -> None:
         accepted.settimeout(0)
-        began = asyncio.ensure_future(self._begin(accepted))
-        self._starting.add(began)
-        began.add_done_callback(self._starting.discard)
+        begin_task = asyncio.ensure_future(self._begin(accepted))
+        self._starting.add(begin_task)
+        begin_task.add_done_callback(self._starting.discard)
 
     def _pause(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener.fileno())
@@ -238,7 +240,7 @@ class _Server(uvicorn.Server):
         _log.info("server draining", extra={"connections": len(self._connections())})
         self._draining.begin()
         for connection in self._connections():
-            connection.part()
+            connection.leave_server()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._skip_drain.wait(), self._options.drain_seconds)
 
@@ -255,24 +257,29 @@ class _Server(uvicorn.Server):
             for one in sockets:
                 _drop_new_connections(one)
             await asyncio.sleep(SETTLE_SECONDS)
-        late = [connection for one in sockets for connection in _accept_queue(one)]
+        late_connections = [
+            connection for one in sockets for connection in _accept_queue(one)
+        ]
         for accepting in self._accepting:
             accepting.close()
         for one in sockets:
             one.close()
         for accepting in self._accepting:
-            await accepting.settled()
+            await accepting.wait_until_accepted()
         loop = asyncio.get_running_loop()
         await asyncio.gather(
-            *(loop.connect_accepted_socket(self._protocol, sock) for sock in late)
+            *(
+                loop.connect_accepted_socket(self._protocol, sock)
+                for sock in late_connections
+            )
         )
 
     async def _finish(self) -> None:
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        begin_task = loop.time()
         state = self.server_state
         while (state.connections or state.tasks) and not self.force_exit:
-            waited = loop.time() - began
+            waited = loop.time() - begin_task
             if waited > self._options.finish_seconds:
                 _log.error("requests cancelled", extra={"requests": len(state.tasks)})
                 break
@@ -333,6 +340,8 @@ def _accept_queue(listener: socket.socket) -> list[socket.socket]:
 
 def _raise_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    file_limit = (
+        MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
+    )
+    if soft < file_limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (file_limit, hard))

@@ -25,7 +25,7 @@ from productrecs.tenancy.accounts.repository import (
 
 _log = logging.getLogger(__name__)
 
-TURN_SECONDS: Final = 0.5
+FLUSH_INTERVAL_SECONDS: Final = 0.5
 LAST_FLUSH_SECONDS: Final = 3.0  # how long a stop waits for the last flush
 _BATCH: Final = 1_000
 
@@ -44,7 +44,7 @@ class RecordKind:
 
     name: str
     store: Callable[[Database, Sequence[Any]], None]
-    turns: int = 1  # loop iterations between two flushes
+    every: int = 1  # loop iterations between two flushes
     limit: int = 20_000  # the most weight in the buffer
     weight: Callable[[Any], int] = lambda _: 1
     is_loss_logged: bool = True
@@ -59,17 +59,17 @@ class RecordBuffer:
     def __init__(
         self,
         limit: int = 20_000,
-        remembered: int = 100_000,
+        max_keys: int = 100_000,
         weight: Callable[[Any], int] = lambda _: 1,
     ) -> None:
-        """Buffer a total weight of `limit`; remember about `remembered` keys."""
+        """Buffer a total weight of `limit`; remember about `max_keys` keys."""
         self._limit = limit
         self._weight = weight
-        self._generation = max(remembered // 2, 1)
+        self._generation = max(max_keys // 2, 1)
         self._recent: set[Hashable] = set()
         self._older: set[Hashable] = set()
         self._waiting: list[Record] = []
-        self._held = 0
+        self._keys = 0
         self._changing = threading.Lock()  # held only to append or to swap
         self.lost = 0  # dropped because the buffer was full
 
@@ -78,7 +78,7 @@ class RecordBuffer:
         """The number of buffered records."""
         return len(self._waiting)
 
-    def note(self, one: Record) -> None:
+    def add(self, one: Record) -> None:
         """Add a record; a dropped record may be added again later."""
         key = one.key
         if key is not None and (key in self._recent or key in self._older):
@@ -91,18 +91,18 @@ class RecordBuffer:
         if key is not None:
             self._recent.add(key)
 
-    def take(self, most: int) -> list[Record]:
-        """Remove and return up to `most` records, the oldest first."""
+    def pop(self, limit: int) -> list[Record]:
+        """Remove and return up to `limit` records, the oldest first."""
         with self._changing:
-            taken, self._waiting = self._waiting[:most], self._waiting[most:]
-            self._held -= sum(map(self._weight, taken))
-        return taken
+            records, self._waiting = self._waiting[:limit], self._waiting[limit:]
+            self._keys -= sum(map(self._weight, records))
+        return records
 
-    def put_back(self, taken: Iterable[Record]) -> None:
+    def put_back(self, records: Iterable[Record]) -> None:
         """Put back records that could not be stored, as far as there is room."""
         with self._changing:
-            together, self._waiting, self._held = [*taken, *self._waiting], [], 0
-            for one in together:
+            merged, self._waiting, self._keys = [*records, *self._waiting], [], 0
+            for one in merged:
                 if not self._append(one):
                     self._recent.discard(one.key)
                     self._older.discard(one.key)
@@ -110,10 +110,10 @@ class RecordBuffer:
     def _append(self, one: Record) -> bool:
         """Append a record; return whether there was room."""
         weight = self._weight(one)
-        if self._held + weight > self._limit:
+        if self._keys + weight > self._limit:
             self.lost += 1
             return False
-        self._held += weight
+        self._keys += weight
         self._waiting.append(one)
         return True
 
@@ -155,7 +155,7 @@ class BackgroundWriter:
 
     def add(self, record: Record) -> None:
         """Store a record soon; never blocks and never fails."""
-        self._queues[type(record)].buffer.note(record)
+        self._queues[type(record)].buffer.add(record)
 
     def buffer(self, record: type[Record]) -> RecordBuffer:
         """Return the buffer of a class of records."""
@@ -174,10 +174,10 @@ class BackgroundWriter:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.to_thread(self.flush), LAST_FLUSH_SECONDS)
 
-    def flush(self, turn: int = 0) -> None:
+    def flush(self, iteration: int = 0) -> None:
         """Flush the buffers that are due; failed records are put back or dropped."""
         for queue in self._queues.values():
-            if queue.buffer.depth and turn % queue.kind.turns == 0:
+            if queue.buffer.depth and iteration % queue.kind.every == 0:
                 self._store(queue)
             lost = queue.buffer.lost
             if lost > queue.logged_lost and queue.kind.is_loss_logged:
@@ -186,7 +186,7 @@ class BackgroundWriter:
             queue.logged_lost = lost
 
     def _store(self, queue: _Queue) -> None:
-        while batch := queue.buffer.take(_BATCH):
+        while batch := queue.buffer.pop(_BATCH):
             try:
                 queue.kind.store(self._database, batch)
             except Exception as error:
@@ -201,14 +201,14 @@ class BackgroundWriter:
                 return
 
     async def _flush_forever(self) -> None:
-        turn = 0
+        iteration = 0
         while True:
-            await asyncio.sleep(TURN_SECONDS)
-            turn += 1
+            await asyncio.sleep(FLUSH_INTERVAL_SECONDS)
+            iteration += 1
             for source in self._sources:
                 source(False)  # noqa: FBT003 - not the last time
             if any(queue.buffer.depth for queue in self._queues.values()):
-                await asyncio.to_thread(self.flush, turn)
+                await asyncio.to_thread(self.flush, iteration)
 
 
 def _in_one_transaction(

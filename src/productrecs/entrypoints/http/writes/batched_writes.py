@@ -38,7 +38,7 @@ def memory_weight(groups: Groups) -> int:
 
 
 def _text_length(event: NewEvent) -> int:
-    said = (
+    length = (
         event.item_id,
         event.user_id,
         event.session_id,
@@ -48,7 +48,7 @@ def _text_length(event: NewEvent) -> int:
         event.widget,
         event.event_id,
     )
-    return sum([len(one) for one in said if one is not None])
+    return sum([len(one) for one in length if one is not None])
 
 
 class WriteKind(IntEnum):

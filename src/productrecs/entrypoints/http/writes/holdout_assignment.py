@@ -56,17 +56,17 @@ class HoldoutAssigner:
 
         `read` runs a short read of the database.
         """
-        met = await self._met(store_id, identities, read)
-        unit = self._unit(store_id, identities, met)
+        stored_arm = await self._stored_arm(store_id, identities, read)
+        unit = self._unit(store_id, identities, stored_arm)
         arm = arm_of(store_id, test, unit)
         now_ms = self._clock()
-        for name in dict.fromkeys((*identities, *met.names)):
+        for name in dict.fromkeys((*identities, *stored_arm.names)):
             exposure = Exposure(store_id, name, test.name, arm, unit, now_ms)
             self._write_later(exposure)
-            self._remember((store_id, name), unit)
+            self._cache_arm((store_id, name), unit)
         return arm is Arm.HELD_OUT
 
-    async def _met(
+    async def _stored_arm(
         self, store_id: StoreId, identities: Sequence[str], read: Read
     ) -> KnownIdentity:
         if self._seconds() >= self._retry_at:
@@ -82,17 +82,17 @@ class HoldoutAssigner:
         return KnownIdentity((), None, None)
 
     def _unit(
-        self, store_id: StoreId, identities: Sequence[str], met: KnownIdentity
+        self, store_id: StoreId, identities: Sequence[str], stored_arm: KnownIdentity
     ) -> str:
-        if met.unit is not None:
-            return met.unit
+        if stored_arm.unit is not None:
+            return stored_arm.unit
         for name in identities:
             if (unit := self._units.get((store_id, name))) is not None:
                 return unit
-        return met.session or identities[-1]
+        return stored_arm.session or identities[-1]
 
-    def _remember(self, who: tuple[StoreId, str], unit: str) -> None:
-        self._units[who] = unit
-        self._units.move_to_end(who)
+    def _cache_arm(self, unit_key: tuple[StoreId, str], unit: str) -> None:
+        self._units[unit_key] = unit
+        self._units.move_to_end(unit_key)
         if len(self._units) > Cache.HOLDOUT_UNITS.limit:
             self._units.popitem(last=False)

@@ -23,12 +23,12 @@ from productrecs.entrypoints.http.writes.background_writes import (
     RecordKind,
 )
 from productrecs.features.insights.live_events.live_event import (
-    Arrived,
     LiveEvent,
+    ReceivedRequest,
     Verdict,
-    client_mark,
-    judged,
-    read_arrival,
+    client_hash,
+    events_of_request,
+    with_catalog_verdict,
 )
 from productrecs.features.insights.live_events.repository import (
     LiveEventRepository,
@@ -44,8 +44,8 @@ WATCH_MS: Final = 2 * MINUTE_MS
 
 _RENEW_MS: Final = MINUTE_MS // 2
 _SECONDS: Final = 1.0
-_MOST_BYTES: Final = 4 << 20  # of buffered requests in one process
-_LEAST_WEIGHT: Final = 2 << 10
+_MAX_BYTES: Final = 4 << 20  # of buffered requests in one process
+_MIN_WEIGHT: Final = 2 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +73,26 @@ class EventWatch:
         self.stores: frozenset[StoreId] = frozenset()
         self._database = database
         self._clock = clock
-        self._opened: dict[StoreId, int] = {}  # when this process last renewed the watch
+        self._renewed_at: dict[
+            StoreId, int
+        ] = {}  # when this process last renewed the watch
         self._reader = database.raw_reader()
         self._background = background
-        background.register(Arrived, _LIVE_EVENTS)
-        self._looking = threading.Lock()
+        background.register(ReceivedRequest, _LIVE_EVENTS)
+        self._read_lock = threading.Lock()
 
     def open(self, store_id: StoreId) -> None:
         """Watch a store for two minutes, in every process within a second."""
         now = self._clock()
         until = now + WATCH_MS
-        if now - self._opened.get(store_id, 0) < _RENEW_MS:
+        if now - self._renewed_at.get(store_id, 0) < _RENEW_MS:
             return
-        self._opened[store_id] = now
+        self._renewed_at[store_id] = now
         with self._database.transaction(synced=False) as transaction:
             LiveEventRepository(transaction, store_id).watch(until)
         self.stores |= {store_id}
 
-    def note(
+    def add(
         self, sender: Sender, data: bytes, error: ProductRecsError | None = None
     ) -> None:
         """Record a request with `data`; `error` is the reason why it was refused."""
@@ -98,10 +100,10 @@ class EventWatch:
         address = address_of_client(sender.peer, sender.headers)
         problems = _problems(error) if isinstance(error, BodyError) else {}
         bots, store_id = sender.bots, sender.store_id
-        arrived = Arrived(
+        received = ReceivedRequest(
             store_id=sender.store_id,
             at_ms=sender.at_ms,
-            client=client_mark(sender.store_id, address, agent),
+            client=client_hash(sender.store_id, address, agent),
             data=data,
             is_foreign=sender.is_foreign,
             problems=problems,
@@ -114,7 +116,7 @@ class EventWatch:
             if bots is None or not bots.has_flagged
             else lambda body: bots.is_flagged(store_id, body),
         )
-        self._background.add(arrived)
+        self._background.add(received)
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -132,7 +134,7 @@ class EventWatch:
         while True:
             await asyncio.sleep(_SECONDS)
             try:
-                await asyncio.to_thread(self._look)
+                await asyncio.to_thread(self._read_watches)
             except Exception as error:
                 expected = isinstance(error, StorageError)
                 _log.log(
@@ -141,25 +143,25 @@ class EventWatch:
                     exc_info=not expected,
                 )
 
-    def _look(self) -> None:
-        with self._looking:
+    def _read_watches(self) -> None:
+        with self._read_lock:
             self.stores = watched_stores(self._reader, self._clock())
 
     def _close(self) -> None:
-        with self._looking:  # a cancelled task leaves its thread running
+        with self._read_lock:  # a cancelled task leaves its thread running
             self._reader.close()
 
 
-def _store(database: Database, batch: Sequence[Arrived]) -> None:
+def _store(database: Database, batch: Sequence[ReceivedRequest]) -> None:
     ordered = sorted(batch, key=lambda one: one.store_id)
     for store_id, group in groupby(ordered, key=lambda one: one.store_id):
-        events = [event for one in group for event in read_arrival(one)]
+        events = [event for one in group for event in events_of_request(one)]
         with database.transaction(synced=False) as transaction:
             repository = LiveEventRepository(transaction, store_id)
-            known = CatalogRepository(transaction, store_id).find(
+            known_ids = CatalogRepository(transaction, store_id).find(
                 {item for event in events for item in event.items}
             )
-            present = {item for item, one in known.items() if one.present}
+            present = {item for item, one in known_ids.items() if one.present}
             received = repository.receipts(
                 [event.event_id for event in events if event.event_id]
             )
@@ -169,9 +171,9 @@ def _store(database: Database, batch: Sequence[Arrived]) -> None:
 _LIVE_EVENTS: Final = RecordKind(
     "live events",
     _store,
-    turns=2,
-    limit=_MOST_BYTES,
-    weight=lambda one: max(_LEAST_WEIGHT, len(one.data)),
+    every=2,
+    limit=_MAX_BYTES,
+    weight=lambda one: max(_MIN_WEIGHT, len(one.data)),
     is_loss_logged=False,  # the view only shows fewer events
 )
 
@@ -188,7 +190,7 @@ def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> 
     }
     if is_stored and first is not None and first < event.at_ms:
         return replace(event, verdict=Verdict.DUPLICATE)
-    return replace(event, verdict=judged(event, present))
+    return replace(event, verdict=with_catalog_verdict(event, present))
 
 
 def _problems(error: BodyError) -> dict[int, str]:

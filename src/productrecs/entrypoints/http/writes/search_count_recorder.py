@@ -22,7 +22,7 @@ from productrecs.records.searches.search_counter import (
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
-_TURNS: Final = 4
+_FLUSH_EVERY: Final = 4
 _MAX_ID_CHARS: Final = 255
 _BROWSER_HEADERS: Final = frozenset({b"x-forwarded-for", b"user-agent"})
 
@@ -57,19 +57,21 @@ class SearchLog:
         self._accounts = accounts
         self._clock = clock
         self.tally = SearchCounter()
-        kind = RecordKind("search counts", self._store, _TURNS)
-        background.register(CountedSearch, kind, self._hand_over)
+        kind = RecordKind("search counts", self._store, _FLUSH_EVERY)
+        background.register(CountedSearch, kind, self._pop_counts)
 
-    def note(self, store_id: StoreId, text: str, who: Searcher, *, is_empty: bool) -> None:
+    def count(
+        self, store_id: StoreId, text: str, searcher: Searcher, *, is_empty: bool
+    ) -> None:
         """Record a search for a typed prefix or a whole query, unless it is a bot's."""
-        if who is _BOT:
+        if searcher is _BOT:
             return
-        shopper = visitor_hash(who) if isinstance(who, str) else None
-        self.tally.note(ObservedSearch(store_id, text, is_empty, shopper), who)
+        shopper = visitor_hash(searcher) if isinstance(searcher, str) else None
+        self.tally.count(ObservedSearch(store_id, text, is_empty, shopper), searcher)
 
-    def _hand_over(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
-        self.tally.settle(at_once=is_last)
-        for search, count in self.tally.take().items():
+    def _pop_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
+        self.tally.finish_typing(at_once=is_last)
+        for search, count in self.tally.take_counts().items():
             self._background.add(CountedSearch(search, count))
 
     def _store(self, database: Database, batch: Sequence[CountedSearch]) -> None:
@@ -101,8 +103,8 @@ def searcher_of(
     shoppers may share them, for example when a shop searches from its server.
     """
     for name in SHOPPER_PARAMETERS:
-        if query and 0 < len(named := query.get(name, "")) <= _MAX_ID_CHARS:
-            return named
+        if query and 0 < len(shopper_id := query.get(name, "")) <= _MAX_ID_CHARS:
+            return shopper_id
     return (
         address or None,
         *(value for name, value in headers if name in _BROWSER_HEADERS),

@@ -135,7 +135,7 @@ class WriteClient:
                 self._handlers[kind],
                 store_id,
                 payload,
-                alone=kind is WriteKind.CHANGE,
+                own_transaction=kind is WriteKind.CHANGE,
                 claim=claim,
             )
         else:
@@ -164,8 +164,8 @@ class WriteClient:
             async with asyncio.timeout(CONFIRM_SECONDS):
                 result = await write
         except TimeoutError:
-            late = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
-            error = UnconfirmedWriteError(f"{late}: {_RETRY_ADVICE}")
+            timeout_message = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
+            error = UnconfirmedWriteError(f"{timeout_message}: {_RETRY_ADVICE}")
             self._outcomes.write_failed(error)
             raise error from None
         self._outcomes.confirmed()
@@ -209,8 +209,8 @@ class RemoteWriter(asyncio.Protocol):
         self._next = 0
         self._is_connected = False
         self._disconnected_at = -math.inf
-        self._closing = False
-        self._lost_at = 0.0
+        self._is_closing = False
+        self._loss_logged_at = 0.0
         self._connecting: asyncio.Task[None] | None = None
 
     @property
@@ -223,14 +223,14 @@ class RemoteWriter(asyncio.Protocol):
         """Whether the writer process is up, or was until a few seconds ago."""
         if self._is_connected:
             return True
-        gone = asyncio.get_running_loop().time() - self._disconnected_at
-        return gone < RECONNECT_SECONDS
+        seconds_gone = asyncio.get_running_loop().time() - self._disconnected_at
+        return seconds_gone < RECONNECT_SECONDS
 
     def submit(
         self, fact: WriteKind, store_id: str, payload: object, claim: Claim | None = None
     ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
-        if len(self._pending) >= self._limit or self._closing:
+        if len(self._pending) >= self._limit or self._is_closing:
             message = "too many writes are waiting; send this one again in a moment"
             raise QueueFullError(message)
         loop = asyncio.get_running_loop()
@@ -240,18 +240,18 @@ class RemoteWriter(asyncio.Protocol):
         self._unsent.append(
             (number, write_protocol.encode_request(number, fact, store_id, payload))
         )
-        held = claim.handed_over() if claim is not None else None
-        self._pending[number] = _PendingWrite(loop.create_future(), held)
+        transferred = claim.transfer() if claim is not None else None
+        self._pending[number] = _PendingWrite(loop.create_future(), transferred)
         return self._pending[number].future
 
     async def start(self) -> None:
         """Start to connect; writes wait until that succeeds."""
-        self._lost_at = asyncio.get_running_loop().time()
+        self._loss_logged_at = asyncio.get_running_loop().time()
         self._connecting = asyncio.create_task(self._connect())
 
     async def close(self) -> None:
         """Close, once every submitted write is answered."""
-        self._closing = True
+        self._is_closing = True
         while any(not one.future.done() for one in self._pending.values()):
             await asyncio.sleep(0.01)
         if self._connecting is not None:
@@ -277,9 +277,9 @@ class RemoteWriter(asyncio.Protocol):
             error = UnconfirmedWriteError(message)
             self._outcomes.write_failed(error)
             self._fail(number, error)
-        if not self._closing:
+        if not self._is_closing:
             loop = asyncio.get_running_loop()
-            self._lost_at = loop.time()
+            self._loss_logged_at = loop.time()
             self._connecting = loop.create_task(self._connect())
 
     def data_received(self, data: bytes) -> None:
@@ -330,7 +330,7 @@ class RemoteWriter(asyncio.Protocol):
             try:
                 await loop.create_unix_connection(lambda: self, str(self._path))
             except OSError:
-                if loop.time() - self._lost_at > RECONNECT_SECONDS and self._unsent:
+                if loop.time() - self._loss_logged_at > RECONNECT_SECONDS and self._unsent:
                     _log.warning("writer unavailable")
                     unsent = [number for number, _ in self._unsent]
                     self._unsent.clear()

@@ -48,11 +48,11 @@ class _RemoteFuture:
 
     def set_result(self, result: Any) -> None:
         """Send the result."""
-        self._connection.answer(self._number, result)
+        self._connection.send_result(self._number, result)
 
     def set_exception(self, error: BaseException) -> None:
         """Send the error."""
-        self._connection.refuse(self._number, error)
+        self._connection.send_error(self._number, error)
 
 
 class _ApiConnection(asyncio.Protocol):
@@ -61,17 +61,17 @@ class _ApiConnection(asyncio.Protocol):
     def __init__(
         self,
         writer: GroupCommit,
-        writings: Mapping[WriteKind, BatchHandler],
+        handlers: Mapping[WriteKind, BatchHandler],
         budget: ByteBudget,
-        gone: Callable[[Any], None],
+        on_close: Callable[[Any], None],
     ) -> None:
         self._writer = writer
         self._budget = budget
-        self._writings = writings
-        self._gone = gone
-        self._frames = FrameDecoder()
-        self._done: list[int] = []
-        self._told: list[bytes] = []
+        self._handlers = handlers
+        self._on_close = on_close
+        self._decoder = FrameDecoder()
+        self._done_numbers: list[int] = []
+        self._frames_to_send: list[bytes] = []
         self._transport: asyncio.WriteTransport | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -88,49 +88,49 @@ class _ApiConnection(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         """Close; writes that were received are still committed."""
         self._transport = None
-        self._gone(self)
+        self._on_close(self)
 
     def data_received(self, data: bytes) -> None:
         """Receive writes."""
-        for frame in self._frames.feed(data):
+        for frame in self._decoder.feed(data):
             request = write_protocol.decode_request(frame)
             size = MEMORY_FACTOR * memoryview(request.payload).nbytes
             try:
                 with self._budget.claim(request.store_id).grow(size) as claim:
                     payload = write_protocol.decode_payload(request)
                     reply = _RemoteFuture(self, request.number)
-                    handler = self._writings[request.kind]
+                    handler = self._handlers[request.kind]
                     self._writer.put(handler, request.store_id, payload, reply, claim=claim)
             except ProductRecsError as error:
-                self.refuse(request.number, error)
+                self.send_error(request.number, error)
 
-    def answer(self, number: int, result: Any) -> None:
+    def send_result(self, number: int, result: Any) -> None:
         """Queue a result, to be sent at the end of this loop iteration."""
         self._schedule_send()
         if result is None:
-            self._done.append(number)
+            self._done_numbers.append(number)
         else:
-            self._told.append(encode_frame(write_protocol.Result(number, result)))
+            self._frames_to_send.append(encode_frame(write_protocol.Result(number, result)))
 
-    def refuse(self, number: int, error: BaseException) -> None:
+    def send_error(self, number: int, error: BaseException) -> None:
         """Queue an error, to be sent at the end of this loop iteration."""
         if not isinstance(error, ProductRecsError):
             _log.error("write failed", exc_info=error)
         self._schedule_send()
         failed = write_protocol.Failed(number, type(error).__name__, str(error))
-        self._told.append(encode_frame(failed))
+        self._frames_to_send.append(encode_frame(failed))
 
     def _schedule_send(self) -> None:
-        if not self._done and not self._told:
+        if not self._done_numbers and not self._frames_to_send:
             self._loop.call_soon(self._send)
 
     def _send(self) -> None:
-        told, self._told = self._told, []
-        if self._done:
-            told.append(encode_frame(write_protocol.Done(self._done)))
-            self._done = []
+        frames, self._frames_to_send = self._frames_to_send, []
+        if self._done_numbers:
+            frames.append(encode_frame(write_protocol.Done(self._done_numbers)))
+            self._done_numbers = []
         if self._transport is not None:
-            self._transport.write(b"".join(told))
+            self._transport.write(b"".join(frames))
 
 
 class WriteServer:
@@ -141,7 +141,7 @@ class WriteServer:
         self._services = services
         self._listener = listener
         self._connections: set[_ApiConnection] = set()
-        self._told = False
+        self._is_stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
 
@@ -154,7 +154,7 @@ class WriteServer:
 
     def stop(self) -> None:
         """Stop once every API process has disconnected; thread-safe."""
-        self._told = True
+        self._is_stopping = True
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has already ended
                 self._loop.call_soon_threadsafe(self._changed.set)
@@ -162,20 +162,20 @@ class WriteServer:
     async def _serve(self) -> None:
         loop = self._loop = asyncio.get_running_loop()
         writer = GroupCommit(self._services.database, exit_after_disk_failure)
-        writings = write_handlers(self._services)
+        handlers = write_handlers(self._services)
         budget = ByteBudget(self._services.settings.request_memory * MIB)
 
-        def gone(connection: _ApiConnection) -> None:
+        def disconnected(connection: _ApiConnection) -> None:
             self._connections.discard(connection)
             self._changed.set()
 
-        def come() -> _ApiConnection:
-            connection = _ApiConnection(writer, writings, budget, gone)
+        def connect() -> _ApiConnection:
+            connection = _ApiConnection(writer, handlers, budget, disconnected)
             self._connections.add(connection)
             return connection
 
-        server = await loop.create_unix_server(come, sock=self._listener)
-        while not self._told:
+        server = await loop.create_unix_server(connect, sock=self._listener)
+        while not self._is_stopping:
             await self._wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):

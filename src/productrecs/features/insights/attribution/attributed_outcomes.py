@@ -92,14 +92,14 @@ class SearchDay(NamedTuple):
     shoppers: int  # distinct shoppers
     positions: int  # clicks that name a position
     position_sum: int
-    who: bytes  # the sketch of distinct shoppers
+    shopper_sketch: bytes  # the sketch of distinct shoppers
 
 
 class DaySums(NamedTuple):
     """Daily sums of outcomes: attributed, all, and after searches."""
 
     credited: list[CreditDay]
-    whole: list[OutcomeDay]
+    totals: list[OutcomeDay]
     searched: list[SearchCreditDay]
 
 
@@ -119,7 +119,7 @@ class _Sum:
     orders_credited: set[int] = field(default_factory=set)
     orders_clicked: set[int] = field(default_factory=set)
 
-    def take(self, one: AttributedOutcome) -> None:
+    def add(self, one: AttributedOutcome) -> None:
         if one.kind == CART:
             self.carts += 1
             self.carts_clicked += bool(one.clicked)
@@ -149,12 +149,12 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
     sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
     searched: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
     for one in outcomes:
-        sums[one.day, one.currency].take(one)
+        sums[one.day, one.currency].add(one)
         if one.touch is not None:
             place = (one.day, one.widget, one.source, one.position, one.currency)
-            credited[place].take(one)
+            credited[place].add(one)
         if one.search is not None:
-            searched[one.day, one.intent, one.currency].take(one)
+            searched[one.day, one.intent, one.currency].add(one)
     return DaySums(
         [_credit_day(place, found) for place, found in credited.items()],
         [_outcome_day(place, found) for place, found in sums.items()],
@@ -205,15 +205,15 @@ class LocalDays:
     def __init__(self, zone: tzinfo) -> None:
         """Use the time zone `zone`."""
         self._zone = zone
-        self._known: BoundedCache[int, str] = BoundedCache(Cache.LOCAL_DAYS)
+        self._cache: BoundedCache[int, str] = BoundedCache(Cache.LOCAL_DAYS)
 
     def of(self, moment_ms: int) -> str:
         """Return the day of a time, such as 2026-03-01."""
         quarter = moment_ms // QUARTER_MS
-        known = self._known.get(quarter)
-        if known is None:
-            known = self._known.put(quarter, self._day(quarter))
-        return known
+        cached = self._cache.get(quarter)
+        if cached is None:
+            cached = self._cache.put(quarter, self._day(quarter))
+        return cached
 
     def _day(self, quarter: int) -> str:
         seconds = quarter * QUARTER_MS / 1000

@@ -16,7 +16,7 @@ import numpy as np
 
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId
-from productrecs.engines.hyperloglog import NOBODY, merge, sketch
+from productrecs.engines.hyperloglog import EMPTY_SKETCH, merge, sketch
 from productrecs.features.insights.attribution.attributed_outcomes import (
     CART,
     QUARTER_MS,
@@ -29,7 +29,7 @@ from productrecs.features.insights.attribution.attributed_outcomes import (
 )
 from productrecs.features.insights.attribution.last_touch import (
     AttributionQueries,
-    LastTouches,
+    LastTouchpoints,
     attribute_last_touch,
     last_search_clicks,
     pair_codes,
@@ -63,45 +63,47 @@ ReachSketches = dict[ReachKey, tuple[bytes, bytes]]
 
 def updated_reach(
     repository: AttributionRepository,
-    touches: TouchpointColumns,
+    touchpoints: TouchpointColumns,
     codes: ShopperCodes,
     days: LocalDays,
 ) -> ReachSketches:
-    """Return the sketches of shoppers shown and clicking, updated with `touches`."""
-    fresh = _fresh(touches, codes, days)
-    stored = repository.crowds(fresh)
-    grown: ReachSketches = {}
-    for place, (shown, clicked) in fresh.items():
-        before = stored.get(place, (NOBODY, NOBODY))
+    """Return the sketches of shoppers shown and clicking, updated with `touchpoints`."""
+    new_sketches = _new_sketches(touchpoints, codes, days)
+    stored = repository.reach(new_sketches)
+    changed: ReachSketches = {}
+    for place, (shown, clicked) in new_sketches.items():
+        before = stored.get(place, (EMPTY_SKETCH, EMPTY_SKETCH))
         after = (merge((before[0], shown)), merge((before[1], clicked)))
         if after != before:
-            grown[place] = after
-    return grown
+            changed[place] = after
+    return changed
 
 
-def _fresh(
-    touches: TouchpointColumns, codes: ShopperCodes, days: LocalDays
+def _new_sketches(
+    touchpoints: TouchpointColumns, codes: ShopperCodes, days: LocalDays
 ) -> Mapping[ReachKey, tuple[bytes, bytes]]:
-    if not touches.seqs:
+    if not touchpoints.seqs:
         return {}
-    quarters = (np.array(touches.times, np.int64) // QUARTER_MS).tolist()
+    quarters = (np.array(touchpoints.times, np.int64) // QUARTER_MS).tolist()
     places: dict[tuple[int, str | None, str | None], int] = {}
     numbers = [
         places.setdefault(place, len(places))
-        for place in zip(quarters, touches.widgets, touches.sources, strict=True)
+        for place in zip(quarters, touchpoints.widgets, touchpoints.sources, strict=True)
     ]
-    shoppers = codes.of(touches.shoppers)
-    clicked = np.array(touches.kinds, np.int64) == _CLICK
+    shoppers = codes.of(touchpoints.shoppers)
+    clicked = np.array(touchpoints.kinds, np.int64) == _CLICK
     order = np.argsort(numbers, kind="stable")
     ends = np.cumsum(np.bincount(numbers, minlength=len(places)))[:-1]
-    parts: dict[ReachKey, list[tuple[bytes, bytes]]] = defaultdict(list)
+    sketches: dict[ReachKey, list[tuple[bytes, bytes]]] = defaultdict(list)
     for (quarter, widget, source), rows in zip(places, np.split(order, ends), strict=True):
-        who, clicks = shoppers[rows], clicked[rows]
+        shoppers_here, clicks = shoppers[rows], clicked[rows]
         key = (days.of(quarter * QUARTER_MS), widget or "", source or "")
-        parts[key].append((sketch(who[~clicks]), sketch(who[clicks])))
+        sketches[key].append(
+            (sketch(shoppers_here[~clicks]), sketch(shoppers_here[clicks]))
+        )
     return {
-        key: (merge(one[0] for one in both), merge(one[1] for one in both))
-        for key, both in parts.items()
+        key: (merge(one[0] for one in pairs), merge(one[1] for one in pairs))
+        for key, pairs in sketches.items()
     }
 
 
@@ -111,12 +113,12 @@ VERSION: Final = 4
 STEP: Final = 50_000
 """The part of the log in one transaction: it holds the write lock for about 40 ms."""
 
-_EMPTYING: Final = -1
-_EMPTIED_AT_ONCE: Final = 5_000
-_LOOK: Final = "look"  # the widget
+_DELETING: Final = -1
+_DELETE_BATCH: Final = 5_000
+_LOOK_WIDGET: Final = "look"  # the widget
 
-InLooks = Mapping[tuple[str, int], tuple[int, int]]
-Touched = Mapping[tuple[str, str, str, int], tuple[int, int]]
+LookCounts = Mapping[tuple[str, int], tuple[int, int]]
+TouchpointCounts = Mapping[tuple[str, str, str, int], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +127,13 @@ class AttributionStep:
 
     before: AttributionProgress
     after: AttributionProgress
-    forgotten: Sequence[int]  # facts that changed or no longer exist
+    removed: Sequence[int]  # facts that changed or no longer exist
     outcomes: Sequence[AttributedOutcome]
     days: Sequence[str]  # the days whose sums change
     sums: DaySums
-    touched: Touched
-    in_looks: InLooks
-    crowds: Mapping[ReachKey, tuple[bytes, bytes]]
+    touchpoint_counts: TouchpointCounts
+    look_counts: LookCounts
+    reach: Mapping[ReachKey, tuple[bytes, bytes]]
     searches: Sequence[SearchDay]
     hours: Sequence[Row]
 
@@ -146,7 +148,7 @@ class Attributor:
     database: Database
     folder: Path
     step: int = STEP
-    stretch: int = SEGMENT_LENGTH
+    segment_length: int = SEGMENT_LENGTH
     _touchpoint_indexes: OrderedDict[StoreId, TouchpointIndex] = field(
         default_factory=OrderedDict
     )
@@ -173,25 +175,25 @@ class Attributor:
         target = AttributionProgress(0, settings.timezone, VERSION, settings.language)
         with self.database.reading() as connection:
             repository = AttributionRepository(connection, store.store_id)
-            mark, head = repository.mark(), repository.head()
-            if mark is not None and mark.seq >= 0 and mark[1:] == target[1:]:
-                if mark.seq >= head:
+            position, head = repository.progress(), repository.head()
+            if position is not None and position.seq >= 0 and position[1:] == target[1:]:
+                if position.seq >= head:
                     return False
-                trail = self._touchpoint_index(store.store_id)
-                if not trail.prepare(repository, mark.seq):
+                index = self._touchpoint_index(store.store_id)
+                if not index.prepare(repository, position.seq):
                     return True
-                up_to = min(head, mark.seq + self.step, trail.end)
-                step = _read_step(repository, trail, mark, up_to, settings.zone)
-                trail.close_segment(repository)
+                up_to = min(head, position.seq + self.step, index.end)
+                step = _read_step(repository, index, position, up_to, settings.zone)
+                index.close_segment(repository)
             else:
                 step = None
         if step is not None:
             self._store(store.store_id, step)
-        elif mark is None:
+        elif position is None:
             with self.database.transaction(synced=False) as transaction:
                 AttributionRepository(transaction, store.store_id).begin(target)
         else:
-            self._restart(store.store_id, mark, target)
+            self._restart(store.store_id, position, target)
         return True
 
     def _store(self, store_id: StoreId, step: AttributionStep) -> None:
@@ -199,35 +201,37 @@ class Attributor:
             repository = AttributionRepository(transaction, store_id)
             if not repository.advance(step.before, step.after):
                 return
-            repository.replace(self.database, step.forgotten, step.outcomes)
+            repository.replace(self.database, step.removed, step.outcomes)
             repository.replace_days(self.database, step.days, step.sums)
-            repository.count_touches(step.touched)
-            repository.count_looks(step.in_looks)
-            repository.replace_crowds(self.database, step.crowds)
+            repository.add_touchpoint_counts(step.touchpoint_counts)
+            repository.add_look_counts(step.look_counts)
+            repository.replace_reach(self.database, step.reach)
             repository.replace_searches(self.database, step.searches)
             repository.count_events(step.hours)
 
     def _restart(
-        self, store_id: StoreId, mark: AttributionProgress, target: AttributionProgress
+        self, store_id: StoreId, position: AttributionProgress, target: AttributionProgress
     ) -> None:
         """Delete the results in batches, and reset the position to the beginning."""
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
-            emptying = mark._replace(seq=_EMPTYING)
-            if repository.advance(mark, emptying) and repository.empty(_EMPTIED_AT_ONCE):
-                repository.advance(emptying, target)
+            deleting = position._replace(seq=_DELETING)
+            if repository.advance(position, deleting) and repository.empty(_DELETE_BATCH):
+                repository.advance(deleting, target)
 
     def _touchpoint_index(self, store_id: StoreId) -> TouchpointIndex:
-        trail = self._touchpoint_indexes.pop(store_id, None)
-        if trail is None:
-            trail = TouchpointIndex(self.folder / store_id, self._codes, self.stretch)
-        self._touchpoint_indexes[store_id] = trail
+        index = self._touchpoint_indexes.pop(store_id, None)
+        if index is None:
+            index = TouchpointIndex(
+                self.folder / store_id, self._codes, self.segment_length
+            )
+        self._touchpoint_indexes[store_id] = index
         while len(self._touchpoint_indexes) > 1 and self._size() > Cache.TOUCHPOINTS.limit:
             self._touchpoint_indexes.popitem(last=False)
-        return trail
+        return index
 
     def _size(self) -> int:
-        return sum(trail.size for trail in self._touchpoint_indexes.values())
+        return sum(index.size for index in self._touchpoint_indexes.values())
 
 
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
@@ -239,7 +243,7 @@ def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[
         for row in rows
         if (store := accounts.by_id(row.store_id)) is not None
         and row.head > 0
-        and row.mark
+        and row.progress
         != AttributionProgress(
             row.head, store.settings.timezone, VERSION, store.settings.language
         )
@@ -248,62 +252,62 @@ def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[
 
 def _read_step(
     repository: AttributionRepository,
-    trail: TouchpointIndex,
-    mark: AttributionProgress,
+    index: TouchpointIndex,
+    position: AttributionProgress,
     up_to: int,
     zone: tzinfo,
 ) -> AttributionStep:
-    touches, searches = repository.touches(mark.seq, up_to)
-    trail.take(touches, searches, up_to)
-    days, intents = LocalDays(zone), Intents(mark.language)
-    carts = repository.carts(mark.seq, up_to)
-    lines = repository.lines(mark.seq, up_to)
-    changed = [row[0] for row in lines if row[0] <= mark.seq]
+    touchpoints, searches = repository.touchpoints(position.seq, up_to)
+    index.add(touchpoints, searches, up_to)
+    days, intents = LocalDays(zone), Intents(position.language)
+    carts = repository.carts(position.seq, up_to)
+    lines = repository.lines(position.seq, up_to)
+    changed = [row[0] for row in lines if row[0] <= position.seq]
     replaced = repository.outcomes_of(changed) if changed else []
-    standing = [(CART, *row, None) for row in carts]
-    standing += [(SALE, *row[:-1]) for row in lines if not row[-1]]
-    outcomes = _credited(repository, trail, standing, days, intents)
-    gone = {one.fact for one in replaced}
-    touched_days = sorted({one.day for one in (*outcomes, *replaced)})
+    outcome_rows = [(CART, *row, None) for row in carts]
+    outcome_rows += [(SALE, *row[:-1]) for row in lines if not row[-1]]
+    outcomes = _attributed(repository, index, outcome_rows, days, intents)
+    removed = {one.fact for one in replaced}
+    changed_days = sorted({one.day for one in (*outcomes, *replaced)})
     return AttributionStep(
-        before=mark,
-        after=mark._replace(seq=up_to),
-        forgotten=sorted(gone),
+        before=position,
+        after=position._replace(seq=up_to),
+        removed=sorted(removed),
         outcomes=outcomes,
-        days=touched_days,
-        sums=_sums(repository, touched_days, outcomes, gone),
-        touched=_counted(touches, days),
-        in_looks=_in_looks(touches, days),
-        crowds=updated_reach(repository, touches, trail.codes, days),
-        searches=counted_searches(repository, searches, trail.codes, days, intents),
-        hours=repository.hours(mark.seq, up_to),
+        days=changed_days,
+        sums=_sums(repository, changed_days, outcomes, removed),
+        touchpoint_counts=_touchpoint_counts(touchpoints, days),
+        look_counts=_look_counts(touchpoints, days),
+        reach=updated_reach(repository, touchpoints, index.codes, days),
+        searches=counted_searches(repository, searches, index.codes, days, intents),
+        hours=repository.hours(position.seq, up_to),
     )
 
 
 def _sums(
     repository: AttributionRepository,
     days: Sequence[str],
-    fresh: Sequence[AttributedOutcome],
-    gone: Collection[int],
+    outcomes: Sequence[AttributedOutcome],
+    removed: Collection[int],
 ) -> DaySums:
     """Yield the sums of days one by one: an uploaded file may change a whole year."""
     by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
-    for one in fresh:
+    for one in outcomes:
         by_day[one.day].append(one)
     sums = DaySums([], [], [])
     for day in days:
-        remaining = [one for one in repository.outcomes_on(day) if one.fact not in gone]
+        remaining = [one for one in repository.outcomes_on(day) if one.fact not in removed]
         of_day = sum_by_day([*remaining, *by_day[day]])
         sums.credited.extend(of_day.credited)
-        sums.whole.extend(of_day.whole)
+        sums.totals.extend(of_day.totals)
         sums.searched.extend(of_day.searched)
     return sums
 
 
-def _credited(
+def _attributed(
     repository: AttributionRepository,
-    trail: TouchpointIndex,
-    standing: Sequence[Row],
+    index: TouchpointIndex,
+    outcome_rows: Sequence[Row],
     days: LocalDays,
     intents: Intents,
 ) -> list[AttributedOutcome]:
@@ -311,34 +315,34 @@ def _credited(
 
     Rows are (kind, seq, ts, item, shopper, quantity, value, currency, basket).
     """
-    if not standing:
+    if not outcome_rows:
         return []
-    wanted = _wanted(trail, standing)
-    found = attribute_last_touch(trail.segments, wanted)
-    searched = last_search_clicks(trail.segments, wanted)
+    queries = _queries(index, outcome_rows)
+    found = attribute_last_touch(index.segments, queries)
+    searched = last_search_clicks(index.segments, queries)
     places = repository.places(found.seqs[found.seqs >= 0].tolist())
     terms = repository.terms(searched.seqs[searched.seqs >= 0].tolist())
     by_search = {seq: intents[term] for seq, term in terms.items()}
-    columns = zip(standing, _touches_of(found), searched.seqs.tolist(), strict=True)
+    columns = zip(outcome_rows, _touchpoints_of(found), searched.seqs.tolist(), strict=True)
     return [
-        _outcome(row, touch, places, days)._replace(
+        _outcome(row, touchpoint, places, days)._replace(
             search=seq if seq >= 0 else None, intent=by_search.get(seq, "")
         )
-        for row, touch, seq in columns
+        for row, touchpoint, seq in columns
     ]
 
 
-def _wanted(trail: TouchpointIndex, standing: Sequence[Row]) -> AttributionQueries:
-    _, seqs, times, items, shoppers, *_ = zip(*standing, strict=True)
+def _queries(index: TouchpointIndex, outcome_rows: Sequence[Row]) -> AttributionQueries:
+    _, seqs, times, items, shoppers, *_ = zip(*outcome_rows, strict=True)
     return AttributionQueries(
-        pair_codes(trail.codes.of(shoppers), np.array(items, np.int64)),
+        pair_codes(index.codes.of(shoppers), np.array(items, np.int64)),
         np.array(seqs, np.int64),
         np.array(times, np.int64),
         np.array([bool(name) for name in shoppers]),
     )
 
 
-class _Touch(NamedTuple):
+class _Touchpoint(NamedTuple):
     """The impression or click that an outcome is attributed to; `seq` is -1 for none."""
 
     seq: int
@@ -346,20 +350,20 @@ class _Touch(NamedTuple):
     clicked: bool
 
 
-def _touches_of(found: LastTouches) -> Iterator[_Touch]:
+def _touchpoints_of(found: LastTouchpoints) -> Iterator[_Touchpoint]:
     columns = (found.seqs.tolist(), found.times.tolist(), found.clicked.tolist())
-    return map(_Touch, *columns)
+    return map(_Touchpoint, *columns)
 
 
 def _outcome(
     row: Row,
-    touch: _Touch,
+    touchpoint: _Touchpoint,
     places: Mapping[int, tuple[str | None, str | None, int | None]],
     days: LocalDays,
 ) -> AttributedOutcome:
     kind, fact, ts, item, _, quantity, value, currency, basket = row
-    is_credited = touch.seq >= 0
-    widget, source, position = places[touch.seq] if is_credited else (None, None, None)
+    is_credited = touchpoint.seq >= 0
+    widget, source, position = places[touchpoint.seq] if is_credited else (None, None, None)
     return AttributedOutcome(
         fact=fact,
         kind=kind,
@@ -370,9 +374,9 @@ def _outcome(
         units=1 if quantity is None else quantity,
         value=value or 0.0,
         currency=currency or "",
-        touch=touch.seq if is_credited else None,
-        clicked=touch.clicked if is_credited else None,
-        touched_at=touch.touched_at if is_credited else None,
+        touch=touchpoint.seq if is_credited else None,
+        clicked=touchpoint.clicked if is_credited else None,
+        touched_at=touchpoint.touched_at if is_credited else None,
         widget=widget or "",
         source=source or "",
         position=position or 0,
@@ -381,33 +385,39 @@ def _outcome(
     )
 
 
-def _counted(touches: TouchpointColumns, days: LocalDays) -> Touched:
+def _touchpoint_counts(touchpoints: TouchpointColumns, days: LocalDays) -> TouchpointCounts:
     """Return impression and click counts by day, widget, source and position."""
-    quarters = (np.array(touches.times, np.int64) // QUARTER_MS).tolist()
-    alike = Counter(
+    quarters = (np.array(touchpoints.times, np.int64) // QUARTER_MS).tolist()
+    counter = Counter(
         zip(
             quarters,
-            touches.widgets,
-            touches.sources,
-            touches.positions,
-            touches.kinds,
+            touchpoints.widgets,
+            touchpoints.sources,
+            touchpoints.positions,
+            touchpoints.kinds,
             strict=True,
         )
     )
     counts: dict[tuple[str, str, str, int], list[int]] = defaultdict(lambda: [0, 0])
-    for (quarter, widget, source, position, kind), count in alike.items():
+    for (quarter, widget, source, position, kind), count in counter.items():
         day = days.of(quarter * QUARTER_MS)
         place = (day, widget or "", source or "", position or 0)
         counts[place][kind == _CLICK] += count
     return {place: (shown, clicked) for place, (shown, clicked) in counts.items()}
 
 
-def _in_looks(touches: TouchpointColumns, days: LocalDays) -> InLooks:
+def _look_counts(touchpoints: TouchpointColumns, days: LocalDays) -> LookCounts:
     """Return each product's impression and click counts in looks, by day."""
     counts: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
-    columns = zip(touches.times, touches.widgets, touches.items, touches.kinds, strict=True)
+    columns = zip(
+        touchpoints.times,
+        touchpoints.widgets,
+        touchpoints.items,
+        touchpoints.kinds,
+        strict=True,
+    )
     for time, widget, item, kind in columns:
-        if widget == _LOOK:
+        if widget == _LOOK_WIDGET:
             day = days.of(time // QUARTER_MS * QUARTER_MS)
             counts[day, item][kind == _CLICK] += 1
     return {key: (shown, clicked) for key, (shown, clicked) in counts.items()}

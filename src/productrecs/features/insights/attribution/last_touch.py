@@ -27,55 +27,55 @@ def pair_codes(shoppers: Ints, items: Ints) -> Ints:
 
     Two pairs of one shopper never share a code; others collide with probability 2**-64.
     """
-    mixed = shoppers.view(np.uint64) ^ (items.astype(np.uint64) * _SPREAD)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    codes: Ints = (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
+    hashed = shoppers.view(np.uint64) ^ (items.astype(np.uint64) * _SPREAD)
+    hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashed = (hashed ^ (hashed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    codes: Ints = (hashed ^ (hashed >> np.uint64(31))).view(np.int64)
     return codes
 
 
 @dataclass(frozen=True, slots=True)
-class Touches:
+class Touchpoints:
     """Touchpoints of one kind: parallel arrays, sorted by pair, then by `seqs`."""
 
     pairs: Ints
     seqs: Ints  # in the order of receipt
     times: Ints  # UTC ms
 
-    def after(self, earlier: "Touches") -> "Touches":
+    def after(self, earlier: "Touchpoints") -> "Touchpoints":
         """Return these after `earlier`; all of `earlier` must have been received before."""
         pairs = np.concatenate((earlier.pairs, self.pairs))
         order = np.argsort(pairs, kind="stable")
-        return Touches(
+        return Touchpoints(
             pairs[order],
             np.concatenate((earlier.seqs, self.seqs))[order],
             np.concatenate((earlier.times, self.times))[order],
         )
 
 
-def touches_of(pairs: Ints, seqs: Ints, times: Ints) -> Touches:
+def touchpoints_of(pairs: Ints, seqs: Ints, times: Ints) -> Touchpoints:
     """Return touchpoints from columns in the order of receipt."""
     order = np.argsort(pairs, kind="stable")
-    return Touches(pairs[order], seqs[order], times[order])
+    return Touchpoints(pairs[order], seqs[order], times[order])
 
 
-NO_TOUCHES: Final = touches_of(*(np.zeros(0, np.int64) for _ in range(3)))
+NO_TOUCHPOINTS: Final = touchpoints_of(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 @dataclass(frozen=True, slots=True)
 class TouchpointSegment:
     """The touchpoints of one log segment, and the first and last time among them."""
 
-    clicks: Touches
-    impressions: Touches
-    searches: Touches  # clicks on results of text searches
+    clicks: Touchpoints
+    impressions: Touchpoints
+    searches: Touchpoints  # clicks on results of text searches
     earliest: int
     latest: int
     last_seq: int
 
 
-def stretch_of(
-    clicks: Touches, impressions: Touches, searches: Touches
+def segment_of(
+    clicks: Touchpoints, impressions: Touchpoints, searches: Touchpoints
 ) -> TouchpointSegment:
     """Return all kinds as one segment; an empty one covers no time."""
     kinds = (clicks, impressions, searches)
@@ -86,24 +86,24 @@ def stretch_of(
     return TouchpointSegment(*kinds, int(times.min()), int(times.max()), int(seqs.max()))
 
 
-NOTHING: Final = stretch_of(NO_TOUCHES, NO_TOUCHES, NO_TOUCHES)
+EMPTY_SEGMENT: Final = segment_of(NO_TOUCHPOINTS, NO_TOUCHPOINTS, NO_TOUCHPOINTS)
 
 
 @dataclass(frozen=True, slots=True)
 class AttributionQueries:
     """Carts and sales to attribute: parallel arrays, `seqs` in the order of receipt.
 
-    A pair's code is meaningless where `named` is false: the shopper is unknown.
+    A pair's code is meaningless where `has_shopper` is false: the shopper is unknown.
     """
 
     pairs: Ints
     seqs: Ints
     times: Ints
-    named: npt.NDArray[np.bool_]
+    has_shopper: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class LastTouches:
+class LastTouchpoints:
     """Each cart's or sale's touchpoint: its sequence number and time; -1 without one."""
 
     seqs: Ints
@@ -112,86 +112,93 @@ class LastTouches:
 
 
 def attribute_last_touch(
-    stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
-) -> LastTouches:
-    """Return the touchpoint of each cart or sale; `stretches` are in the log's order.
+    segments: Sequence[TouchpointSegment], queries: AttributionQueries
+) -> LastTouchpoints:
+    """Return the touchpoint of each cart or sale; `segments` are in the log's order.
 
     It is the last click received before the outcome, at most 30 days older and not newer;
     without a click, the last such impression.
     """
-    found = _nothing_found(wanted)
-    _find(found, [one.clicks for one in stretches], stretches, wanted)
+    found = _without_touchpoints(queries)
+    _find(found, [one.clicks for one in segments], segments, queries)
     found.clicked[:] = found.seqs >= 0
-    _find(found, [one.impressions for one in stretches], stretches, wanted)
+    _find(found, [one.impressions for one in segments], segments, queries)
     return found
 
 
 def last_search_clicks(
-    stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
-) -> LastTouches:
+    segments: Sequence[TouchpointSegment], queries: AttributionQueries
+) -> LastTouchpoints:
     """Return the last click on a search result before each cart or sale, likewise."""
-    found = _nothing_found(wanted)
-    _find(found, [one.searches for one in stretches], stretches, wanted)
+    found = _without_touchpoints(queries)
+    _find(found, [one.searches for one in segments], segments, queries)
     return found
 
 
-def _nothing_found(wanted: AttributionQueries) -> LastTouches:
-    count = len(wanted.pairs)
+def _without_touchpoints(queries: AttributionQueries) -> LastTouchpoints:
+    count = len(queries.pairs)
     seqs, times = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-    return LastTouches(seqs, times, np.zeros(count, np.bool_))
+    return LastTouchpoints(seqs, times, np.zeros(count, np.bool_))
 
 
 def _find(
-    found: LastTouches,
-    kind: Sequence[Touches],
-    stretches: Sequence[TouchpointSegment],
-    wanted: AttributionQueries,
+    found: LastTouchpoints,
+    kind: Sequence[Touchpoints],
+    segments: Sequence[TouchpointSegment],
+    queries: AttributionQueries,
 ) -> None:
     """Fill in the last touchpoint of one kind (per segment) where none is found yet."""
-    for stretch, touches in zip(reversed(stretches), reversed(kind), strict=True):
-        waiting = np.flatnonzero(wanted.named & (found.seqs < 0))
+    for segment, touchpoints in zip(reversed(segments), reversed(kind), strict=True):
+        waiting = np.flatnonzero(queries.has_shopper & (found.seqs < 0))
         if not len(waiting):
             return
-        some = _some(wanted, waiting)
-        if not _may_hold(stretch, some):
+        subset = _subset(queries, waiting)
+        if not _may_contain(segment, subset):
             continue
-        places = _last_places(touches, some, stretch.last_seq)
-        hit = places >= 0
-        found.seqs[waiting[hit]] = touches.seqs[places[hit]]
-        found.times[waiting[hit]] = touches.times[places[hit]]
+        places = _last_places(touchpoints, subset, segment.last_seq)
+        is_found = places >= 0
+        found.seqs[waiting[is_found]] = touchpoints.seqs[places[is_found]]
+        found.times[waiting[is_found]] = touchpoints.times[places[is_found]]
 
 
-def _some(wanted: AttributionQueries, which: npt.NDArray[np.intp]) -> AttributionQueries:
+def _subset(queries: AttributionQueries, rows: npt.NDArray[np.intp]) -> AttributionQueries:
     return AttributionQueries(
-        wanted.pairs[which], wanted.seqs[which], wanted.times[which], wanted.named[which]
+        queries.pairs[rows],
+        queries.seqs[rows],
+        queries.times[rows],
+        queries.has_shopper[rows],
     )
 
 
-def _may_hold(stretch: TouchpointSegment, wanted: AttributionQueries) -> bool:
+def _may_contain(segment: TouchpointSegment, queries: AttributionQueries) -> bool:
     return bool(
-        stretch.earliest <= wanted.times.max()
-        and stretch.latest >= wanted.times.min() - WINDOW_MS
+        segment.earliest <= queries.times.max()
+        and segment.latest >= queries.times.min() - WINDOW_MS
     )
 
 
-def _last_places(touches: Touches, wanted: AttributionQueries, last_seq: int) -> Ints:
-    """Return for each query the index of its last touchpoint in `touches`, or -1."""
-    if not len(touches.pairs):
-        return np.full(len(wanted.pairs), -1, np.int64)
-    low = np.searchsorted(touches.pairs, wanted.pairs, "left").astype(np.int64)
-    end = np.searchsorted(touches.pairs, wanted.pairs, "right").astype(np.int64)
-    inside = np.flatnonzero((wanted.seqs <= last_seq) & (low < end))
+def _last_places(
+    touchpoints: Touchpoints, queries: AttributionQueries, last_seq: int
+) -> Ints:
+    """Return for each query the index of its last touchpoint in `touchpoints`, or -1."""
+    if not len(touchpoints.pairs):
+        return np.full(len(queries.pairs), -1, np.int64)
+    low = np.searchsorted(touchpoints.pairs, queries.pairs, "left").astype(np.int64)
+    end = np.searchsorted(touchpoints.pairs, queries.pairs, "right").astype(np.int64)
+    inside = np.flatnonzero((queries.seqs <= last_seq) & (low < end))
     if len(inside):  # in the same segment: ignore touchpoints received later
         end[inside] = _lower_bounds(
-            touches.seqs, low[inside], end[inside], wanted.seqs[inside]
+            touchpoints.seqs, low[inside], end[inside], queries.seqs[inside]
         )
     places = end - 1
-    left = np.flatnonzero(places >= low)
-    while len(left):  # clocks of machines differ: the last received may not be the newest
-        ages = wanted.times[left] - touches.times[places[left]]
-        wrong = left[(ages < 0) | (ages > WINDOW_MS)]
+    pending = np.flatnonzero(places >= low)
+    while len(
+        pending
+    ):  # clocks of machines differ: the last received may not be the newest
+        ages = queries.times[pending] - touchpoints.times[places[pending]]
+        wrong = pending[(ages < 0) | (ages > WINDOW_MS)]
         places[wrong] -= 1
-        left = wrong[places[wrong] >= low[wrong]]
+        pending = wrong[places[wrong] >= low[wrong]]
     return np.where(places >= low, places, -1)
 
 

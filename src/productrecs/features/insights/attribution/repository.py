@@ -33,7 +33,7 @@ _LIVE: Final = "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT 
 # Impressions and clicks of lists (9, 10), clicks on search results (6; 7 by photo). A look
 # also shows the product of its own page, which is not a recommendation: for source `look`,
 # the product of the shopper's last page view (1) within half an hour is excluded.
-_TOUCHES: Final = (
+_TOUCHPOINTS_SQL: Final = (
     "SELECT seq, ts, kind, item, shopper, widget, source, position, term "
     "FROM events AS touch WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
     "AND kind IN (6, 7, 9, 10) AND NOT (kind IN (9, 10) AND widget = 'look' "
@@ -72,9 +72,11 @@ _OF_FACTS: Final = (
     f"WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"
 )
 _OF_DAY: Final = f"SELECT {_COLUMNS} FROM outcomes WHERE store_id = ? AND day = ?"  # noqa: S608 - own words
-_FORGET: Final = f"DELETE FROM outcomes WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"  # noqa: S608 - own words
+_DELETE_OUTCOMES: Final = (
+    f"DELETE FROM outcomes WHERE store_id = ? AND fact IN {_GIVEN_SEQS}"  # noqa: S608 - own words
+)
 # One statement each: many new widget names must not prolong the write lock.
-_COUNT_TOUCHES: Final = (
+_ADD_TOUCHPOINTS: Final = (
     "INSERT INTO touch_days (store_id, day, widget, source, position, shown, clicked) "  # noqa: S608 - own words
     "SELECT ?, given.value ->> 0, given.value ->> 1, given.value ->> 2, "
     "CAST(given.value ->> 3 AS BIGINT), CAST(given.value ->> 4 AS BIGINT), "
@@ -83,7 +85,7 @@ _COUNT_TOUCHES: Final = (
     "shown = touch_days.shown + excluded.shown, "
     "clicked = touch_days.clicked + excluded.clicked"
 )
-_COUNT_LOOKS: Final = (
+_ADD_LOOK_COUNTS: Final = (
     "INSERT INTO look_days (store_id, day, item, shown, clicked) "  # noqa: S608 - own words
     "SELECT ?, given.value ->> 0, CAST(given.value ->> 1 AS BIGINT), "
     "CAST(given.value ->> 2 AS BIGINT), CAST(given.value ->> 3 AS BIGINT) "
@@ -99,12 +101,12 @@ _COUNT_EVENTS: Final = (
     "ON CONFLICT (store_id, hour, kind) DO UPDATE SET "
     "count = event_hours.count + excluded.count"
 )
-_CROWDS: Final = (
+_REACH_SQL: Final = (
     "SELECT day, widget, source, shown, clicked FROM shopper_days "  # noqa: S608 - own words
     "WHERE store_id = ? AND (day, widget, source) IN (SELECT given.value ->> 0, "
     f"given.value ->> 1, given.value ->> 2 FROM {ROWS_PLACEHOLDER})"
 )
-_FORGET_CROWDS: Final = (
+_DELETE_REACH: Final = (
     "DELETE FROM shopper_days "  # noqa: S608 - own words
     "WHERE store_id = ? AND (day, widget, source) IN (SELECT given.value ->> 0, "
     f"given.value ->> 1, given.value ->> 2 FROM {ROWS_PLACEHOLDER})"
@@ -114,11 +116,11 @@ _SEARCHES: Final = (
     "FROM search_days WHERE store_id = ? AND (day, intent) IN "
     f"(SELECT given.value ->> 0, given.value ->> 1 FROM {ROWS_PLACEHOLDER})"
 )
-_FORGET_SEARCHES: Final = (
+_DELETE_SEARCHES: Final = (
     "DELETE FROM search_days WHERE store_id = ? AND (day, intent) IN "  # noqa: S608 - own words
     f"(SELECT given.value ->> 0, given.value ->> 1 FROM {ROWS_PLACEHOLDER})"
 )
-_KEPT: Final = (
+_STORED_SEARCHES_SQL: Final = (
     outcomes,
     credit_days,
     outcome_days,
@@ -177,15 +179,22 @@ class LogPosition(NamedTuple):
 
     store_id: StoreId
     head: int
-    mark: AttributionProgress | None
+    progress: AttributionProgress | None
 
 
 def log_positions(connection: sa.Connection) -> list[LogPosition]:
     """Return the log positions of every store."""
-    heads, marks = store_heads.c, attribution_marks.c
-    mark = (marks.seq, marks.zone, marks.version, marks.language)
-    query = sa.select(heads.store_id, heads.seq, *mark)
-    joined = store_heads.outerjoin(attribution_marks, marks.store_id == heads.store_id)
+    heads, progress_columns = store_heads.c, attribution_marks.c
+    progress = (
+        progress_columns.seq,
+        progress_columns.zone,
+        progress_columns.version,
+        progress_columns.language,
+    )
+    query = sa.select(heads.store_id, heads.seq, *progress)
+    joined = store_heads.outerjoin(
+        attribution_marks, progress_columns.store_id == heads.store_id
+    )
     rows = connection.execute(query.select_from(joined).order_by(heads.store_id))
     return [
         LogPosition(
@@ -203,15 +212,18 @@ class AttributionRepository:
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
-        self._bare = raw_connection(transaction)
+        self._raw = raw_connection(transaction)
         self._store_id = store_id
 
-    def mark(self) -> AttributionProgress | None:
+    def progress(self) -> AttributionProgress | None:
         """Return the position up to which the log was read; None before the first time."""
-        marks = attribution_marks.c
-        query = sa.select(marks.seq, marks.zone, marks.version, marks.language).where(
-            marks.store_id == self._store_id
-        )
+        progress_columns = attribution_marks.c
+        query = sa.select(
+            progress_columns.seq,
+            progress_columns.zone,
+            progress_columns.version,
+            progress_columns.language,
+        ).where(progress_columns.store_id == self._store_id)
         row = self._transaction.execute(query).first()
         return None if row is None else AttributionProgress(*row)
 
@@ -221,11 +233,11 @@ class AttributionRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def touches(
+    def touchpoints(
         self, after_seq: int, up_to_seq: int
     ) -> tuple[TouchpointColumns, SearchColumns]:
         """Return live touchpoints and search clicks of a range of the log."""
-        rows = self._bare.all(_TOUCHES, (self._store_id, after_seq, up_to_seq))
+        rows = self._raw.all(_TOUCHPOINTS_SQL, (self._store_id, after_seq, up_to_seq))
         shown = [row[:8] for row in rows if row[2] in _RECOMMENDED]
         found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
         return (
@@ -235,81 +247,81 @@ class AttributionRepository:
 
     def carts(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return (seq, ts, item, shopper, quantity, value, currency) of each cart."""
-        return self._bare.all(_CARTS, (self._store_id, after_seq, up_to_seq))
+        return self._raw.all(_CARTS, (self._store_id, after_seq, up_to_seq))
 
     def lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return the current state of the order lines that changed.
 
         They are (line_seq, ts, item, shopper, quantity, total, currency, basket, void).
         """
-        return self._bare.all(_LINES, (self._store_id, after_seq, up_to_seq))
+        return self._raw.all(_LINES, (self._store_id, after_seq, up_to_seq))
 
     def hours(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return (hour, kind, count) of the live events."""
-        return self._bare.all(_HOURS, (self._store_id, after_seq, up_to_seq))
+        return self._raw.all(_HOURS, (self._store_id, after_seq, up_to_seq))
 
     def last_event(self, after_seq: int, up_to_seq: int) -> tuple[int, int]:
         """Return (seq, ts) of the last event of a range, which identifies the log."""
-        rows = self._bare.all(_LAST, (self._store_id, after_seq, up_to_seq))
+        rows = self._raw.all(_LAST, (self._store_id, after_seq, up_to_seq))
         return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
     def places(self, seqs: Iterable[int]) -> dict[int, Place]:
         """Return (widget, source, position) of events."""
-        rows = self._bare.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
+        rows = self._raw.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): (row[1], row[2], row[3]) for row in rows}
 
     def terms(self, seqs: Iterable[int]) -> dict[int, str]:
         """Return the queries behind these clicks on search results."""
-        rows = self._bare.all(_TERMS, (self._store_id, [[seq] for seq in seqs]))
+        rows = self._raw.all(_TERMS, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): row[1] or "" for row in rows}
 
     def outcomes_of(self, facts: Iterable[int]) -> list[AttributedOutcome]:
         """Return the stored outcomes of these records."""
-        rows = self._bare.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
+        rows = self._raw.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
         return [AttributedOutcome(*row) for row in rows]
 
     def outcomes_on(self, day: str) -> list[AttributedOutcome]:
         """Return the stored outcomes of a day."""
-        rows = self._bare.all(_OF_DAY, (self._store_id, day))
+        rows = self._raw.all(_OF_DAY, (self._store_id, day))
         return [AttributedOutcome(*row) for row in rows]
 
     def advance(self, before: AttributionProgress, after: AttributionProgress) -> bool:
         """Advance the position; return False when another process has advanced it."""
-        marks = attribution_marks.c
+        progress_columns = attribution_marks.c
         query = (
             attribution_marks.update()
             .where(
-                marks.store_id == self._store_id,
-                marks.seq == before.seq,
-                marks.zone == before.zone,
-                marks.version == before.version,
-                marks.language == before.language,
+                progress_columns.store_id == self._store_id,
+                progress_columns.seq == before.seq,
+                progress_columns.zone == before.zone,
+                progress_columns.version == before.version,
+                progress_columns.language == before.language,
             )
             .values(**after._asdict())
         )
         return self._transaction.execute(query).rowcount == 1
 
-    def begin(self, mark: AttributionProgress) -> None:
+    def begin(self, progress: AttributionProgress) -> None:
         """Insert the first position of a store.
 
         Raises:
             StoreDeletedError: when it was deleted.
         """
-        AccountRepository(self._transaction).hold(self._store_id)
+        AccountRepository(self._transaction).lock(self._store_id)
         query = upsert(self._transaction, attribution_marks).values(
-            store_id=self._store_id, **mark._asdict()
+            store_id=self._store_id, **progress._asdict()
         )
         self._transaction.execute(query.on_conflict_do_nothing())
 
     def replace(
         self,
         database: Database,
-        forgotten: Collection[int],
+        removed: Collection[int],
         added: Sequence[AttributedOutcome],
     ) -> None:
-        """Store outcomes after deleting those of `forgotten` facts."""
-        if forgotten:
-            self._bare.run(_FORGET, (self._store_id, [[fact] for fact in forgotten]))
+        """Store outcomes after deleting those of `removed` facts."""
+        if removed:
+            self._raw.run(_DELETE_OUTCOMES, (self._store_id, [[fact] for fact in removed]))
         rows = [(self._store_id, *one) for one in added]
         database.insert_rows(self._transaction, outcomes, rows)
 
@@ -322,58 +334,60 @@ class AttributionRepository:
         """Replace the sums of `days`."""
         stored: tuple[tuple[sa.Table, Sequence[Row]], ...] = (
             (credit_days, sums.credited),
-            (outcome_days, sums.whole),
+            (outcome_days, sums.totals),
             (search_credit_days, sums.searched),
         )
         for table, rows in stored:
-            gone = table.delete().where(
+            deletion = table.delete().where(
                 table.c.store_id == self._store_id, table.c.day.in_(sorted(days))
             )
-            self._transaction.execute(gone)
+            self._transaction.execute(deletion)
             scoped_rows = [(self._store_id, *row) for row in rows]
             database.insert_rows(self._transaction, table, scoped_rows)
 
-    def count_touches(
+    def add_touchpoint_counts(
         self, counted: Mapping[tuple[str, str, str, int], tuple[int, int]]
     ) -> None:
         """Add impressions and clicks, by day, widget, source and position."""
         rows = [[*place, *counts] for place, counts in counted.items()]
         if rows:
-            self._bare.run(_COUNT_TOUCHES, (self._store_id, rows))
+            self._raw.run(_ADD_TOUCHPOINTS, (self._store_id, rows))
 
-    def count_looks(self, counted: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+    def add_look_counts(self, counted: Mapping[tuple[str, int], tuple[int, int]]) -> None:
         """Add impressions and clicks in looks, by day and item number."""
         rows = [[*key, *counts] for key, counts in counted.items()]
         if rows:
-            self._bare.run(_COUNT_LOOKS, (self._store_id, rows))
+            self._raw.run(_ADD_LOOK_COUNTS, (self._store_id, rows))
 
-    def crowds(self, places: Iterable[ReachKey]) -> dict[ReachKey, tuple[bytes, bytes]]:
+    def reach(self, places: Iterable[ReachKey]) -> dict[ReachKey, tuple[bytes, bytes]]:
         """Return the sketches of shoppers shown and clicking, by day, widget and source."""
         keys = [list(place) for place in places]
-        rows = self._bare.all(_CROWDS, (self._store_id, keys)) if keys else []
+        rows = self._raw.all(_REACH_SQL, (self._store_id, keys)) if keys else []
         return {(row[0], row[1], row[2]): (bytes(row[3]), bytes(row[4])) for row in rows}
 
-    def replace_crowds(
-        self, database: Database, crowds: Mapping[ReachKey, tuple[bytes, bytes]]
+    def replace_reach(
+        self, database: Database, reach: Mapping[ReachKey, tuple[bytes, bytes]]
     ) -> None:
         """Replace the stored sketches of shoppers who were shown and who clicked."""
-        if crowds:
-            keys = [list(place) for place in crowds]
-            self._bare.run(_FORGET_CROWDS, (self._store_id, keys))
-            rows = [(self._store_id, *place, *both) for place, both in crowds.items()]
+        if reach:
+            keys = [list(place) for place in reach]
+            self._raw.run(_DELETE_REACH, (self._store_id, keys))
+            rows = [
+                (self._store_id, *place, *sketches) for place, sketches in reach.items()
+            ]
             database.insert_rows(self._transaction, shopper_days, rows)
 
     def searches(self, intents: Iterable[SearchKey]) -> list[SearchDay]:
         """Return the stored clicks on results, by day and query."""
         keys = [list(one) for one in intents]
-        rows = self._bare.all(_SEARCHES, (self._store_id, keys)) if keys else []
+        rows = self._raw.all(_SEARCHES, (self._store_id, keys)) if keys else []
         return [SearchDay._make((*row[:-1], bytes(row[-1]))) for row in rows]
 
     def replace_searches(self, database: Database, days: Collection[SearchDay]) -> None:
         """Replace the stored clicks on results of these queries."""
         if days:
             keys = [[one.day, one.intent] for one in days]
-            self._bare.run(_FORGET_SEARCHES, (self._store_id, keys))
+            self._raw.run(_DELETE_SEARCHES, (self._store_id, keys))
             rows = [(self._store_id, *one) for one in days]
             database.insert_rows(self._transaction, search_days, rows)
 
@@ -381,21 +395,21 @@ class AttributionRepository:
         """Add event counts, in the form that `hours` returns."""
         rows = [list(row) for row in counted]
         if rows:
-            self._bare.run(_COUNT_EVENTS, (self._store_id, rows))
+            self._raw.run(_COUNT_EVENTS, (self._store_id, rows))
 
-    def empty(self, most: int) -> bool:
-        """Delete up to `most` outcomes, then all sums; return whether all are deleted."""
+    def empty(self, limit: int) -> bool:
+        """Delete up to `limit` outcomes, then all sums; return whether all are deleted."""
         some = (
             sa.select(outcomes.c.fact)
             .where(outcomes.c.store_id == self._store_id)
-            .limit(most)
+            .limit(limit)
         )
-        gone = outcomes.delete().where(
+        deletion = outcomes.delete().where(
             outcomes.c.store_id == self._store_id, outcomes.c.fact.in_(some)
         )
-        if self._transaction.execute(gone).rowcount:
+        if self._transaction.execute(deletion).rowcount:
             return False
-        for table in _KEPT:
+        for table in _STORED_SEARCHES_SQL:
             query = table.delete().where(table.c.store_id == self._store_id)
             self._transaction.execute(query)
         return True

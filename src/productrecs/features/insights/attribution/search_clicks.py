@@ -7,7 +7,7 @@ import numpy as np
 
 from productrecs.core.cache_registry import Cache
 from productrecs.engines.hyperloglog import (
-    NOBODY,
+    EMPTY_SKETCH,
     cardinality,
     merge,
     sketch,
@@ -68,22 +68,22 @@ def counted_searches(
             rows[days.of(ts), intent].append(row)
     stored = {(one.day, one.intent): one for one in repository.searches(rows)}
     shoppers = codes.of(clicks.shoppers)
-    grown = []
+    changed = []
     for key, chosen in rows.items():
-        before = stored.get(key, SearchDay(*key, "", 0, 0, 0, 0, NOBODY))
-        who = merge((before.who, sketch(shoppers[np.array(chosen)])))
+        before = stored.get(key, SearchDay(*key, "", 0, 0, 0, 0, EMPTY_SKETCH))
+        shopper_sketch = merge((before.shopper_sketch, sketch(shoppers[np.array(chosen)])))
         places = [clicks.positions[row] for row in chosen]
         touchpoint = [place for place in places if place is not None]
-        is_told_apart = key[1] not in {OTHER_INTENTS, PHOTO_SEARCHES}
-        grown.append(
+        has_own_shoppers = key[1] not in {OTHER_INTENTS, PHOTO_SEARCHES}
+        changed.append(
             SearchDay(
                 *key,
-                text=(clicks.terms[chosen[-1]] or "") if is_told_apart else "",
+                text=(clicks.terms[chosen[-1]] or "") if has_own_shoppers else "",
                 clicks=before.clicks + len(chosen),
-                shoppers=cardinality(who),
+                shoppers=cardinality(shopper_sketch),
                 positions=before.positions + len(touchpoint),
                 position_sum=before.position_sum + sum(touchpoint),
-                who=who,
+                shopper_sketch=shopper_sketch,
             )
         )
-    return grown
+    return changed

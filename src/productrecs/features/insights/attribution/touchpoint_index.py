@@ -17,13 +17,13 @@ import numpy as np
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import visitor_hash
 from productrecs.features.insights.attribution.last_touch import (
-    NOTHING,
+    EMPTY_SEGMENT,
     Ints,
-    Touches,
+    Touchpoints,
     TouchpointSegment,
     pair_codes,
-    stretch_of,
-    touches_of,
+    segment_of,
+    touchpoints_of,
 )
 from productrecs.features.insights.attribution.repository import (
     AttributionRepository,
@@ -35,7 +35,7 @@ from productrecs.records.events.event import EventKind
 SEGMENT_LENGTH: Final = 400_000
 """The length of a segment in log entries: its file has at most 10 MB."""
 
-_PIECE: Final = 100_000  # log entries that are held as rows at a time
+_BATCH: Final = 100_000  # log entries that are held as rows at a time
 _ROWS: Final = 3  # pairs, seqs, times
 _HEADER: Final = 3  # columns before the touches
 _FORM: Final = -2  # file format; the older format has a time or a log position here
@@ -61,14 +61,14 @@ class TouchpointIndex:
     """One store's touchpoints; `folder` holds the files of its full segments."""
 
     def __init__(
-        self, folder: Path, codes: ShopperCodes, stretch: int = SEGMENT_LENGTH
+        self, folder: Path, codes: ShopperCodes, segment_length: int = SEGMENT_LENGTH
     ) -> None:
         """Start empty; `prepare` reads the touchpoints."""
         self._folder = folder
-        self._length = stretch
+        self._length = segment_length
         self.codes = codes
-        self._whole: list[TouchpointSegment] = []
-        self._tail = NOTHING
+        self._segments: list[TouchpointSegment] = []
+        self._tail = EMPTY_SEGMENT
         self._read = 0  # the log position up to which touchpoints are read
 
     @property
@@ -81,12 +81,12 @@ class TouchpointIndex:
     @property
     def segments(self) -> Sequence[TouchpointSegment]:
         """All touchpoints read so far, in the order of the log."""
-        return [*self._whole, self._tail]
+        return [*self._segments, self._tail]
 
     @property
     def end(self) -> int:
         """The end of the segment that is being read."""
-        return (len(self._whole) + 1) * self._length
+        return (len(self._segments) + 1) * self._length
 
     def prepare(self, repository: AttributionRepository, seq: int) -> bool:
         """Read the log up to `seq`; return False while there is more to read.
@@ -94,24 +94,24 @@ class TouchpointIndex:
         Reads at most one part of the log, and the files that exist.
         """
         if self._read > seq:  # another process restarted from the beginning
-            self._forget(seq)
-        while self.end <= seq and self._opened(repository):
+            self._discard(seq)
+        while self.end <= seq and self._open_stored(repository):
             pass
         if self._read == seq:
             return True
-        up_to = min(seq, self.end, self._read + _PIECE)
-        self.take(*repository.touches(self._read, up_to), up_to)
+        up_to = min(seq, self.end, self._read + _BATCH)
+        self.add(*repository.touchpoints(self._read, up_to), up_to)
         self.close_segment(repository)
         return self._read == seq
 
-    def take(self, columns: TouchpointColumns, searches: SearchColumns, up_to: int) -> None:
+    def add(self, columns: TouchpointColumns, searches: SearchColumns, up_to: int) -> None:
         """Add the touchpoints up to log position `up_to`; none may be missing."""
         if columns.seqs or searches.seqs:
-            fresh, tail = _read(columns, searches, self.codes), self._tail
-            self._tail = stretch_of(
-                fresh.clicks.after(tail.clicks),
-                fresh.impressions.after(tail.impressions),
-                fresh.searches.after(tail.searches),
+            new_tail, tail = _read(columns, searches, self.codes), self._tail
+            self._tail = segment_of(
+                new_tail.clicks.after(tail.clicks),
+                new_tail.impressions.after(tail.impressions),
+                new_tail.searches.after(tail.searches),
             )
         self._read = up_to
 
@@ -120,26 +120,26 @@ class TouchpointIndex:
         if self._read < self.end:
             return
         last = repository.last_event(self.end - self._length, self.end)
-        _write(self._file(len(self._whole)), self._tail, last)
-        self._whole.append(self._tail)
-        self._tail = NOTHING
+        _write(self._file(len(self._segments)), self._tail, last)
+        self._segments.append(self._tail)
+        self._tail = EMPTY_SEGMENT
 
-    def _opened(self, repository: AttributionRepository) -> bool:
+    def _open_stored(self, repository: AttributionRepository) -> bool:
         """Open the next full segment from its file; return whether there is one."""
         if self._read > self.end - self._length:
             return False  # part of the segment is in memory
         last = repository.last_event(self.end - self._length, self.end)
-        stretch = _open(self._file(len(self._whole)), last)
-        if stretch is None:
+        segment_length = _open(self._file(len(self._segments)), last)
+        if segment_length is None:
             return False
         self._read = self.end
-        self._whole.append(stretch)
+        self._segments.append(segment_length)
         return True
 
-    def _forget(self, seq: int) -> None:
-        self._whole = self._whole[: seq // self._length]
-        self._tail = NOTHING
-        self._read = len(self._whole) * self._length
+    def _discard(self, seq: int) -> None:
+        self._segments = self._segments[: seq // self._length]
+        self._tail = EMPTY_SEGMENT
+        self._read = len(self._segments) * self._length
 
     def _file(self, number: int) -> Path:
         return self._folder / f"{number:06d}.npy"
@@ -151,14 +151,14 @@ def _read(
     """Return touchpoints of the log by kind."""
     pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))
     places = np.array(columns.seqs, np.int64)
-    moments = np.array(columns.times, np.int64)
+    times = np.array(columns.times, np.int64)
     clicked = np.array(columns.kinds, np.int64) == _CLICK
     has_terms = np.array([bool(term) for term in searches.terms], np.bool_)
     found = pair_codes(codes.of(searches.shoppers), np.array(searches.items, np.int64))
-    return stretch_of(
-        touches_of(pairs[clicked], places[clicked], moments[clicked]),
-        touches_of(pairs[~clicked], places[~clicked], moments[~clicked]),
-        touches_of(
+    return segment_of(
+        touchpoints_of(pairs[clicked], places[clicked], times[clicked]),
+        touchpoints_of(pairs[~clicked], places[~clicked], times[~clicked]),
+        touchpoints_of(
             found[has_terms],
             np.array(searches.seqs, np.int64)[has_terms],
             np.array(searches.times, np.int64)[has_terms],
@@ -166,14 +166,14 @@ def _read(
     )
 
 
-def _write(path: Path, stretch: TouchpointSegment, last: tuple[int, int]) -> None:
+def _write(path: Path, segment_length: TouchpointSegment, last: tuple[int, int]) -> None:
     """Write a file atomically; on a full disk the segment is read from the log later."""
-    kinds = (stretch.clicks, stretch.impressions, stretch.searches)
+    kinds = (segment_length.clicks, segment_length.impressions, segment_length.searches)
     lengths = [len(kind.pairs) for kind in kinds]
     header = [
-        [lengths[0], stretch.earliest, lengths[1]],
-        [last[0], stretch.latest, _FORM],
-        [last[1], stretch.last_seq, lengths[2]],
+        [lengths[0], segment_length.earliest, lengths[1]],
+        [last[0], segment_length.latest, _FORM],
+        [last[1], segment_length.last_seq, lengths[2]],
     ]
     array = np.empty((_ROWS, _HEADER + sum(lengths)), np.int64)
     array[:, :_HEADER] = header
@@ -200,15 +200,17 @@ def _open(path: Path, last: tuple[int, int]) -> TouchpointSegment | None:
         return None
     if array.dtype != np.int64 or array.shape[:-1] != (_ROWS,) or array.shape[1] < _HEADER:
         return None
-    (clicks, earliest, impressions), (last_seq, latest, form), (last_time, newest, more) = (
-        array[:, :_HEADER].tolist()
-    )
+    (
+        (clicks, earliest, impressions),
+        (last_seq, latest, form),
+        (last_time, newest, searches),
+    ) = array[:, :_HEADER].tolist()
     if (last_seq, last_time, form) != (*last, _FORM):
         return None  # written before a backup was restored, or by another release
-    ends = np.cumsum([_HEADER, clicks, impressions, more]).tolist()
-    if min(clicks, impressions, more) < 0 or ends[-1] != array.shape[1]:
+    ends = np.cumsum([_HEADER, clicks, impressions, searches]).tolist()
+    if min(clicks, impressions, searches) < 0 or ends[-1] != array.shape[1]:
         return None
     of_clicks, shown, found = (
-        Touches(*array[:, start:end]) for start, end in pairwise(ends)
+        Touchpoints(*array[:, start:end]) for start, end in pairwise(ends)
     )
     return TouchpointSegment(of_clicks, shown, found, earliest, latest, newest)

@@ -59,7 +59,7 @@ _SUMS: Final = (
     Definition("revenue_share", "share", "of the revenue of all customers"),
     Definition("revenue_each", "money", "revenue / customers"),
 )
-_PEOPLE: Final = (
+_CUSTOMER_COLUMNS: Final = (
     Definition("customer", "text", "the customer's id"),
     _GROUPS["segment"],
     _GROUPS["value"],
@@ -90,13 +90,13 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
         repository = CustomerRepository(connection, store.store_id)
         head = repository.head()
         found = segment_customers(repository.lines(), store.settings.currency, zone, today)
-    worked_out = StoredSegments(
+    result = StoredSegments(
         now_ms, head, {"sums": _summed(found), "people": _listed(found)}
     )
     with database.transaction(synced=False) as transaction:
-        AccountRepository(transaction).hold(store.store_id)
-        CustomerRepository(transaction, store.store_id).keep(worked_out)
-    return worked_out
+        AccountRepository(transaction).lock(store.store_id)
+        CustomerRepository(transaction, store.store_id).store(result)
+    return result
 
 
 def customers_report(database: Database, store: Store, query: ReportQuery) -> Report:
@@ -113,23 +113,23 @@ def customers_report(database: Database, store: Store, query: ReportQuery) -> Re
     sums = [] if found is None else found.result["sums"]
     count, revenue = sum(one[2] for one in sums), sum(one[4] for one in sums)
     groups: dict[tuple[str, ...], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
-    for segment, value, people, orders, earned in sums:
-        named = {"segment": segment, "value": value}
-        group = groups[tuple(named[name] for name in by)]
-        group[0] += people
+    for segment, value, customers, orders, segment_revenue in sums:
+        filters = {"segment": segment, "value": value}
+        group = groups[tuple(filters[name] for name in by)]
+        group[0] += customers
         group[1] += orders
-        group[2] += earned
+        group[2] += segment_revenue
     rows = [
         (
             *key,
-            people,
-            share_of(people, count),
+            customers,
+            share_of(customers, count),
             orders,
-            earned,
-            share_of(earned, revenue),
-            share_of(earned, people),
+            segment_revenue,
+            share_of(segment_revenue, revenue),
+            share_of(segment_revenue, customers),
         )
-        for key, (people, orders, earned) in sorted(groups.items(), key=_order)
+        for key, (customers, orders, segment_revenue) in sorted(groups.items(), key=_order)
     ]
     meanings = [f"{one.value}: {MEANINGS[one]}." for one in Segment if "segment" in by]
     return Report(
@@ -159,16 +159,18 @@ def customer_list_report(database: Database, store: Store, query: ReportQuery) -
         message = "list customers by value, or by next: whose next order is due first"
         raise ReportError(message)
     found = _last(database, store)
-    people = [] if found is None else found.result["people"]
+    customers = [] if found is None else found.result["people"]
     if by == ("next",):
-        people = sorted((one for one in people if one[7]), key=lambda one: (one[7], one[0]))
+        customers = sorted(
+            (one for one in customers if one[7]), key=lambda one: (one[7], one[0])
+        )
     else:
-        people = sorted(people, key=lambda one: (-one[4], one[0]))
+        customers = sorted(customers, key=lambda one: (-one[4], one[0]))
     return Report(
         name="customer-list",
         title="Customers by name",
-        columns=_PEOPLE,
-        rows=tuple(tuple(one) for one in people[: query.limit]),
+        columns=_CUSTOMER_COLUMNS,
+        rows=tuple(tuple(one) for one in customers[: query.limit]),
         notes=(RULE, *_unfinished(found)),
     )
 

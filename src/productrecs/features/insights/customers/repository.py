@@ -43,9 +43,11 @@ class SegmentsProgress(NamedTuple):
 
 def segments_progress(connection: sa.Connection) -> list[SegmentsProgress]:
     """Return the progress of every store of the installation."""
-    heads, own = store_heads.c, insights.c
-    query = sa.select(heads.store_id, heads.seq, own.computed_at, own.applied_seq)
-    same = sa.and_(own.store_id == heads.store_id, own.name == CUSTOMERS)
+    heads, own_columns = store_heads.c, insights.c
+    query = sa.select(
+        heads.store_id, heads.seq, own_columns.computed_at, own_columns.applied_seq
+    )
+    same = sa.and_(own_columns.store_id == heads.store_id, own_columns.name == CUSTOMERS)
     rows = connection.execute(query.select_from(store_heads.outerjoin(insights, same)))
     return [
         SegmentsProgress(StoreId(row[0]), int(row[1]), row[2], int(row[3] or 0))
@@ -79,7 +81,7 @@ class CustomerRepository:
         query = query.where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
 
-    def keep(self, found: StoredSegments) -> None:
+    def store(self, found: StoredSegments) -> None:
         """Store a result, replacing the last one."""
         values = {
             "computed_at": found.computed_at,

@@ -75,7 +75,7 @@ class Customer:
 class OrderLines:
     """Purchased order lines: parallel arrays."""
 
-    people: Ints  # codes of persons
+    persons: Ints  # codes of persons
     orders: Ints
     days: Ints  # ordinals
     values: Floats
@@ -91,7 +91,7 @@ class PurchaseHistories:
     revenue: Floats
     first: Ints
     last: Ints
-    occasions: Ints  # distinct days with a purchase
+    purchase_days: Ints  # distinct days with a purchase
     usual_gap: (
         float | None
     )  # the median days between two purchase days; None: no repeat customers
@@ -105,51 +105,53 @@ def segment_customers(
     Rows are (line_seq, person, ts, basket, quantity, total, currency). A person with
     returns only is not a customer.
     """
-    pasts = purchase_histories(pages, currency, zone, today)
-    names = pasts.names
-    order = sorted(range(len(names)), key=lambda n: (-pasts.revenue[n], names[n]))
-    recency, frequency, money = map(_fifths, (pasts.last, pasts.orders, pasts.revenue))
+    histories = purchase_histories(pages, currency, zone, today)
+    names = histories.names
+    order = sorted(range(len(names)), key=lambda n: (-histories.revenue[n], names[n]))
+    recency, frequency, money = map(
+        _fifths, (histories.last, histories.orders, histories.revenue)
+    )
     found = []
-    for rank, place in enumerate(order):
-        last_day = date.fromordinal(int(pasts.last[place]))
-        occasions = int(pasts.occasions[place])
-        span = int(pasts.last[place] - pasts.first[place])
-        rhythm = expected_gap(occasions, span, pasts.usual_gap)
+    for rank, row in enumerate(order):
+        last_day = date.fromordinal(int(histories.last[row]))
+        purchase_days = int(histories.purchase_days[row])
+        span = int(histories.last[row] - histories.first[row])
+        rhythm = expected_gap(purchase_days, span, histories.usual_gap)
         found.append(
             Customer(
-                name=names[place],
-                orders=int(pasts.orders[place]),
-                revenue=float(pasts.revenue[place]),
-                first_day=date.fromordinal(int(pasts.first[place])),
+                name=names[row],
+                orders=int(histories.orders[row]),
+                revenue=float(histories.revenue[row]),
+                first_day=date.fromordinal(int(histories.first[row])),
                 last_day=last_day,
-                segment=customer_segment(occasions, last_day, rhythm, today),
+                segment=customer_segment(purchase_days, last_day, rhythm, today),
                 value=_value(rank, len(order)),
-                recency=int(recency[place]),
-                frequency=int(frequency[place]),
-                money=int(money[place]),
+                recency=int(recency[row]),
+                frequency=int(frequency[row]),
+                money=int(money[row]),
                 next_day=expected_next_day(last_day, rhythm, today),
             )
         )
     return found
 
 
-def expected_gap(occasions: int, span: int, usual: float | None) -> float | None:
+def expected_gap(purchase_days: int, span: int, usual_gap: float | None) -> float | None:
     """Return the expected days until the next order; None without repeat customers.
 
-    The customer bought on `occasions` days, the last one `span` days after the first.
+    The customer bought on `purchase_days` days, the last one `span` days after the first.
     """
-    if usual is None:
+    if usual_gap is None:
         return None
-    return (SHOP_WEIGHT * usual + span) / (SHOP_WEIGHT + occasions - 1)
+    return (SHOP_WEIGHT * usual_gap + span) / (SHOP_WEIGHT + purchase_days - 1)
 
 
 def customer_segment(
-    occasions: int, last_day: date, rhythm: float | None, today: date
+    purchase_days: int, last_day: date, rhythm: float | None, today: date
 ) -> Segment:
     """Return the segment of a customer who bought on this many days."""
-    gone = (today - last_day).days
-    rhythms = gone / rhythm if rhythm else 0.0
-    if occasions == 1:
+    days_since = (today - last_day).days
+    rhythms = days_since / rhythm if rhythm else 0.0
+    if purchase_days == 1:
         return Segment.NEW if rhythms <= DUE else Segment.ONCE
     if rhythms <= DUE:
         return Segment.ACTIVE
@@ -171,25 +173,25 @@ def purchase_histories(
     """Return all customers' purchases until `today`; holds about 30 bytes a line."""
     codes: dict[str, int] = {}
     days: dict[int, int] = {}
-    lines = _together(_columns(page, currency, zone, codes, days) for page in pages)
+    lines = _concatenated(_columns(page, currency, zone, codes, days) for page in pages)
     # Group the lines of an order, the earliest first.
-    place = np.lexsort((lines.days, lines.orders, lines.people))
-    place = place[lines.days[place] <= today.toordinal()]  # a file may have future dates
-    people, orders = lines.people[place], lines.orders[place]
-    starts = _starts(people, orders)
+    row = np.lexsort((lines.days, lines.orders, lines.persons))
+    row = row[lines.days[row] <= today.toordinal()]  # a file may have future dates
+    persons, orders = lines.persons[row], lines.orders[row]
+    starts = _starts(persons, orders)
     if not len(starts):
         none = np.zeros(0, np.int64)
         return PurchaseHistories((), none, np.zeros(0), none, none, none, None)
-    spent = np.add.reduceat(lines.values[place], starts)
-    is_bought = np.maximum.reduceat(lines.bought[place], starts) > 0
-    return _summed(list(codes), people[starts], lines.days[place][starts], spent, is_bought)
+    spent = np.add.reduceat(lines.values[row], starts)
+    is_bought = np.maximum.reduceat(lines.bought[row], starts) > 0
+    return _summed(list(codes), persons[starts], lines.days[row][starts], spent, is_bought)
 
 
-def _together(pages: Iterable[OrderLines]) -> OrderLines:
+def _concatenated(pages: Iterable[OrderLines]) -> OrderLines:
     none = np.zeros(0, np.int64)
     all_pages = [OrderLines(none, none, none, np.zeros(0), np.zeros(0, np.bool_)), *pages]
     return OrderLines(
-        np.concatenate([page.people for page in all_pages]),
+        np.concatenate([page.persons for page in all_pages]),
         np.concatenate([page.orders for page in all_pages]),
         np.concatenate([page.days for page in all_pages]),
         np.concatenate([page.values for page in all_pages]),
@@ -198,23 +200,23 @@ def _together(pages: Iterable[OrderLines]) -> OrderLines:
 
 
 def _summed(
-    names: Sequence[str], people: Ints, when: Ints, spent: Floats, is_bought: Flags
+    names: Sequence[str], persons: Ints, days: Ints, spent: Floats, is_bought: Flags
 ) -> PurchaseHistories:
     """Return the sums of orders of customers; an order is a person and a day."""
     count = len(names)
-    orders = np.bincount(people[is_bought], minlength=count)
-    revenue = np.bincount(people, spent, minlength=count)
-    visits = np.unique(np.column_stack((people, when))[is_bought], axis=0)
-    starts = _starts(visits[:, 0], visits[:, 0])
-    ends = np.append(starts[1:], len(visits)) - 1 if len(starts) else starts
-    buyers = visits[starts, 0]
-    gaps = np.diff(visits[:, 1])[np.diff(visits[:, 0]) == 0]
+    orders = np.bincount(persons[is_bought], minlength=count)
+    revenue = np.bincount(persons, spent, minlength=count)
+    distinct_days = np.unique(np.column_stack((persons, days))[is_bought], axis=0)
+    starts = _starts(distinct_days[:, 0], distinct_days[:, 0])
+    ends = np.append(starts[1:], len(distinct_days)) - 1 if len(starts) else starts
+    buyers = distinct_days[starts, 0]
+    gaps = np.diff(distinct_days[:, 1])[np.diff(distinct_days[:, 0]) == 0]
     return PurchaseHistories(
         [names[one] for one in buyers.tolist()],
         orders[buyers],
         revenue[buyers],
-        visits[starts, 1],
-        visits[ends, 1],
+        distinct_days[starts, 1],
+        distinct_days[ends, 1],
         ends - starts + 1,
         usual_gap=float(np.median(gaps)) if len(gaps) else None,
     )
@@ -231,7 +233,7 @@ def _columns(
 
     Adds new people to `codes`, and new quarter hours to `days`.
     """
-    seqs, people, times, baskets, quantities, totals, paid_in = zip(*page, strict=True)
+    seqs, persons, times, baskets, quantities, totals, paid_in = zip(*page, strict=True)
     orders = [
         seq if basket is None else basket for seq, basket in zip(seqs, baskets, strict=True)
     ]
@@ -243,7 +245,7 @@ def _columns(
     for quarter in set(quarters) - days.keys():
         days[quarter] = _day(quarter * _QUARTER_MS, zone).toordinal()
     return OrderLines(
-        np.array([codes.setdefault(one, len(codes)) for one in people], np.int64),
+        np.array([codes.setdefault(one, len(codes)) for one in persons], np.int64),
         np.array(orders, np.int64),
         np.array([days[quarter] for quarter in quarters], np.int64),
         np.array(values, np.float64),
@@ -266,10 +268,10 @@ def _day(moment_ms: int, zone: tzinfo) -> date:
         return date.min if moment_ms < 0 else date.max
 
 
-def _value(place: int, count: int) -> str:
-    if place < HIGH_SHARE * count:
+def _value(row: int, count: int) -> str:
+    if row < HIGH_SHARE * count:
         return "high"
-    return "middle" if place < MIDDLE_SHARE * count else "low"
+    return "middle" if row < MIDDLE_SHARE * count else "low"
 
 
 def _fifths(values: npt.NDArray[Any]) -> Ints:

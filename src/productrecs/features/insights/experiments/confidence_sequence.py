@@ -19,16 +19,16 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 ALPHA: Final = 0.05
-GATE: Final = 50
+MIN_CONVERSIONS: Final = 50
 """Conversions needed per arm: with fewer, the normal approximation alarms too often."""
 
 SRM_P: Final = 0.001
 POWER_SIGMAS: Final = 0.8416  # 80 % quantile of the normal distribution
-_SHARPEST_AT: Final = 10_000
+_OPTIMAL_VISITORS: Final = 10_000
 """The number of visitors at which the interval is tightest. It is fixed in advance: an
 interval tuned to the actual number of visitors would not hold at every look."""
 
-_MOST_VISITORS: Final = 10**12
+_MAX_VISITORS: Final = 10**12
 
 
 class LiftVerdict(StrEnum):
@@ -112,13 +112,13 @@ def interval_radius(variance: float, visitors: int, alpha: float = ALPHA) -> flo
     if visitors <= 0 or variance <= 0:
         return 0.0
     spread = -2 * math.log(alpha)
-    rho = (spread + math.log(spread) + 1) / _SHARPEST_AT * visitors
+    rho = (spread + math.log(spread) + 1) / _OPTIMAL_VISITORS * visitors
     return math.sqrt(variance * 2 * (rho + 1) / rho * math.log(math.sqrt(rho + 1) / alpha))
 
 
 def verdict(arms: Arms, found: Difference) -> LiftVerdict:
     """Return the verdict; COLLECTING until each arm has 50 conversions."""
-    if min(conversions(arms)) < GATE:
+    if min(conversions(arms)) < MIN_CONVERSIONS:
         return LiftVerdict.COLLECTING
     if found.low > 0:
         return LiftVerdict.MORE
@@ -138,8 +138,8 @@ def sample_ratio_p(shown: int, held_out: int, held_out_share: float) -> float:
     if min(expected) <= 0:
         return 1.0
     squared = sum(
-        (count - wanted) ** 2 / wanted
-        for count, wanted in zip((shown, held_out), expected, strict=True)
+        (count - expected_count) ** 2 / expected_count
+        for count, expected_count in zip((shown, held_out), expected, strict=True)
     )
     return math.erfc(math.sqrt(squared / 2))  # one degree of freedom
 
@@ -152,19 +152,19 @@ def visitors_needed(variance: float, visitors: int, effect: float) -> int | None
     if effect <= 0 or variance <= 0 or visitors <= 0:
         return None
     of_one = variance * visitors
-    low, high = 1, _MOST_VISITORS
-    if not _shows(of_one, high, effect):
+    low, high = 1, _MAX_VISITORS
+    if not _would_detect(of_one, high, effect):
         return None
     while low < high:
         middle = (low + high) // 2
-        if _shows(of_one, middle, effect):
+        if _would_detect(of_one, middle, effect):
             high = middle
         else:
             low = middle + 1
     return high
 
 
-def _shows(of_one: float, visitors: int, effect: float) -> bool:
+def _would_detect(of_one: float, visitors: int, effect: float) -> bool:
     variance = of_one / visitors
     return (
         interval_radius(variance, visitors) + POWER_SIGMAS * math.sqrt(variance) <= effect

@@ -14,7 +14,7 @@ from productrecs.core.report import (
     ReportValue,
 )
 from productrecs.features.insights.experiments.confidence_sequence import (
-    GATE,
+    MIN_CONVERSIONS,
     SRM_P,
     LiftVerdict,
 )
@@ -75,15 +75,15 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
     test = query.test or store.settings.holdout_test
     with database.reading() as connection:
         repository = ExperimentRepository(connection, store.store_id)
-        most = query.limit if query.by else 1
-        results, tests = repository.results(test, most), repository.tests()
+        limit = query.limit if query.by else 1
+        results, tests = repository.results(test, limit), repository.tests()
     title = f"Holdout test {test!r}: with and without recommendations"
     if not results or not results[0].result["visitors_shown"]:
         return Report(
             name="experiment",
             title=title,
             columns=COLUMNS,
-            notes=tuple(_not_begun(store, test, [name for name, _ in tests])),
+            notes=tuple(_no_visitors_yet(store, test, [name for name, _ in tests])),
         )
     found = results[0]
     rows = tuple(
@@ -102,7 +102,7 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
     )
 
 
-def _not_begun(store: Store, test: str, tests: list[str]) -> Iterator[str]:
+def _no_visitors_yet(store: Store, test: str, tests: list[str]) -> Iterator[str]:
     if store.settings.holdout_percent:
         yield "No visitors yet: a call needs user_id or customer_id to take part."
     else:
@@ -110,9 +110,9 @@ def _not_begun(store: Store, test: str, tests: list[str]) -> Iterator[str]:
             f"No test runs: productrecs settings {store.domain} holdout_percent=10 "
             "holdout_test='a name' starts one."
         )
-    others = [name for name in tests if name != test]
-    if others:
-        yield f"There are results of {', '.join(map(repr, others))}: use --test."
+    other_tests = [name for name in tests if name != test]
+    if other_tests:
+        yield f"There are results of {', '.join(map(repr, other_tests))}: use --test."
 
 
 def _row(name: str, metric: dict[str, Any]) -> tuple[ReportValue, ...]:
@@ -159,11 +159,12 @@ def _notes(store: Store, found: StoredHoldoutResult) -> Iterator[str]:
             f"{result['crossed']} visitors seen in both arms are excluded: holdout_percent "
             "was changed during the test. Give the next test a new name."
         )
-    fewest = min(result["conversions_shown"], result["conversions_held_out"])
-    if fewest < GATE and not result["is_mismatched"]:
+    conversions = min(result["conversions_shown"], result["conversions_held_out"])
+    if conversions < MIN_CONVERSIONS and not result["is_mismatched"]:
         yield (
-            f"Collecting data: each arm needs {GATE} visitors who bought before a "
-            f"difference is shown; the smaller one has {fewest}."
+            f"Collecting data: each arm needs {MIN_CONVERSIONS} visitors who bought "
+            "before a "
+            f"difference is shown; the smaller one has {conversions}."
         )
     yield from _power(result)
     if result["order_cap"] is not None:
@@ -179,24 +180,24 @@ def _notes(store: Store, found: StoredHoldoutResult) -> Iterator[str]:
 def _power(result: dict[str, Any]) -> Iterator[str]:
     visitors = result["visitors_shown"] + result["visitors_held_out"]
     without_conclusion = {LiftVerdict.COLLECTING.value, LiftVerdict.OPEN.value}
-    more = {
+    more_visitors = {
         _MEANINGS[name]: one["visitors_more"]
         for name, one in result["metrics"].items()
         if one["verdict"] in without_conclusion
     }
-    if result["is_mismatched"] or not more:
+    if result["is_mismatched"] or not more_visitors:
         return
-    if None in more.values():
+    if None in more_visitors.values():
         yield "One arm has no purchase yet: the duration cannot be estimated."
         return
-    most = max(more.values())
-    if most:
-        pace = visitors / max(result["days"], 1.0)
-        days = math.ceil(most / pace)
+    limit = max(more_visitors.values())
+    if limit:
+        visitors_per_day = visitors / max(result["days"], 1.0)
+        days = math.ceil(limit / visitors_per_day)
         yield (
-            f"You need about {_rounded(most):,} more visitors to show a lift of "
-            f"{_TARGET} in {' and '.join(more)}: {days:,} days, at "
-            f"{pace:,.0f} a day."
+            f"You need about {_rounded(limit):,} more visitors to show a lift of "
+            f"{_TARGET} in {' and '.join(more_visitors)}: {days:,} days, at "
+            f"{visitors_per_day:,.0f} a day."
         )
 
 

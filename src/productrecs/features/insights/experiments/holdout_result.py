@@ -10,7 +10,7 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS
 from productrecs.features.insights.experiments.confidence_sequence import (
-    GATE,
+    MIN_CONVERSIONS,
     SRM_P,
     Arms,
     Difference,
@@ -35,7 +35,7 @@ BEFORE_MS: Final = 90 * DAY_MS
 """The window before the assignment whose purchases are the covariates."""
 
 CAP_QUANTILE: Final = 0.99
-_ENOUGH_TO_CAP: Final = 100  # orders needed to compute a cap
+_MIN_ORDERS_TO_CAP: Final = 100  # orders needed to compute a cap
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class HoldoutVisitors:
 class VisitorIndex:
     """The visitors of a test, by each of their identities."""
 
-    def __init__(self, met: Sequence[Row], links: Iterable[Row]) -> None:
+    def __init__(self, exposures: Sequence[Row], links: Iterable[Row]) -> None:
         """Read (identity, arm, unit, first_at), the earliest first, and the links."""
         self.first_at: dict[str, int] = {}
         self.arms: dict[str, set[str]] = defaultdict(set)
         self._unit_of: dict[str, str] = {}
-        for identity, arm, unit, first_at in met:
+        for identity, arm, unit, first_at in exposures:
             self._unit_of.setdefault(identity, unit)
             self.first_at.setdefault(unit, first_at)
             self.arms[unit].add(arm)
@@ -83,18 +83,18 @@ class _Order:
 
 
 def holdout_visitors(
-    met: VisitorIndex, pages: Iterable[Sequence[Row]], currency: str
+    exposures: VisitorIndex, pages: Iterable[Sequence[Row]], currency: str
 ) -> HoldoutVisitors:
     """Return every visitor with their purchases, sorted by unit."""
     orders: dict[tuple[str, int, bool], _Order] = {}
     foreign: set[int] = set()
     for page in pages:
         for line_seq, person, ts, basket, quantity, total, paid_in in page:
-            unit = met.unit(person)
+            unit = exposures.unit(person)
             if unit is None:
                 continue
-            is_before = ts < met.first_at[unit]
-            if ts < met.first_at[unit] - BEFORE_MS:
+            is_before = ts < exposures.first_at[unit]
+            if ts < exposures.first_at[unit] - BEFORE_MS:
                 continue
             key = line_seq if basket is None else basket
             order = orders.setdefault((unit, key, is_before), _Order(is_before))
@@ -104,16 +104,16 @@ def holdout_visitors(
             else:
                 foreign.add(key)
     cap = _cap([order.value for order in orders.values() if order.is_bought])
-    return _gathered(met, orders, cap, len(foreign))
+    return _visitor_outcomes(exposures, orders, cap, len(foreign))
 
 
-def _gathered(
-    met: VisitorIndex,
+def _visitor_outcomes(
+    exposures: VisitorIndex,
     orders: Mapping[tuple[str, int, bool], _Order],
     cap: float | None,
     foreign: int,
 ) -> HoldoutVisitors:
-    units = sorted(unit for unit, arms in met.arms.items() if len(arms) == 1)
+    units = sorted(unit for unit, arms in exposures.arms.items() if len(arms) == 1)
     places = {unit: place for place, unit in enumerate(units)}
     converted, revenue = np.zeros(len(units)), np.zeros(len(units))
     before = np.zeros((len(units), 2))  # covariates: money spent, and whether they bought
@@ -128,11 +128,11 @@ def _gathered(
         else:
             revenue[place] += value
             converted[place] = max(converted[place], float(order.is_bought))
-    shown = np.array([Arm.SHOWN in met.arms[unit] for unit in units], np.bool_)
+    shown = np.array([Arm.SHOWN in exposures.arms[unit] for unit in units], np.bool_)
     return HoldoutVisitors(
         Arms(shown, converted, revenue, before),
-        began_at=min(met.first_at.values(), default=0),
-        crossed=len(met.arms) - len(units),
+        began_at=min(exposures.first_at.values(), default=0),
+        crossed=len(exposures.arms) - len(units),
         cap=cap,
         foreign_orders=foreign,
     )
@@ -140,7 +140,7 @@ def _gathered(
 
 def _cap(values: Sequence[float]) -> float | None:
     """Return the 99th percentile of order values, so that a few orders do not decide."""
-    if len(values) < _ENOUGH_TO_CAP:
+    if len(values) < _MIN_ORDERS_TO_CAP:
         return None
     return float(np.quantile(np.array(values), CAP_QUANTILE))
 
@@ -149,7 +149,7 @@ METRICS: Final = ("conversion", "revenue")
 TARGET_LIFT: Final = 0.1
 """The relative lift that a test should be able to detect."""
 
-_FEWEST: Final = 2  # visitors per arm that a variance needs
+_MIN_VISITORS: Final = 2  # visitors per arm that a variance needs
 
 
 def measure_holdout(
@@ -164,17 +164,19 @@ def measure_holdout(
     """
     with database.reading() as connection:
         repository = ExperimentRepository(connection, store.store_id)
-        met = VisitorIndex(repository.met(test), repository.links())
-        since_ms = min(met.first_at.values(), default=now_ms) - BEFORE_MS
-        found = holdout_visitors(met, repository.lines(since_ms), store.settings.currency)
+        exposures = VisitorIndex(repository.exposures(test), repository.links())
+        since_ms = min(exposures.first_at.values(), default=now_ms) - BEFORE_MS
+        found = holdout_visitors(
+            exposures, repository.lines(since_ms), store.settings.currency
+        )
         share = _share(store, test, repository.results(test, 1))
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     stored = StoredHoldoutResult(
         test, today.date().isoformat(), now_ms, holdout_result(found, share, now_ms)
     )
     with database.transaction(synced=False) as transaction:
-        AccountRepository(transaction).hold(store.store_id)
-        ExperimentRepository(transaction, store.store_id).keep(stored)
+        AccountRepository(transaction).lock(store.store_id)
+        ExperimentRepository(transaction, store.store_id).store(stored)
     return stored
 
 
@@ -192,8 +194,8 @@ def holdout_result(
     """Return the result as plain values; without a share the arm sizes are not tested."""
     arms = found.arms
     shown, held_out = int(arms.shown.sum()), int((~arms.shown).sum())
-    chance = sample_ratio_p(shown, held_out, held_out_share) if held_out_share else None
-    is_mismatched = chance is not None and chance < SRM_P
+    ratio_p = sample_ratio_p(shown, held_out, held_out_share) if held_out_share else None
+    is_mismatched = ratio_p is not None and ratio_p < SRM_P
     bought = conversions(arms) if len(arms.shown) else (0, 0)
     result: dict[str, Any] = {
         "began_at": found.began_at,
@@ -203,15 +205,15 @@ def holdout_result(
         "visitors_held_out": held_out,
         "conversions_shown": bought[0],
         "conversions_held_out": bought[1],
-        "mismatch_p": chance,
+        "mismatch_p": ratio_p,
         "is_mismatched": is_mismatched,
         "crossed": found.crossed,
         "order_cap": found.cap,
         "foreign_orders": found.foreign_orders,
-        "gate": GATE,
+        "gate": MIN_CONVERSIONS,
         "metrics": {},
     }
-    if min(shown, held_out) < _FEWEST:
+    if min(shown, held_out) < _MIN_VISITORS:
         return result
     for name, values in zip(METRICS, (arms.converted, arms.revenue), strict=True):
         one = difference(arms.shown, values, arms.before)
@@ -225,17 +227,17 @@ def _metric(arms: Arms, one: Difference, conclusion: LiftVerdict) -> dict[str, A
     count = len(arms.shown)
     effect = TARGET_LIFT * one.held_out_mean
     needed = visitors_needed(one.variance, count, effect)
-    is_told = conclusion not in {LiftVerdict.COLLECTING, LiftVerdict.SUPPRESSED}
+    has_conclusion = conclusion not in {LiftVerdict.COLLECTING, LiftVerdict.SUPPRESSED}
     return {
         "verdict": conclusion.value,
         "shown": one.shown_mean if conclusion is not LiftVerdict.SUPPRESSED else None,
         "held_out": one.held_out_mean if conclusion is not LiftVerdict.SUPPRESSED else None,
-        "difference": one.value if is_told else None,
-        "low": one.low if is_told else None,
-        "high": one.high if is_told else None,
-        "lift": one.relative(one.value) if is_told else None,
-        "lift_low": one.relative(one.low) if is_told else None,
-        "lift_high": one.relative(one.high) if is_told else None,
+        "difference": one.value if has_conclusion else None,
+        "low": one.low if has_conclusion else None,
+        "high": one.high if has_conclusion else None,
+        "lift": one.relative(one.value) if has_conclusion else None,
+        "lift_low": one.relative(one.low) if has_conclusion else None,
+        "lift_high": one.relative(one.high) if has_conclusion else None,
         "visitors_needed": needed,
         "visitors_more": None if needed is None else max(0, needed - count),
     }

@@ -11,7 +11,7 @@ from productrecs.storage.dialects import raw_connection, upsert
 from productrecs.storage.tables import experiment_days, exposures
 
 _PAGE: Final = 50_000
-_MET: Final = (
+_EXPOSURES_SQL: Final = (
     "SELECT identity, arm, unit, first_at FROM exposures "
     "WHERE store_id = ? AND test = ? ORDER BY first_at, arm, identity"
 )
@@ -42,9 +42,9 @@ class ExperimentRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def met(self, test: str) -> list[Row]:
+    def exposures(self, test: str) -> list[Row]:
         """Return (identity, arm, unit, first_at) of a test, the earliest first."""
-        return raw_connection(self._transaction).all(_MET, (self._store_id, test))
+        return raw_connection(self._transaction).all(_EXPOSURES_SQL, (self._store_id, test))
 
     def links(self) -> list[Row]:
         """Return (session, customer) of every session that is linked to a customer."""
@@ -73,7 +73,7 @@ class ExperimentRepository:
         )
         return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
 
-    def keep(self, found: StoredHoldoutResult) -> None:
+    def store(self, found: StoredHoldoutResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
         values = {
             "computed_at": found.computed_at,
@@ -87,14 +87,14 @@ class ExperimentRepository:
         )
         self._transaction.execute(query)
 
-    def results(self, test: str, most: int) -> list[StoredHoldoutResult]:
+    def results(self, test: str, limit: int) -> list[StoredHoldoutResult]:
         """Return the newest results of a test, the newest first."""
         days = experiment_days.c
         query = (
             sa.select(days.test, days.day, days.computed_at, days.result)
             .where(days.store_id == self._store_id, days.test == test)
             .order_by(days.day.desc())
-            .limit(most)
+            .limit(limit)
         )
         return [
             StoredHoldoutResult(row[0], row[1], int(row[2]), json.loads(row[3]))

@@ -53,7 +53,7 @@ def health_report(
         orders, lines = repository.orders(yesterday, today.date().isoformat())
         unknown = repository.unknown()
         examples = repository.unknown_items(_EXAMPLES)
-        bought, unnamed = repository.unnamed_buys()
+        bought, without_shopper = repository.buys_without_shopper()
         bots = repository.bots(now_ms - _WEEK_HOURS * HOUR_MS)
     figures = [
         *_flow(counts, last),
@@ -63,7 +63,7 @@ def health_report(
         _figure(
             "lines_without_order",
             "share",
-            share_of(unnamed, bought),
+            share_of(without_shopper, bought),
             f"of the newest {bought:,} live order lines, those without an order id",
         ),
         _figure(
@@ -114,8 +114,9 @@ def _unknown(found: UnknownProducts) -> Iterator[Figure]:
     yield _figure(
         "unknown_items",
         "share",
-        share_of(found.unknown, found.named),
-        f"of the newest {found.named:,} live events with a product, those whose product "
+        share_of(found.unknown, found.references),
+        f"of the newest {found.references:,} live events with a product, those whose "
+        "product "
         "is not in the catalog now",
     )
 
@@ -127,16 +128,16 @@ def _row(hour: int, counts: Mapping[tuple[int, int], int]) -> tuple[ReportValue,
 
 def _bots(bots: list[tuple[str, int]]) -> Iterator[str]:
     if bots:
-        named = ", ".join(f"{name} ({count:,})" for name, count in bots[:_EXAMPLES])
-        yield f"Bots of the last 7 days: {named}."
+        examples_text = ", ".join(f"{name} ({count:,})" for name, count in bots[:_EXAMPLES])
+        yield f"Bots of the last 7 days: {examples_text}."
 
 
 def _notes(
     database: Database, store: Store, now_ms: int, examples: list[tuple[str, int]]
 ) -> Iterator[str]:
     if examples:
-        named = ", ".join(f"{item[:60]!r} ({count})" for item, count in examples)
-        yield f"Products that are not in the catalog: {named}."
+        examples_text = ", ".join(f"{item[:60]!r} ({count})" for item, count in examples)
+        yield f"Products that are not in the catalog: {examples_text}."
     for symptom in find_data_issues(database, store, now_ms):
         yield f"{symptom.message}: {symptom.remedy}."
 

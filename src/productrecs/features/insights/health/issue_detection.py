@@ -12,18 +12,18 @@ from productrecs.features.insights.health.repository import (
     Buyer,
     DiagnosisRepository,
     SoldLine,
-    Touch,
+    Touchpoint,
 )
 from productrecs.records.pictures.picture import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 
-ENOUGH: Final = 20  # with fewer records a share is not reliable
+MIN_RECORDS: Final = 20  # with fewer records a share is not reliable
 BUYERS: Final = 60
-MET_SHARE: Final = 0.05  # minimum share of buyers with a matching recommendation
-UNTOLD_SHARE: Final = 0.5
-BACKWARD_MS: Final = 5 * MINUTE_MS
+MIN_MATCHED_SHARE: Final = 0.05  # minimum share of buyers with a matching recommendation
+ANONYMOUS_SHARE: Final = 0.5
+MAX_BACKWARD_MS: Final = 5 * MINUTE_MS
 FAILED_SHARE: Final = 0.1  # of the pictures
 FROZEN: Final = 200  # events with the same millisecond
 _ZERO: Final = "attribution will be zero because"
@@ -48,18 +48,18 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
     with database.reading() as connection:
         repository = DiagnosisRepository(connection, store.store_id)
         since_ms = now_ms - _MONTH_MS
-        touches, lines = repository.touches(), repository.newest_lines(since_ms)
+        touchpoints, lines = repository.touchpoints(), repository.newest_lines(since_ms)
         buyers = _newest_buyers(lines)
-        unmet = [buyer for buyer in buyers if not repository.is_met_as(buyer)]
-        others = [repository.other_ids(buyer) for buyer in unmet]
-        moments = repository.moments()
+        unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
+        other_ids = [repository.other_ids(buyer) for buyer in unmatched]
+        times = repository.event_times()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.usual_failure()
-    found = list(_identities(touches, buyers, unmet, others))
-    nameless = sum(line.shopper is None for line in lines)
-    found += _orders(len(lines), nameless)
-    found += _touches(touches)
-    found += _clocks(moments)
+    found = list(_identities(touchpoints, buyers, unmatched, other_ids))
+    without_name = sum(line.shopper is None for line in lines)
+    found += _orders(len(lines), without_name)
+    found += _touchpoint_issues(touchpoints)
+    found += _clocks(times)
     found += _pictures(store, counts, failure)
     return found
 
@@ -74,14 +74,14 @@ def _newest_buyers(lines: Sequence[SoldLine]) -> list[Buyer]:
 
 
 def _identities(
-    touches: Sequence[Touch],
+    touchpoints: Sequence[Touchpoint],
     buyers: Sequence[Buyer],
-    unmet: Sequence[Buyer],
-    others: Sequence[set[str]],
+    unmatched: Sequence[Buyer],
+    other_ids: Sequence[set[str]],
 ) -> Iterator[DataIssue]:
-    if len(buyers) < ENOUGH:
+    if len(buyers) < MIN_RECORDS:
         return
-    if not touches:
+    if not touchpoints:
         message = (
             f"{len(buyers)} shoppers bought in the last 30 days, but no widget reports "
             "what it shows: attribution is zero"
@@ -89,20 +89,19 @@ def _identities(
         remedy = "embed the widgets, or send rec-impression and rec-click from your own"
         yield DataIssue("no_touches", is_serious=False, message=message, remedy=remedy)
         return
-    if len(buyers) - len(unmet) > MET_SHARE * len(buyers):
+    if len(buyers) - len(unmatched) > MIN_MATCHED_SHARE * len(buyers):
         return
     of = f"none of the newest {len(buyers)} buyers was"
-    if len(unmet) < len(buyers):
-        of = f"only {len(buyers) - len(unmet)} of the newest {len(buyers)} buyers were"
-    known = sum(bool(ids) for ids in others)
-    message = (
-        f"{of} shown a recommendation under the id they buy by: {_why(touches, unmet)}"
-    )
-    if known:
+    if len(unmatched) < len(buyers):
+        of = f"only {len(buyers) - len(unmatched)} of the newest {len(buyers)} buyers were"
+    with_other_ids = sum(bool(ids) for ids in other_ids)
+    cause = _cause(touchpoints, unmatched)
+    message = f"{of} shown a recommendation under the id they buy by: {cause}"
+    if with_other_ids:
         example = next(
-            (buyer, ids) for buyer, ids in zip(unmet, others, strict=True) if ids
+            (buyer, ids) for buyer, ids in zip(unmatched, other_ids, strict=True) if ids
         )
-        message += f" ({known} were under another id: {_pair(*example)})"
+        message += f" ({with_other_ids} were under another id: {_pair(*example)})"
     remedy = (
         "give the widgets the customer id that orders carry (data-customer-id, or user_id "
         "of your own events), letter by letter"
@@ -110,12 +109,12 @@ def _identities(
     yield DataIssue("identities_differ", is_serious=True, message=message, remedy=remedy)
 
 
-def _why(touches: Sequence[Touch], unmet: Sequence[Buyer]) -> str:
-    anonymous = sum(touch.shopper == touch.session for touch in touches)
-    named = sum(buyer.shopper != buyer.session for buyer in unmet)
-    if anonymous > len(touches) / 2 and named > len(unmet) / 2:
+def _cause(touchpoints: Sequence[Touchpoint], unmatched: Sequence[Buyer]) -> str:
+    anonymous = sum(touchpoint.shopper == touchpoint.session for touchpoint in touchpoints)
+    identified = sum(buyer.shopper != buyer.session for buyer in unmatched)
+    if anonymous > len(touchpoints) / 2 and identified > len(unmatched) / 2:
         return f"{_ZERO} widgets are anonymous while orders have customer ids"
-    if anonymous <= len(touches) / 2 and named <= len(unmet) / 2:
+    if anonymous <= len(touchpoints) / 2 and identified <= len(unmatched) / 2:
         return f"{_ZERO} orders are anonymous while widgets carry customer ids"
     return f"{_ZERO} widgets and orders use different ids for the same shoppers"
 
@@ -129,10 +128,10 @@ def _short(name: str) -> str:
     return f"{name[:4]}..." if len(name) > len("s_12") else name
 
 
-def _orders(lines: int, nameless: int) -> Iterator[DataIssue]:
-    if lines >= ENOUGH and nameless > UNTOLD_SHARE * lines:
+def _orders(lines: int, without_name: int) -> Iterator[DataIssue]:
+    if lines >= MIN_RECORDS and without_name > ANONYMOUS_SHARE * lines:
         message = (
-            f"{round(100 * nameless / lines)} % of the bought order lines name no "
+            f"{round(100 * without_name / lines)} % of the bought order lines name no "
             "shopper: they can never be attributed"
         )
         remedy = "send user_id, or else session_id, with each order"
@@ -141,25 +140,26 @@ def _orders(lines: int, nameless: int) -> Iterator[DataIssue]:
         )
 
 
-def _touches(touches: Sequence[Touch]) -> Iterator[DataIssue]:
-    if len(touches) < ENOUGH:
+def _touchpoint_issues(touchpoints: Sequence[Touchpoint]) -> Iterator[DataIssue]:
+    if len(touchpoints) < MIN_RECORDS:
         return
-    unplaced = sum(not touch.is_placed for touch in touches)
-    if unplaced > UNTOLD_SHARE * len(touches):
+    unplaced = sum(not touchpoint.is_placed for touchpoint in touchpoints)
+    if unplaced > ANONYMOUS_SHARE * len(touchpoints):
         message = (
-            f"{round(100 * unplaced / len(touches))} % of impressions and clicks name no "
+            f"{round(100 * unplaced / len(touchpoints))} % of impressions and clicks "
+            "name no "
             "widget or source: attribution cannot be split by them"
         )
         remedy = "send widget and sources (for a click: source) as in the reply"
         yield DataIssue(
             "touches_without_place", is_serious=False, message=message, remedy=remedy
         )
-    if not any(touch.session for touch in touches):
+    if not any(touchpoint.session for touchpoint in touchpoints):
         message = "no widget sends a session id (pr_sid): visits before a sign-in are lost"
         remedy = "send session_id with every event, in addition to user_id"
         yield DataIssue("no_sessions", is_serious=False, message=message, remedy=remedy)
-    addresses = sum("@" in touch.shopper for touch in touches)
-    if addresses > UNTOLD_SHARE * len(touches):
+    addresses = sum("@" in touchpoint.shopper for touchpoint in touchpoints)
+    if addresses > ANONYMOUS_SHARE * len(touchpoints):
         message = "shoppers are identified by their e-mail addresses"
         remedy = "send your internal customer id instead; pages must not contain addresses"
         yield DataIssue(
@@ -184,12 +184,12 @@ def _pictures(
     yield DataIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)
 
 
-def _clocks(moments: Sequence[int]) -> Iterator[DataIssue]:
+def _clocks(times: Sequence[int]) -> Iterator[DataIssue]:
     latest, back = 0, 0
-    for moment in moments:
-        latest = max(latest, moment)
-        back = max(back, latest - moment)
-    if back > BACKWARD_MS:
+    for time_ms in times:
+        latest = max(latest, time_ms)
+        back = max(back, latest - time_ms)
+    if back > MAX_BACKWARD_MS:
         message = (
             f"its newest events jump back by up to {round(back / MINUTE_MS)} minutes: "
             "the clocks of your machines differ, or one was changed"
@@ -198,9 +198,9 @@ def _clocks(moments: Sequence[int]) -> Iterator[DataIssue]:
         yield DataIssue("clocks_differ", is_serious=True, message=message, remedy=remedy)
     run, longest = 0, 0
     before: int | None = None
-    for moment in moments:
-        run = run + 1 if moment == before else 1
-        longest, before = max(longest, run), moment
+    for time_ms in times:
+        run = run + 1 if time_ms == before else 1
+        longest, before = max(longest, run), time_ms
     if longest >= FROZEN:
         message = (
             f"{longest} events in a row have exactly the same time: the clock is frozen"

@@ -18,13 +18,13 @@ from productrecs.storage.tables import (
 )
 
 _SAMPLE: Final = 20_000
-_LOOKED_BACK: Final = 50_000  # log entries
+_MAX_ENTRIES: Final = 50_000  # log entries
 
 
 class UnknownProducts(NamedTuple):
     """Counts of the newest events with a product."""
 
-    named: int
+    references: int
     unknown: int  # events whose product is not in the catalog
 
 
@@ -63,7 +63,7 @@ class HealthRepository:
         ).select_from(self._products(self._newest()))
         return UnknownProducts(*map(int, self._connection.execute(query).one()))
 
-    def unknown_items(self, most: int) -> list[tuple[str, int]]:
+    def unknown_items(self, limit: int) -> list[tuple[str, int]]:
         """Return the non-catalog products with most of the newest live events."""
         count = sa.func.count()
         query = (
@@ -72,7 +72,7 @@ class HealthRepository:
             .where(items.c.present.is_(False))
             .group_by(items.c.item_id)
             .order_by(count.desc(), items.c.item_id)
-            .limit(most)
+            .limit(limit)
         )
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 
@@ -92,7 +92,7 @@ class HealthRepository:
         )
 
     def _products(self, named: sa.Subquery) -> sa.FromClause:
-        """Return the store's products with the numbers in `named`."""
+        """Return the store's products with the numbers in `references`."""
         return named.join(
             items, (items.c.store_id == self._store_id) & (items.c.number == named.c.item)
         )
@@ -108,7 +108,7 @@ class HealthRepository:
         )
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 
-    def unnamed_buys(self) -> tuple[int, int]:
+    def buys_without_shopper(self) -> tuple[int, int]:
         """Return the number of the newest live lines, and of those without an order id."""
         query = (
             sa.select(purchase_lines.c.order_id)
@@ -127,12 +127,12 @@ class HealthRepository:
     def _since(self) -> int:
         query = sa.select(store_heads.c.seq)
         query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._connection.execute(query).scalar() or 0) - _LOOKED_BACK
+        return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES
 
 
-TOUCHES: Final = (int(EventKind.REC_IMPRESSION), int(EventKind.REC_CLICK))
+TOUCHPOINT_KINDS: Final = (int(EventKind.REC_IMPRESSION), int(EventKind.REC_CLICK))
 _EVENTS: Final = 20_000
-_TOUCHES: Final = 5_000
+_MAX_TOUCHPOINTS: Final = 5_000
 _LINES: Final = 5_000
 _LINES_READ: Final = 20_000  # after an import, most of them are not live
 _OF_ONE_BUYER: Final = 300
@@ -156,7 +156,7 @@ class Buyer(NamedTuple):
     ts: int
 
 
-class Touch(NamedTuple):
+class Touchpoint(NamedTuple):
     """An impression or click: the shopper, and whether it names widget and source."""
 
     shopper: str
@@ -172,21 +172,21 @@ class DiagnosisRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def touches(self) -> list[Touch]:
+    def touchpoints(self) -> list[Touchpoint]:
         """Return the newest clicks and impressions of recommendations."""
         query = (
             sa.select(events.c.shopper, events.c.session, events.c.widget, events.c.source)
             .where(
                 events.c.store_id == self._store_id,
                 events.c.seq > self._since(),
-                events.c.kind.in_(TOUCHES),
+                events.c.kind.in_(TOUCHPOINT_KINDS),
                 events.c.imported.is_(False),
             )
             .order_by(events.c.seq.desc())
-            .limit(_TOUCHES)
+            .limit(_MAX_TOUCHPOINTS)
         )
         return [
-            Touch(shopper, session, bool(widget and source))
+            Touchpoint(shopper, session, bool(widget and source))
             for shopper, session, widget, source in self._connection.execute(query)
         ]
 
@@ -209,19 +209,21 @@ class DiagnosisRepository:
         )
         return [SoldLine._make(row) for row in self._connection.execute(query)]
 
-    def is_met_as(self, buyer: Buyer) -> bool:
+    def was_shown_to(self, buyer: Buyer) -> bool:
         """Return whether a recommendation was shown to the id that the buyer used."""
-        who = {buyer.shopper, buyer.person}
-        return buyer.shopper in self._shown_to(who | set(self._customer(buyer.shopper)))
+        shopper_ids = {buyer.shopper, buyer.person}
+        return buyer.shopper in self._shown_to(
+            shopper_ids | set(self._customer(buyer.shopper))
+        )
 
     def other_ids(self, buyer: Buyer) -> set[str]:
         """Return the buyer's other ids to which recommendations were shown."""
-        who = {buyer.shopper, buyer.person}
+        shopper_ids = {buyer.shopper, buyer.person}
         if buyer.session:
-            who |= {buyer.session, *self._customer(buyer.session)}
-        return self._shown_to(who) - {buyer.shopper}
+            shopper_ids |= {buyer.session, *self._customer(buyer.session)}
+        return self._shown_to(shopper_ids) - {buyer.shopper}
 
-    def moments(self) -> list[int]:
+    def event_times(self) -> list[int]:
         """Return the times of the newest live events, in the order of receipt."""
         query = (
             sa.select(events.c.ts)
@@ -243,7 +245,7 @@ class DiagnosisRepository:
                 .where(
                     events.c.store_id == self._store_id,
                     events.c.person == person,
-                    events.c.kind.in_(TOUCHES),
+                    events.c.kind.in_(TOUCHPOINT_KINDS),
                 )
                 .order_by(events.c.seq.desc())
                 .limit(_OF_ONE_BUYER)
@@ -263,4 +265,4 @@ class DiagnosisRepository:
     def _since(self) -> int:
         query = sa.select(store_heads.c.seq)
         query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._connection.execute(query).scalar() or 0) - _LOOKED_BACK
+        return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES

@@ -34,7 +34,7 @@ RULE: Final = (
 )
 
 
-def apart(name: str, unit: str) -> tuple[Definition, Definition]:
+def definitions(name: str, unit: str) -> tuple[Definition, Definition]:
     """Define the two parts of an attributed total."""
     return (
         Definition(f"{name}_clicked", unit, f"{name} credited to a click"),
@@ -42,7 +42,7 @@ def apart(name: str, unit: str) -> tuple[Definition, Definition]:
     )
 
 
-def parted(total: float, clicked: float) -> tuple[float, float, float]:
+def by_touchpoint(total: float, clicked: float) -> tuple[float, float, float]:
     """Return a total and its parts: after a click, and after an impression only."""
     return total, clicked, round(total - clicked, 6)
 
@@ -63,13 +63,13 @@ MEASURES: Final = (
     Definition("clicked", "count", "clicks on them (rec-click), live"),
     Definition("click_rate", "share", "clicked / shown"),
     Definition("carts", "count", "credited add-to-carts"),
-    *apart("carts", "count"),
+    *definitions("carts", "count"),
     Definition("cart_value", "money", "the value of all of them"),
     Definition("sales", "count", "credited order lines and buy events, without returns"),
-    *apart("sales", "count"),
+    *definitions("sales", "count"),
     Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
     Definition("revenue", "money", "their revenue, net of returns"),
-    *apart("revenue", "money"),
+    *definitions("revenue", "money"),
 )
 
 
@@ -92,7 +92,7 @@ class Impact(NamedTuple):
     credits: AttributedTotals
 
 
-NOTHING: Final = AttributedTotals(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
+NO_TOTALS: Final = AttributedTotals(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
 
 
 def attribution_report(database: Database, store: Store, period: ReportQuery) -> Report:
@@ -108,15 +108,17 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
         raise ReportError(message)
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        behind, currency = repository.behind(), store.settings.currency
+        unread, currency = repository.unread(), store.settings.currency
         groups = _groups(repository, period, by, currency)
-        reached = repository.reached(period, ())[()]
-        figures = [*_met(reached)]
-        figures += _figures(groups, repository.whole(period), currency)
-        earlier = _just_before(period)
+        reach = repository.reach(period, ())[()]
+        figures = [*_reach_figures(reach)]
+        figures += _figures(groups, repository.totals(period), currency)
+        earlier = _period_before(period)
         if earlier is not None:
             before = _groups(repository, earlier, by, currency)
-            figures += _told_before(_figures(before, repository.whole(earlier), currency))
+            figures += _previous_figures(
+                _figures(before, repository.totals(earlier), currency)
+            )
     rows = tuple(_row(one) for one in _ordered(groups, by)[: period.limit])
     return Report(
         name="attribution",
@@ -125,24 +127,28 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
         figures=tuple(figures),
         columns=(*(GROUPS[name] for name in by), CURRENCY, *MEASURES),
         rows=rows,
-        notes=(RULE, *notes_on(len(groups) - len(rows), behind)),
+        notes=(RULE, *attribution_notes(len(groups) - len(rows), unread)),
     )
 
 
-def _met(reached: ShopperReach) -> Iterable[Figure]:
-    met = "different shoppers who were shown a recommendation (accurate to about 2 %)"
-    yield _figure("shoppers", "count", reached.shown, met)
-    met = "different shoppers who clicked on one"
-    yield _figure("shoppers_clicked", "count", reached.clicked, met)
+def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
+    definition = (
+        "different shoppers who were shown a recommendation (accurate to about 2 %)"
+    )
+    yield _figure("shoppers", "count", reach.shown, definition)
+    definition = "different shoppers who clicked on one"
+    yield _figure("shoppers_clicked", "count", reach.clicked, definition)
 
 
 def _groups(
     repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
 ) -> list[Impact]:
-    return joined(repository.touches(period, by), repository.credits(period, by), currency)
+    return joined(
+        repository.touchpoint_counts(period, by), repository.credits(period, by), currency
+    )
 
 
-def _just_before(period: ReportQuery) -> ReportQuery | None:
+def _period_before(period: ReportQuery) -> ReportQuery | None:
     """Return the period of the same length right before `period`."""
     first, last = (date.fromisoformat(day) for day in (period.first_day, period.last_day))
     days = (last - first).days + 1
@@ -155,47 +161,49 @@ def _just_before(period: ReportQuery) -> ReportQuery | None:
     )
 
 
-def _told_before(figures: Iterable[Figure]) -> Iterable[Figure]:
+def _previous_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
     """Yield the same figures for the preceding days, for comparison."""
     for one in figures:
-        named = one.definition
-        if named.name in _COMPARED:
-            meaning = f"{named.meaning}: in the same number of days directly before"
-            yield _figure(f"{named.name}_before", named.unit, one.value, meaning)
+        definition = one.definition
+        if definition.name in _COMPARED:
+            meaning = f"{definition.meaning}: in the same number of days directly before"
+            yield _figure(f"{definition.name}_before", definition.unit, one.value, meaning)
 
 
 def joined(
-    touches: Mapping[Key, tuple[int, int]],
+    touchpoints: Mapping[Key, tuple[int, int]],
     credited: Mapping[Key, AttributedTotals],
-    own: str,
+    own_currency: str,
 ) -> list[Impact]:
     """Return every group with impressions or attributed sums, in each of its currencies."""
-    together: dict[tuple[Key, str], list[AttributedTotals]] = defaultdict(list)
+    grouped: dict[tuple[Key, str], list[AttributedTotals]] = defaultdict(list)
     for place, found in credited.items():
-        together[place[:-1], place[-1] or own].append(found)
-    for key in touches:
-        together.setdefault((key, own), [])
+        grouped[place[:-1], place[-1] or own_currency].append(found)
+    for key in touchpoints:
+        grouped.setdefault((key, own_currency), [])
     return [
-        _impact(key, currency, touches if currency == own else None, total(parts))
-        for (key, currency), parts in together.items()
+        _impact(
+            key, currency, touchpoints if currency == own_currency else None, total(parts)
+        )
+        for (key, currency), parts in grouped.items()
     ]
 
 
 def _impact(
     key: Key,
     currency: str,
-    touches: Mapping[Key, tuple[int, int]] | None,
+    touchpoints: Mapping[Key, tuple[int, int]] | None,
     credited: AttributedTotals,
 ) -> Impact:
-    if touches is None:
+    if touchpoints is None:
         return Impact(key, currency, None, None, credited)
-    shown, clicked = touches.get(key, (0, 0))
+    shown, clicked = touchpoints.get(key, (0, 0))
     return Impact(key, currency, shown, clicked, credited)
 
 
 def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
     """Return the sum of attributed totals in one currency."""
-    carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NOTHING
+    carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NO_TOTALS
     for one in parts:
         carts += one.carts
         carts_clicked += one.carts_clicked
@@ -210,13 +218,13 @@ def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
     )
 
 
-def notes_on(left_out: int, behind: int) -> list[str]:
+def attribution_notes(omitted: int, unread: int) -> list[str]:
     """Return notes on a table that is truncated or not up to date."""
     notes = []
-    if left_out > 0:
-        notes.append(f"{left_out} more rows are not shown; raise the limit to see them.")
-    if behind > 0:
-        notes.append(f"The newest {behind} records are not counted yet.")
+    if omitted > 0:
+        notes.append(f"{omitted} more rows are not shown; raise the limit to see them.")
+    if unread > 0:
+        notes.append(f"The newest {unread} records are not counted yet.")
     return notes
 
 
@@ -244,16 +252,16 @@ def _row(one: Impact) -> tuple[ReportValue, ...]:
         one.shown,
         one.clicked,
         rate,
-        *parted(credits_.carts, credits_.carts_clicked),
+        *by_touchpoint(credits_.carts, credits_.carts_clicked),
         credits_.cart_value,
-        *parted(credits_.lines, credits_.lines_clicked),
+        *by_touchpoint(credits_.lines, credits_.lines_clicked),
         credits_.units,
-        *parted(credits_.revenue, credits_.revenue_clicked),
+        *by_touchpoint(credits_.revenue, credits_.revenue_clicked),
     )
 
 
 def _figures(
-    groups: Sequence[Impact], totals: Sequence[StoreTotals], own: str
+    groups: Sequence[Impact], totals: Sequence[StoreTotals], own_currency: str
 ) -> Iterable[Figure]:
     shown = sum(one.shown or 0 for one in groups)
     clicked = sum(one.clicked or 0 for one in groups)
@@ -270,40 +278,42 @@ def _figures(
     by_currency: dict[str, list[AttributedTotals]] = defaultdict(list)
     for one in groups:
         by_currency[one.currency].append(one.credits)
-    everything = _by_currency(totals, own)
-    for currency in sorted(everything, key=lambda name: (name != own, name)):
+    totals_by_currency = _by_currency(totals, own_currency)
+    for currency in sorted(
+        totals_by_currency, key=lambda name: (name != own_currency, name)
+    ):
         credits_ = total(by_currency[currency])
-        suffix = "" if currency == own else f"_{currency.lower()}"
-        yield from _in_currency(credits_, everything[currency], currency, suffix)
+        suffix = "" if currency == own_currency else f"_{currency.lower()}"
+        yield from _in_currency(credits_, totals_by_currency[currency], currency, suffix)
 
 
 def _in_currency(
     credits_: AttributedTotals, all_of_it: StoreTotals, currency: str, suffix: str
 ) -> Iterable[Figure]:
     carts, orders = credits_.carts, all_of_it.orders_credited
-    parts = parted(carts, credits_.carts_clicked)
-    yield from _in_parts(("carts", suffix), "count", parts, "credited add-to-carts")
+    parts = by_touchpoint(carts, credits_.carts_clicked)
+    yield from _split(("carts", suffix), "count", parts, "credited add-to-carts")
     yield _figure(
         f"carts_share{suffix}",
         "share",
         share_of(carts, all_of_it.carts),
         "credited add-to-carts / all live add-to-carts",
     )
-    parts = parted(orders, all_of_it.orders_clicked)
+    parts = by_touchpoint(orders, all_of_it.orders_clicked)
     meaning = "live orders with a credited line"
-    yield from _in_parts(("orders", suffix), "count", parts, meaning)
+    yield from _split(("orders", suffix), "count", parts, meaning)
     yield _figure(
         f"orders_share{suffix}",
         "share",
         share_of(orders, all_of_it.orders),
         "live orders with a credited line / all live orders",
     )
-    parts = parted(credits_.revenue, credits_.revenue_clicked)
+    parts = by_touchpoint(credits_.revenue, credits_.revenue_clicked)
     meaning = f"credited revenue in {currency}"
-    yield from _in_parts(("revenue", suffix), "money", parts, meaning)
+    yield from _split(("revenue", suffix), "money", parts, meaning)
     shares = [share_of(part, all_of_it.revenue) for part in parts]
     meaning = f"credited revenue / all live revenue in {currency}"
-    yield from _in_parts(("revenue_share", suffix), "share", shares, meaning)
+    yield from _split(("revenue_share", suffix), "share", shares, meaning)
     yield _figure(
         f"order_value{suffix}",
         "money",
@@ -312,19 +322,21 @@ def _in_currency(
     )
 
 
-def _in_parts(
+def _split(
     name: tuple[str, str], unit: str, parts: Sequence[ReportValue], meaning: str
 ) -> Iterable[Figure]:
     """Yield an attributed total and its two parts."""
     of = ("", ": credited to a click", ": credited to an impression, no click")
-    for part, value, which in zip(("", "_clicked", "_seen"), parts, of, strict=True):
-        yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{which}")
+    for part, value, shares in zip(("", "_clicked", "_seen"), parts, of, strict=True):
+        yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{shares}")
 
 
-def _by_currency(totals: Sequence[StoreTotals], own: str) -> dict[str, StoreTotals]:
-    found = {own: _none(own)}
+def _by_currency(
+    totals: Sequence[StoreTotals], own_currency: str
+) -> dict[str, StoreTotals]:
+    found = {own_currency: _none(own_currency)}
     for one in totals:
-        currency = one.currency or own
+        currency = one.currency or own_currency
         before = found.get(currency, _none(currency))
         found[currency] = StoreTotals(
             currency,

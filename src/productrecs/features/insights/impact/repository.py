@@ -121,25 +121,27 @@ class ImpactRepository:
         self._store_id = store_id
         self._currency = currency
 
-    def behind(self) -> int:
+    def unread(self) -> int:
         """Return how many log entries attribution has not processed yet."""
         head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
-        mark = sa.select(attribution_marks.c.seq).where(
+        progress = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
         )
-        read = int(self._connection.execute(mark).scalar() or 0)
+        read = int(self._connection.execute(progress).scalar() or 0)
         return int(self._connection.execute(head).scalar() or 0) - max(0, read)
 
-    def touches(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, tuple[int, int]]:
+    def touchpoint_counts(
+        self, period: ReportQuery, by: Sequence[str]
+    ) -> dict[Key, tuple[int, int]]:
         """Return impressions and clicks, grouped by these columns."""
         groups = [touch_days.c[name] for name in by]
         query = sa.select(
             *groups, sa.func.sum(touch_days.c.shown), sa.func.sum(touch_days.c.clicked)
-        ).where(touch_days.c.store_id == self._store_id, *_within(touch_days, period))
+        ).where(touch_days.c.store_id == self._store_id, *_in_period(touch_days, period))
         rows = self._connection.execute(query.group_by(*groups))
         return {tuple(row[:-2]): (int(row[-2] or 0), int(row[-1] or 0)) for row in rows}
 
-    def reached(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, ShopperReach]:
+    def reach(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, ShopperReach]:
         """Return the distinct shoppers, by day, widget or source; the total at ().
 
         A shopper in several groups counts once in each of them, and once in the total.
@@ -147,15 +149,15 @@ class ImpactRepository:
         columns = shopper_days.c
         query = sa.select(
             *(columns[name] for name in by), columns.shown, columns.clicked
-        ).where(columns.store_id == self._store_id, *_within(shopper_days, period))
-        met: dict[Key, list[tuple[bytes, bytes]]] = defaultdict(list)
+        ).where(columns.store_id == self._store_id, *_in_period(shopper_days, period))
+        sketches: dict[Key, list[tuple[bytes, bytes]]] = defaultdict(list)
         for *key, shown, clicked in self._connection.execute(query):
-            met[tuple(key)].append((shown, clicked))
-        each = {key: _together(crowds) for key, crowds in met.items()}
-        each[()] = _together(each.values())
+            sketches[tuple(key)].append((shown, clicked))
+        merged = {key: _merged_sketches(sketches) for key, sketches in sketches.items()}
+        merged[()] = _merged_sketches(merged.values())
         return {
             key: ShopperReach(cardinality(shown), cardinality(clicked))
-            for key, (shown, clicked) in each.items()
+            for key, (shown, clicked) in merged.items()
         }
 
     def credits(
@@ -165,25 +167,25 @@ class ImpactRepository:
         groups = [credit_days.c[name] for name in (*by, "currency")]
         sums = [sa.func.sum(credit_days.c[name]) for name in _CREDITS]
         query = sa.select(*groups, *sums).where(
-            credit_days.c.store_id == self._store_id, *_within(credit_days, period)
+            credit_days.c.store_id == self._store_id, *_in_period(credit_days, period)
         )
         rows = self._connection.execute(query.group_by(*groups))
         return {tuple(row[: len(groups)]): _credits(row[len(groups) :]) for row in rows}
 
-    def whole(self, period: ReportQuery) -> list[StoreTotals]:
+    def totals(self, period: ReportQuery) -> list[StoreTotals]:
         """Return the sums of all live carts and sales, by currency."""
         names = StoreTotals._fields[1:]
         sums = [sa.func.sum(outcome_days.c[name]) for name in names]
         query = (
             sa.select(outcome_days.c.currency, *sums)
             .where(
-                outcome_days.c.store_id == self._store_id, *_within(outcome_days, period)
+                outcome_days.c.store_id == self._store_id, *_in_period(outcome_days, period)
             )
             .group_by(outcome_days.c.currency)
         )
-        return [_whole(row) for row in self._connection.execute(query)]
+        return [_store_totals(row) for row in self._connection.execute(query)]
 
-    def looks(self, period: ReportQuery) -> dict[str, ShownAndClicked]:
+    def look_counts(self, period: ReportQuery) -> dict[str, ShownAndClicked]:
         """Return products' impressions and clicks in looks, by item id."""
         columns = look_days.c
         query = (
@@ -196,7 +198,7 @@ class ImpactRepository:
                     items.c.store_id == columns.store_id, items.c.number == columns.item
                 ),
             )
-            .where(columns.store_id == self._store_id, *_within(look_days, period))
+            .where(columns.store_id == self._store_id, *_in_period(look_days, period))
             .group_by(items.c.item_id)
         )
         return {
@@ -224,8 +226,8 @@ class ImpactRepository:
                 one.store_id == self._store_id,
                 one.touch.is_not(None),
                 one.currency.in_(("", self._currency)),
-                *_within(outcomes, period),
-                *_where(period),
+                *_in_period(outcomes, period),
+                *_filters(period),
             )
             .group_by(one.item)
             .order_by(revenue.desc(), one.item)
@@ -275,8 +277,8 @@ class ImpactRepository:
                 one.store_id == self._store_id,
                 one.kind == _SALE,
                 one.touch.is_not(None),
-                *_within(outcomes, period),
-                *_where(period),
+                *_in_period(outcomes, period),
+                *_filters(period),
             )
             .order_by(one.day.desc(), one.fact.desc())
             .limit(period.limit)
@@ -284,16 +286,16 @@ class ImpactRepository:
         return [AttributedSale._make(row) for row in self._connection.execute(query)]
 
 
-def _sum(where: sa.ColumnElement[bool], what: Any) -> sa.ColumnElement[Any]:
-    """Return the sum of an expression over the rows for which `where` holds."""
-    return sa.func.sum(sa.case((where, what), else_=0))
+def _sum(condition: sa.ColumnElement[bool], column: Any) -> sa.ColumnElement[Any]:
+    """Return the sum of an expression over the rows for which `condition` holds."""
+    return sa.func.sum(sa.case((condition, column), else_=0))
 
 
-def _within(table: sa.Table, period: ReportQuery) -> tuple[sa.ColumnElement[bool], ...]:
+def _in_period(table: sa.Table, period: ReportQuery) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.day >= period.first_day, table.c.day <= period.last_day)
 
 
-def _where(period: ReportQuery) -> Iterator[sa.ColumnElement[bool]]:
+def _filters(period: ReportQuery) -> Iterator[sa.ColumnElement[bool]]:
     for name, value in period.where:
         if name == "position":
             yield outcomes.c.position == int(value or 0)
@@ -303,9 +305,9 @@ def _where(period: ReportQuery) -> Iterator[sa.ColumnElement[bool]]:
             yield outcomes.c[name] == value
 
 
-def _together(crowds: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
-    both = list(crowds)
-    return merge(shown for shown, _ in both), merge(clicked for _, clicked in both)
+def _merged_sketches(sketches: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    pairs = list(sketches)
+    return merge(shown for shown, _ in pairs), merge(clicked for _, clicked in pairs)
 
 
 def _credits(row: Sequence[Any]) -> AttributedTotals:
@@ -321,7 +323,7 @@ def _credits(row: Sequence[Any]) -> AttributedTotals:
     )
 
 
-def _whole(row: Sequence[Any]) -> StoreTotals:
+def _store_totals(row: Sequence[Any]) -> StoreTotals:
     currency, carts, cart_value, lines, units, revenue, *orders = row
     return StoreTotals(
         currency,

@@ -18,10 +18,10 @@ from productrecs.features.insights.impact.attribution_report import (
     GROUPS,
     RULE,
     Impact,
-    apart,
+    attribution_notes,
+    by_touchpoint,
+    definitions,
     joined,
-    notes_on,
-    parted,
 )
 from productrecs.features.insights.impact.repository import (
     AttributedItem,
@@ -38,13 +38,13 @@ def sales_report(database: Database, store: Store, period: ReportQuery) -> Repor
     """Return the newest attributed sales: the orders behind the figures."""
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        sales, behind = repository.sales(period), repository.behind()
+        sales, unread = repository.sales(period), repository.unread()
     return Report(
         name="credited-sales",
         title=f"Sales after recommendations, {period.first_day} to {period.last_day}",
         columns=_SALE_COLUMNS,
         rows=tuple(_sale(one, store.settings.currency) for one in sales),
-        notes=(RULE, *notes_on(0, behind)),
+        notes=(RULE, *attribution_notes(0, unread)),
     )
 
 
@@ -70,22 +70,22 @@ def looks_by_item(
     The product of the page that shows a look does not count.
     """
     with database.reading() as connection:
-        return ImpactRepository(connection, store.store_id).looks(period)
+        return ImpactRepository(connection, store.store_id).look_counts(period)
 
 
 def items_report(database: Database, store: Store, period: ReportQuery) -> Report:
     """Return the products sold after recommendations, most revenue first."""
-    own = store.settings.currency
+    own_currency = store.settings.currency
     with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id, own)
-        found, behind = repository.items(period), repository.behind()
+        repository = ImpactRepository(connection, store.store_id, own_currency)
+        found, unread = repository.items(period), repository.unread()
     return Report(
         name="credited-items",
         title=f"Products sold after recommendations, {period.first_day} to "
         f"{period.last_day}",
         columns=_ITEM_COLUMNS,
-        rows=tuple(_item(one, own) for one in found),
-        notes=(RULE, *notes_on(0, behind)),
+        rows=tuple(_item(one, own_currency) for one in found),
+        notes=(RULE, *attribution_notes(0, unread)),
     )
 
 
@@ -93,12 +93,12 @@ _ITEM_COLUMNS: Final = (
     Definition("item_id", "text", "the product"),
     Definition("title", "text", "its current title"),
     Definition("carts", "count", "credited add-to-carts of it"),
-    *apart("carts", "count"),
+    *definitions("carts", "count"),
     Definition("sales", "count", "credited order lines of it, without returns"),
-    *apart("sales", "count"),
+    *definitions("sales", "count"),
     Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
     Definition("revenue", "money", "their revenue in the store's currency"),
-    *apart("revenue", "money"),
+    *definitions("revenue", "money"),
     CURRENCY,
 )
 
@@ -107,10 +107,10 @@ def _item(one: AttributedItem, currency: str) -> tuple[ReportValue, ...]:
     return (
         one.item_id,
         one.title,
-        *parted(one.carts, one.carts_clicked),
-        *parted(one.lines, one.lines_clicked),
+        *by_touchpoint(one.carts, one.carts_clicked),
+        *by_touchpoint(one.lines, one.lines_clicked),
         one.units,
-        *parted(one.revenue, one.revenue_clicked),
+        *by_touchpoint(one.revenue, one.revenue_clicked),
         currency,
     )
 
@@ -141,15 +141,15 @@ COLUMNS: Final = (
     Definition("clicked", "count", "clicks on them (rec-click)"),
     Definition("click_rate", "share", "clicked / shown"),
     Definition("carted", "count", "add-to-carts that are attributed to them"),
-    *apart("carted", "count"),
+    *definitions("carted", "count"),
     Definition("cart_rate", "share", "carted / shown"),
     Definition(
         "bought", "count", ("order lines that are attributed to them, without returns")
     ),
-    *apart("bought", "count"),
+    *definitions("bought", "count"),
     Definition("buy_rate", "share", "bought / shown"),
     Definition("revenue", "money", "their revenue, net of returns"),
-    *apart("revenue", "money"),
+    *definitions("revenue", "money"),
     CURRENCY,
     Definition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
 )
@@ -168,7 +168,7 @@ SHOPPERS: Final = (
     ),
 )
 _RATE: Final = Definition("shopper_rate", "share", "shoppers_clicked / shoppers")
-_NOBODY: Final = ShopperReach(0, 0)
+_NO_REACH: Final = ShopperReach(0, 0)
 _BY_POSITION: Final = (
     "Shoppers are counted by widget, source and day, not by position: use --by "
     "widget,source."
@@ -185,20 +185,23 @@ def widgets_report(database: Database, store: Store, period: ReportQuery) -> Rep
     if set(by) - set(GROUPS) or len(set(by)) != len(by):
         message = f"group by any of {', '.join(GROUPS)}, each once"
         raise ReportError(message)
-    own = store.settings.currency
+    own_currency = store.settings.currency
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        touches, credited = repository.touches(period, by), repository.credits(period, by)
-        reached = repository.reached(period, [name for name in by if name != _POSITION])
-        behind = repository.behind()
-    groups = joined(touches, credited, own)
-    found = [one for one in groups if one.currency == own]
+        touchpoints, credited = (
+            repository.touchpoint_counts(period, by),
+            repository.credits(period, by),
+        )
+        reach = repository.reach(period, [name for name in by if name != _POSITION])
+        unread = repository.unread()
+    groups = joined(touchpoints, credited, own_currency)
+    found = [one for one in groups if one.currency == own_currency]
     is_by_position = _POSITION in by
     rows = tuple(
-        _row(one) + (() if is_by_position else _met(reached.get(one.key, _NOBODY)))
+        _row(one) + (() if is_by_position else _reach_values(reach.get(one.key, _NO_REACH)))
         for one in _ordered(found, by)[: period.limit]
     )
-    notes = notes_on(len(found) - len(rows), behind)
+    notes = attribution_notes(len(found) - len(rows), unread)
     if len(found) < len(groups):
         notes.append(
             "Sales in other currencies are not included: see the report attribution."
@@ -208,7 +211,7 @@ def widgets_report(database: Database, store: Store, period: ReportQuery) -> Rep
     return Report(
         name="widgets",
         title=f"Lists and their results, {period.first_day} to {period.last_day}",
-        figures=tuple(map(Figure, (*SHOPPERS, _RATE), _met(reached[()]))),
+        figures=tuple(map(Figure, (*SHOPPERS, _RATE), _reach_values(reach[()]))),
         columns=(
             *(GROUPS[name] for name in by),
             *COLUMNS,
@@ -219,8 +222,8 @@ def widgets_report(database: Database, store: Store, period: ReportQuery) -> Rep
     )
 
 
-def _met(reached: ShopperReach) -> tuple[ReportValue, ...]:
-    return (*reached, share_of(reached.clicked, reached.shown))
+def _reach_values(reach: ShopperReach) -> tuple[ReportValue, ...]:
+    return (*reach, share_of(reach.clicked, reach.shown))
 
 
 def _ordered(found: Sequence[Impact], by: Sequence[str]) -> list[Impact]:
@@ -236,11 +239,11 @@ def _row(one: Impact) -> tuple[ReportValue, ...]:
         shown,
         clicked,
         share_of(clicked, shown),
-        *parted(credited.carts, credited.carts_clicked),
+        *by_touchpoint(credited.carts, credited.carts_clicked),
         share_of(credited.carts, shown),
-        *parted(credited.lines, credited.lines_clicked),
+        *by_touchpoint(credited.lines, credited.lines_clicked),
         share_of(credited.lines, shown),
-        *parted(credited.revenue, credited.revenue_clicked),
+        *by_touchpoint(credited.revenue, credited.revenue_clicked),
         one.currency,
         share_of(credited.revenue * _THOUSAND, shown),
     )

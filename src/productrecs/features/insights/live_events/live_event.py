@@ -16,12 +16,12 @@ from productrecs.records.events.event import (
     EventSubject,
 )
 
-MOST_BODY: Final = 2_000  # characters of one event that are stored
-_MOST_NAME: Final = 128
+MAX_BODY: Final = 2_000  # characters of one event that are stored
+_MAX_NAME: Final = 128
 ORDER: Final = "order"
 """The kind of an order; events have their own kinds."""
 
-_MOST_SKEW: Final = 5  # minutes
+_MAX_SKEW: Final = 5  # minutes
 _PRODUCTS: Final = frozenset({EventSubject.PRODUCT, EventSubject.PRODUCTS})
 
 
@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class ReceivedRequest:
     """A request with events or an order, as an API process records it.
 
     `problems` are the reasons of invalid events by index in the request; index -1 is the
@@ -86,64 +86,68 @@ class LiveEvent:
     entry_id: str = ""
 
 
-def client_mark(store_id: StoreId, address: str, agent: str) -> str:
+def client_hash(store_id: StoreId, address: str, agent: str) -> str:
     """Return a hash that distinguishes browsers without storing their address."""
     text = f"{store_id}\n{address}\n{agent}"
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def read_arrival(arrived: Arrived) -> list[LiveEvent]:
+def events_of_request(received: ReceivedRequest) -> list[LiveEvent]:
     """Return the events of a request, judged by the request alone."""
-    if arrived.refusal or -1 in arrived.problems:
-        verdict = Verdict.KEY_REFUSED if arrived.is_key_refused else Verdict.REFUSED
-        if not arrived.refusal:
+    if received.refusal or -1 in received.problems:
+        verdict = Verdict.KEY_REFUSED if received.is_key_refused else Verdict.REFUSED
+        if not received.refusal:
             verdict = Verdict.INVALID
-        detail = arrived.refusal or arrived.problems[-1]
-        shown = arrived.data[:MOST_BODY].decode("utf-8", "replace")
-        return [_event(arrived, {}, verdict, detail, shown)]
+        detail = received.refusal or received.problems[-1]
+        shown = received.data[:MAX_BODY].decode("utf-8", "replace")
+        return [_event(received, {}, verdict, detail, shown)]
     events = []
-    for place, body in enumerate(_bodies(arrived.data)):
-        verdict, detail = _verdict(arrived, place, body)
-        events.append(_event(arrived, body, verdict, detail, ""))
+    for place, body in enumerate(_bodies(received.data)):
+        verdict, detail = _verdict(received, place, body)
+        events.append(_event(received, body, verdict, detail, ""))
     return events
 
 
-def judged(event: LiveEvent, known: Collection[str]) -> Verdict:
+def with_catalog_verdict(event: LiveEvent, known_items: Collection[str]) -> Verdict:
     """Return the verdict on an event, given which products are in the catalog."""
     if event.verdict is not Verdict.ACCEPTED:
         return event.verdict
-    unknown = any(item not in known for item in event.items)
+    unknown = any(item not in known_items for item in event.items)
     return Verdict.UNKNOWN_ITEM if unknown else event.verdict
 
 
-def _verdict(arrived: Arrived, place: int, body: Mapping[str, Any]) -> tuple[Verdict, str]:
-    if place in arrived.problems:
-        return Verdict.INVALID, arrived.problems[place]
-    if arrived.is_order:
-        return _order_verdict(arrived, body), ""
-    if arrived.problems:
+def _verdict(
+    received: ReceivedRequest, place: int, body: Mapping[str, Any]
+) -> tuple[Verdict, str]:
+    if place in received.problems:
+        return Verdict.INVALID, received.problems[place]
+    if received.is_order:
+        return _order_verdict(received, body), ""
+    if received.problems:
         return Verdict.NOT_STORED, ""
-    return _event_verdict(arrived, body)
+    return _event_verdict(received, body)
 
 
-def _event_verdict(arrived: Arrived, body: Mapping[str, Any]) -> tuple[Verdict, str]:
+def _event_verdict(
+    received: ReceivedRequest, body: Mapping[str, Any]
+) -> tuple[Verdict, str]:
     is_buy = body.get("event") == EventKind.BUY.wire_name
     if is_buy and not body.get("order_id"):
         return Verdict.NO_ORDER_ID, ""
-    if arrived.crawler is not None and not is_buy:
-        return Verdict.BOT, f"It came from {arrived.crawler}."
-    if arrived.is_flagged is not None and not is_buy and arrived.is_flagged(body):
+    if received.crawler is not None and not is_buy:
+        return Verdict.BOT, f"It came from {received.crawler}."
+    if received.is_flagged is not None and not is_buy and received.is_flagged(body):
         return Verdict.BOT, "This shopper id does more than a person can."
-    if arrived.is_foreign:
+    if received.is_foreign:
         return Verdict.FOREIGN_ORIGIN, ""
-    minutes = _skew_minutes(body.get("timestamp"), arrived.at_ms)
-    if minutes >= _MOST_SKEW:
+    minutes = _skew_minutes(body.get("timestamp"), received.at_ms)
+    if minutes >= _MAX_SKEW:
         return Verdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
     return Verdict.ACCEPTED, ""
 
 
-def _order_verdict(arrived: Arrived, body: Mapping[str, Any]) -> Verdict:
-    if arrived.is_repeated:
+def _order_verdict(received: ReceivedRequest, body: Mapping[str, Any]) -> Verdict:
+    if received.is_repeated:
         return Verdict.ORDER_AGAIN
     has_shopper = bool(body.get("user_id") or body.get("session_id"))
     return Verdict.ACCEPTED if has_shopper else Verdict.NO_SHOPPER
@@ -158,24 +162,28 @@ def _skew_minutes(text: object, at_ms: int) -> int:
 
 
 def _event(
-    arrived: Arrived, body: Mapping[str, Any], verdict: Verdict, detail: str, shown: str
+    received: ReceivedRequest,
+    body: Mapping[str, Any],
+    verdict: Verdict,
+    detail: str,
+    shown: str,
 ) -> LiveEvent:
-    items = _lines(body) if arrived.is_order else _items(body)
-    order_id = body.get("order_id") if arrived.is_order else None
+    items = _lines(body) if received.is_order else _items(body)
+    order_id = body.get("order_id") if received.is_order else None
     detail = f"Order {order_id}. {detail}" if order_id else detail
-    named = ", ".join(items) or str(body.get("search_query") or body.get("item_id") or "")
+    subject = ", ".join(items) or str(body.get("search_query") or body.get("item_id") or "")
     text = shown or json.dumps(body, ensure_ascii=False, indent=1)
     return LiveEvent(
-        at_ms=arrived.at_ms,
+        at_ms=received.at_ms,
         verdict=verdict,
-        kind=ORDER if arrived.is_order else _clean(str(body.get("event") or ""))[:32],
+        kind=ORDER if received.is_order else _clean(str(body.get("event") or ""))[:32],
         session=_clean(str(body.get("session_id") or body.get("user_id") or "")),
-        item=_clean(named),
-        client=arrived.client,
+        item=_clean(subject),
+        client=received.client,
         detail=_clean(detail, 500),
-        body=_clean(text, MOST_BODY),
-        event_id="" if arrived.is_order else str(body.get("event_id") or ""),
-        items=items if arrived.is_order or _is_about_products(body) else (),
+        body=_clean(text, MAX_BODY),
+        event_id="" if received.is_order else str(body.get("event_id") or ""),
+        items=items if received.is_order or _is_about_products(body) else (),
     )
 
 
@@ -204,13 +212,13 @@ def _is_about_products(body: Mapping[str, Any]) -> bool:
 
 def _bodies(data: bytes) -> Iterator[Mapping[str, Any]]:
     try:
-        told = json.loads(data)
+        decoded = json.loads(data)
     except (ValueError, RecursionError):
-        told = {}
-    for body in told if isinstance(told, list) else [told]:
+        decoded = {}
+    for body in decoded if isinstance(decoded, list) else [decoded]:
         yield body if isinstance(body, dict) else {}
 
 
-def _clean(text: str, most: int = _MOST_NAME) -> str:
+def _clean(text: str, limit: int = _MAX_NAME) -> str:
     """Return a text that every database stores: no NUL characters, no lone surrogates."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "�")[:most]
+    return text.encode("utf-8", "replace").decode().replace("\0", "�")[:limit]

@@ -11,10 +11,10 @@ from productrecs.features.insights.live_events.live_event import LiveEvent, Verd
 from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import event_receipts, event_watches, live_events
 
-MOST_EVENTS: Final = 500
+MAX_EVENTS: Final = 500
 """The number of events stored per store."""
 
-KEPT_MS: Final = HOUR_MS
+RETENTION_MS: Final = HOUR_MS
 _CHUNK: Final = 400
 _COLUMNS: Final = live_events.c
 _WATCHED_SQL: Final = "SELECT store_id FROM event_watches WHERE until > ?"
@@ -60,10 +60,10 @@ class LiveEventRepository:
                 "detail": event.detail,
                 "body": event.body,
             }
-            for place, event in enumerate(events[-MOST_EVENTS:])
+            for place, event in enumerate(events[-MAX_EVENTS:])
         ]
         self._transaction.execute(live_events.insert(), rows)
-        self._trim(events[-1].at_ms - KEPT_MS)
+        self._delete_old(events[-1].at_ms - RETENTION_MS)
 
     def _next_order(self, at_ms: int) -> int:
         """Return a number above that of every stored entry.
@@ -81,28 +81,28 @@ class LiveEventRepository:
         last = self._transaction.execute(newest).scalar() or ""
         return max(at_ms, int(last[:13] or 0) + 1)
 
-    def _trim(self, before_ms: int) -> None:
+    def _delete_old(self, before_ms: int) -> None:
         newest = (
             sa.select(_COLUMNS.entry_id)
             .where(_COLUMNS.store_id == self._store_id)
             .order_by(_COLUMNS.entry_id.desc())
-            .offset(MOST_EVENTS)
+            .offset(MAX_EVENTS)
             .limit(1)
         )
         last = self._transaction.execute(newest).scalar() or ""
         stale = (_COLUMNS.at < before_ms) | (_COLUMNS.entry_id <= last)
-        gone = live_events.delete().where(_COLUMNS.store_id == self._store_id, stale)
-        self._transaction.execute(gone)
+        deletion = live_events.delete().where(_COLUMNS.store_id == self._store_id, stale)
+        self._transaction.execute(deletion)
 
     def latest(self, now_ms: int, after: str = "", **filters: str) -> list[LiveEvent]:
         """Return the last events, newest first; with `after` only those after that id."""
         query = sa.select(live_events).where(
             _COLUMNS.store_id == self._store_id,
             _COLUMNS.entry_id > after,
-            _COLUMNS.at > now_ms - KEPT_MS,
+            _COLUMNS.at > now_ms - RETENTION_MS,
             *(_COLUMNS[name] == value for name, value in filters.items() if value),
         )
-        query = query.order_by(_COLUMNS.entry_id.desc()).limit(MOST_EVENTS)
+        query = query.order_by(_COLUMNS.entry_id.desc()).limit(MAX_EVENTS)
         return [
             LiveEvent(
                 at_ms=row["at"],

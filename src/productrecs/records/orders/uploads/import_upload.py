@@ -26,12 +26,12 @@ from productrecs.storage.store_log import ItemNumbers, StoreLog
 MAX_ATTEMPTS: Final = 10
 """Attempts without progress after which the import fails: the file is at fault."""
 
-_PASSING: Final = (StorageBusyError, StorageFullError, StorageBrokenError)
-_GIVEN_UP: Final = (
+_TRANSIENT_ERRORS: Final = (StorageBusyError, StorageFullError, StorageBrokenError)
+_INTERRUPTED_MESSAGE: Final = (
     f"the import was interrupted {MAX_ATTEMPTS} times at the same place; the service's "
     "log says why. Send the file again, or split it"
 )
-_FILE_GONE: Final = (
+_FILE_MISSING_MESSAGE: Final = (
     "the uploaded file is no longer in the data folder (replicas must share that "
     "folder). Send it again"
 )
@@ -55,7 +55,7 @@ class UploadProgress:
     has_moved: bool = False
     _before: ImportMark = field(init=False)
 
-    def begun(self) -> ImportMark:
+    def start(self) -> ImportMark:
         """Return the upload's progress."""
         upload = self.upload
         self._before = ImportMark(
@@ -67,10 +67,12 @@ class UploadProgress:
         )
         return self._before
 
-    def note(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
         """Store the counts."""
         repository = UploadRepository(log.transaction, log.store_id)
-        if not repository.note(self.upload.upload_id, self._before, mark, report):
+        if not repository.record_progress(
+            self.upload.upload_id, self._before, mark, report
+        ):
             raise _overtaken()
         self._before, self.has_moved = mark, True
 
@@ -106,18 +108,18 @@ class UploadImport:
         if upload is None:
             return False
         if upload.attempts >= MAX_ATTEMPTS:
-            self._fail(upload, _GIVEN_UP)
+            self._fail(upload, _INTERRUPTED_MESSAGE)
             return True
         try:
             self._import(upload, on_share)
         except ProductRecsError as error:
-            if not isinstance(error, StorageError) or isinstance(error, _PASSING):
-                self._take_back(upload)
+            if not isinstance(error, StorageError) or isinstance(error, _TRANSIENT_ERRORS):
+                self._cancel_attempt(upload)
             raise
         except FileNotFoundError:
             if not self.folder.path.is_dir():
                 raise  # the folder may be mounted again soon
-            self._fail(upload, _FILE_GONE)
+            self._fail(upload, _FILE_MISSING_MESSAGE)
         return True
 
     def _begin(self) -> Upload | None:
@@ -154,7 +156,7 @@ class UploadImport:
             UploadRepository(transaction, self.store_id).fail(upload, message)
         self.folder.remove(upload.upload_id)
 
-    def _take_back(self, upload: Upload) -> None:
+    def _cancel_attempt(self, upload: Upload) -> None:
         with (
             contextlib.suppress(StorageError),  # it counts, then: there are some more
             self.database.transaction() as transaction,

@@ -44,7 +44,7 @@ class UploadRepository:
             number=int(self._transaction.execute(query).scalar_one()) + 1,
             status=UploadStatus.QUEUED,
             submitted_at=new.submitted_ms,
-            format=_written(new.csv_format),
+            format=_encoded_format(new.csv_format),
             rows=0,
             rows_done=0,
             lines_imported=0,
@@ -70,13 +70,13 @@ class UploadRepository:
         row = self._transaction.execute(query).mappings().first()
         return None if row is None else _read(row)
 
-    def latest(self, most: int) -> list[Upload]:
+    def latest(self, limit: int) -> list[Upload]:
         """Return the latest uploads, newest first."""
         query = (
             sa.select(uploads)
             .where(uploads.c.store_id == self._store_id)
             .order_by(uploads.c.number.desc())
-            .limit(most)
+            .limit(limit)
         )
         return [_read(row) for row in self._transaction.execute(query).mappings()]
 
@@ -100,7 +100,7 @@ class UploadRepository:
         """Do not count the attempt: it failed for a reason other than the file."""
         self._set(upload_id, {"attempts": uploads.c.attempts - 1})
 
-    def note(
+    def record_progress(
         self, upload_id: str, before: ImportMark, mark: ImportMark, report: HistoryReport
     ) -> bool:
         """Store the import's progress; False, without changes, if another worker has it.
@@ -108,12 +108,12 @@ class UploadRepository:
         Another worker has it when the stored progress is beyond `before`.
         """
         values = {"rows_done": mark.rows_done, "attempts": 0, **_counts(report)}
-        return self._moved(upload_id, before, values)
+        return self._update_if_unchanged(upload_id, before, values)
 
     def finish(self, upload_id: str, before: ImportMark, report: HistoryReport) -> bool:
         """Store that it is fully imported; False, without changes, if another has it."""
         values = {"status": UploadStatus.DONE, **_counts(report)}
-        return self._moved(upload_id, before, values)
+        return self._update_if_unchanged(upload_id, before, values)
 
     def fail(self, upload: Upload, message: str) -> None:
         """Store the import's final failure and the reason: row 0 is the file itself."""
@@ -123,7 +123,9 @@ class UploadRepository:
             {"status": UploadStatus.FAILED, "errors": _encode_errors(errors)},
         )
 
-    def _moved(self, upload_id: str, before: ImportMark, values: dict[str, Any]) -> bool:
+    def _update_if_unchanged(
+        self, upload_id: str, before: ImportMark, values: dict[str, Any]
+    ) -> bool:
         query = uploads.update().where(
             *self._is(upload_id),
             uploads.c.status == UploadStatus.RUNNING,
@@ -188,7 +190,7 @@ def _read(row: sa.RowMapping) -> Upload:
     )
 
 
-def _written(csv_format: CsvFormat) -> str:
+def _encoded_format(csv_format: CsvFormat) -> str:
     names = CsvFormat.__dataclass_fields__
     values = {name: getattr(csv_format, name) for name in names}
     return json.dumps(values | {"columns": dict(csv_format.columns)})
@@ -213,7 +215,7 @@ def submit_upload(log: StoreLog, queue: JobQueue, new: NewUpload) -> None:
         TooManyUploadsError: when the store has too many unfinished ones.
         StoreDeletedError: when the store was deleted.
     """
-    log.take(0)  # locks the store's head: uploads are counted and numbered one by one
+    log.take_seqs(0)  # locks the store's head: uploads are counted and numbered one by one
     repository = UploadRepository(log.transaction, log.store_id)
     check_upload_limit(repository)
     repository.add(new)

@@ -49,7 +49,7 @@ class IncomingFile:
     def __init__(self, path: Path) -> None:
         """Create the file, which must not exist."""
         self._path = path
-        self._survey = CsvInspector()
+        self._inspector = CsvInspector()
         self._size = 0
         self._unsynced = 0
         with _translated():
@@ -69,30 +69,30 @@ class IncomingFile:
         self._size += len(block)
         if self._size > MAX_UPLOAD_BYTES:
             raise too_large()
-        self._survey.feed(block)
+        self._inspector.feed(block)
         with _translated():
-            rest = memoryview(block)
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            remaining = memoryview(block)
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
             self._unsynced += len(block)
             if self._unsynced >= _SYNC_EVERY:
                 os.fdatasync(self._file.fileno())
                 self._unsynced = 0
                 _check_space(self._path.parent, 0)
 
-    def seal(self) -> CsvFormat:
+    def finish(self) -> CsvFormat:
         """Make the file and its name durable; return its format.
 
         Raises:
             MissingColumnsError: when its header lacks a required column.
             StorageBrokenError: when the disk fails.
         """
-        written = self._survey.finish()
+        csv_format = self._inspector.finish()
         with _translated():
             os.fsync(self._file.fileno())
             self.close()
             _sync_folder(self._path.parent)
-        return written
+        return csv_format
 
     def close(self) -> None:
         """Close the file without deleting it."""
@@ -127,7 +127,7 @@ class UploadFolder:
         self._file(upload_id).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def turn(self, store_id: StoreId, size: int) -> Iterator[None]:
+    def reserve(self, store_id: StoreId, size: int) -> Iterator[None]:
         """Reserve one of the store's slots to receive a file of about `size` bytes.
 
         The slot is released when the block ends, or this process does.
@@ -151,14 +151,14 @@ class UploadFolder:
         Files changed within the hour may still be arriving, and remain.
         """
         before = time.time() - _ABANDONED.total_seconds()
-        gone = [
+        removed = [
             path
             for path in (self.path.iterdir() if self.path.is_dir() else ())
             if is_upload_id(path.name) and path.name not in needed and _is_old(path, before)
         ]
-        for path in gone:
+        for path in removed:
             path.unlink(missing_ok=True)
-        return len(gone)
+        return len(removed)
 
     @contextlib.contextmanager
     def _place(self, store_id: StoreId) -> Iterator[None]:

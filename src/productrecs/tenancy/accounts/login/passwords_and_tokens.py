@@ -36,9 +36,7 @@ def hash_password(password: str) -> str:
 def is_password(password_hash: str | None, password: str) -> bool:
     """Return whether the password is right; takes equally long without a hash."""
     try:
-        _HASHER.verify(
-            password_hash or _hash_of_nobody(), password[: MAX_PASSWORD_LENGTH + 1]
-        )
+        _HASHER.verify(password_hash or _dummy_hash(), password[: MAX_PASSWORD_LENGTH + 1])
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False
     return password_hash is not None
@@ -50,7 +48,7 @@ def rehashed(password_hash: str, password: str) -> str | None:
 
 
 @memoized(Cache.CONSTANTS)
-def _hash_of_nobody() -> str:
+def _dummy_hash() -> str:
     return _HASHER.hash(random_text(32))
 
 

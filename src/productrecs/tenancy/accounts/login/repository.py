@@ -202,21 +202,21 @@ class UserRepository:
         )
         self._connection.execute(query)
 
-    def end_sessions(self, user_id: str, keep: str = "") -> None:
-        """Delete every session of a user except `keep`, and every reset link."""
+    def end_sessions(self, user_id: str, except_token: str = "") -> None:
+        """Delete every session of a user except `except_token`, and every reset link."""
         for table in (dashboard_sessions, dashboard_resets):
             query = table.delete().where(
                 table.c.store_id == self._store_id,
                 table.c.user_id == user_id,
-                table.c.token_hash != keep,
+                table.c.token_hash != except_token,
             )
             self._connection.execute(query)
 
-    def end_old_sessions(self, begun_before_ms: int, seen_before_ms: int) -> None:
+    def end_old_sessions(self, started_before_ms: int, seen_before_ms: int) -> None:
         """Delete the store's expired sessions."""
         query = dashboard_sessions.delete().where(
             dashboard_sessions.c.store_id == self._store_id,
-            (dashboard_sessions.c.created_at < begun_before_ms)
+            (dashboard_sessions.c.created_at < started_before_ms)
             | (dashboard_sessions.c.seen_at < seen_before_ms),
         )
         self._connection.execute(query)
@@ -317,8 +317,8 @@ class SecondFactor:
 
     def without(self, recovery_hash: str) -> "SecondFactor":
         """Return the factor after a recovery code was used."""
-        left = tuple(one for one in self.recovery if one != recovery_hash)
-        return replace(self, recovery=left)
+        remaining = tuple(one for one in self.recovery if one != recovery_hash)
+        return replace(self, recovery=remaining)
 
 
 class FactorRepository:
@@ -333,7 +333,7 @@ class FactorRepository:
         """Return a user's second factor."""
         return self._read(self._select(user_id))
 
-    def hold(self, user_id: str) -> SecondFactor | None:
+    def lock(self, user_id: str) -> SecondFactor | None:
         """Return a user's second factor, locked until this transaction ends."""
         return self._read(self._select(user_id).with_for_update())
 

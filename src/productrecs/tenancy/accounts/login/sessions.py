@@ -30,7 +30,7 @@ from productrecs.tenancy.accounts.login.repository import (
 IDLE_MS: Final = 12 * HOUR_MS
 ABSOLUTE_MS: Final = 14 * DAY_MS
 RESET_MS: Final = 30 * MINUTE_MS
-_TOUCH_MS: Final = 5 * MINUTE_MS  # minimum time between updates of the last use
+_UPDATE_INTERVAL_MS: Final = 5 * MINUTE_MS  # minimum time between updates of the last use
 _MAX_VERIFIED: Final = 8  # logins per address whose passwords are checked
 
 
@@ -79,13 +79,13 @@ def begin_session(
 ) -> Session:
     """Return a new session; rehash a correct `password` if its parameters are outdated."""
     token = new_token(user.store_id)
-    fresh = None
+    token_to_renew = None
     if password is not None and user.password_hash is not None:
-        fresh = rehashed(user.password_hash, password)
+        token_to_renew = rehashed(user.password_hash, password)
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
-        if fresh is not None:
-            users.set_password(user.user_id, fresh)
+        if token_to_renew is not None:
+            users.set_password(user.user_id, token_to_renew)
         users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
         users.add_session(hash_token(token), user, now_ms, browser or BrowserFacts())
     return Session(user, token)
@@ -103,7 +103,7 @@ def resume_session(database: Database, token: str, now_ms: int) -> Session | Non
     user, began, seen = found
     if now_ms - began > ABSOLUTE_MS or now_ms - seen > IDLE_MS:
         return None
-    if now_ms - seen > _TOUCH_MS:
+    if now_ms - seen > _UPDATE_INTERVAL_MS:
         with database.transaction(synced=False) as transaction:
             UserRepository(transaction, store_id).touch_session(hash_token(token), now_ms)
     return Session(user, token)
@@ -132,10 +132,10 @@ def end_other_sessions(
     database: Database, session: Session, token_hash: str | None = None
 ) -> bool:
     """End one other session of the user, or all others; return whether one ended."""
-    own, user = hash_token(session.token), session.user
+    own_hash, user = hash_token(session.token), session.user
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
-        others = {one.token_hash for one in users.sessions_of(user.user_id)} - {own}
+        others = {one.token_hash for one in users.sessions_of(user.user_id)} - {own_hash}
         chosen = others if token_hash is None else others & {token_hash}
         for one in chosen:
             users.end_session(one)
@@ -157,7 +157,7 @@ def change_password(database: Database, session: Session, old: str, new: str) ->
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
         users.set_password(user.user_id, password_hash)
-        users.end_sessions(user.user_id, keep=hash_token(session.token))
+        users.end_sessions(user.user_id, except_token=hash_token(session.token))
 
 
 def new_reset_token(database: Database, user: DashboardUser, now_ms: int) -> str:

@@ -90,7 +90,7 @@ def begin_factor(database: Database, user: DashboardUser) -> str:
     secret = new_totp_secret()
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
-        found = factors.hold(user.user_id)
+        found = factors.lock(user.user_id)
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
             raise FactorError(message)
@@ -116,13 +116,13 @@ def confirm_factor(
     codes = [_recovery_code() for _ in range(RECOVERY_CODES)]
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
-        factor = factors.hold(user.user_id)
+        factor = factors.lock(user.user_id)
         if factor is None or factor.enabled_at is not None:
             raise WrongCodeError(_WRONG)
-        step = find_step(factor.secret, _plain(code), now_ms, factor.last_step)
+        step = find_step(factor.secret, _normalised(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
-        hashes = tuple(hash_token(_plain(one)) for one in codes)
+        hashes = tuple(hash_token(_normalised(one)) for one in codes)
         factors.put(SecondFactor(user.user_id, factor.secret, now_ms, step, hashes))
     return codes
 
@@ -135,11 +135,11 @@ def use_code(database: Database, user: DashboardUser, code: str, now_ms: int) ->
     """
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
-        factor = factors.hold(user.user_id)
+        factor = factors.lock(user.user_id)
         if factor is None or factor.enabled_at is None:
             raise WrongCodeError(_WRONG)
-        step = find_step(factor.secret, _plain(code), now_ms, factor.last_step)
-        hashed = hash_token(_plain(code))
+        step = find_step(factor.secret, _normalised(code), now_ms, factor.last_step)
+        hashed = hash_token(_normalised(code))
         if step is not None:
             factors.put(factor.used_at(step))
         elif hashed in factor.recovery:
@@ -186,5 +186,5 @@ def _recovery_code() -> str:
     return f"{letters[:5]}-{letters[5:]}"
 
 
-def _plain(code: str) -> str:
+def _normalised(code: str) -> str:
     return "".join(letter for letter in code.lower() if letter.isalnum())

@@ -52,7 +52,7 @@ def invite(
     """
     address, token = normalise_email(email), new_token(store_id)
     with database.transaction() as transaction:
-        AccountRepository(transaction).hold(store_id)
+        AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id).all()
         invitations = InvitationRepository(transaction, store_id)
         invitations.purge(now_ms)
@@ -137,7 +137,7 @@ def change_role(
         StoreDeletedError: the store was deleted.
     """
     with database.transaction() as transaction:
-        AccountRepository(transaction).hold(store_id)
+        AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id)
         user = _member(users, user_id, keeps_owner=role is Role.OWNER)
         users.set_role(user_id, role)
@@ -153,7 +153,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
         StoreDeletedError: the store was deleted.
     """
     with database.transaction() as transaction:
-        AccountRepository(transaction).hold(store_id)
+        AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id)
         user = _member(users, user_id, keeps_owner=False)
         users.end_sessions(user_id)

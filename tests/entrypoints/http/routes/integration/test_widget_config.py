@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.features.widgets.widget_config import MOST_CSS
+from productrecs.features.widgets.widget_config import MAX_CSS
 
 if TYPE_CHECKING:
     from tests.entrypoints.http.routes.integration.conftest import Process, System
@@ -127,7 +127,7 @@ def test_settings_are_kept_under_plain_names_only(system: System, asked: str) ->
         ([], ["body"]),
         ({"settings": []}, ["body", "settings"]),
         ({"settings": {"columns": 0}}, ["body", "settings", "columns"]),
-        ({"custom_css": "a" * (MOST_CSS + 1)}, ["body", "custom_css"]),
+        ({"custom_css": "a" * (MAX_CSS + 1)}, ["body", "custom_css"]),
         ({"scoped": 1}, ["body", "scoped"]),
     ],
 )
@@ -149,7 +149,7 @@ def test_an_update_needs_a_body(system: System) -> None:
 
 
 def test_the_longest_styles_are_kept_and_more_is_too_large(system: System) -> None:
-    longest = "é" * MOST_CSS
+    longest = "é" * MAX_CSS
     assert system.put(PATH, {"custom_css": longest})["custom_css"] == longest
     assert system.widget()["custom_css"] == longest
 

@@ -156,7 +156,7 @@ def erase_customer(visit: Visit) -> Reply:
         error = "This is not the id above. Type it exactly to erase this customer."
         return _customer(visit, name, error, typed)
     _records_of(visit, name)
-    build_eraser(visit.services).ask(visit.store.store_id, name)
+    build_eraser(visit.services).request(visit.store.store_id, name)
     message = "The customer is being erased; it takes up to a minute."
     return visit.redirect(CUSTOMERS_PATH, message)
 

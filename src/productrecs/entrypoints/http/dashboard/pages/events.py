@@ -12,10 +12,10 @@ from productrecs.features.insights.live_events.live_event import (
     ORDER,
     LiveEvent,
     Verdict,
-    client_mark,
+    client_hash,
 )
 from productrecs.features.insights.live_events.repository import (
-    MOST_EVENTS,
+    MAX_EVENTS,
     LiveEventRepository,
 )
 from productrecs.records.events.event import EVENT_KINDS
@@ -141,7 +141,7 @@ def show_events(visit: Visit) -> Reply:
     store_id = visit.store.store_id
     visit.context.event_watch.open(store_id)
     agent = visit.request.headers.get("user-agent", "")
-    mark = client_mark(store_id, visit.client, agent)
+    mark = client_hash(store_id, visit.client, agent)
     query, asked = visit.query, _asked(visit)
     filters = {name: asked[name] for name in ("verdict", "kind", "session", "item")}
     filters["client"] = mark if asked["mine"] else ""
@@ -160,7 +160,7 @@ def show_events(visit: Visit) -> Reply:
         is_filtered=bool(told.keys() - {"pause"}),
         verdicts=[("", "Any"), *_VERDICTS],
         kinds=[("", "Any"), *((kind, kind) for kind in _KINDS)],
-        most=MOST_EVENTS,
+        most=MAX_EVENTS,
     )
 
 

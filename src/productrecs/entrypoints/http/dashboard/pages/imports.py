@@ -114,7 +114,7 @@ def show_file(visit: Visit) -> Reply:
     return visit.render(
         template,
         one=one,
-        is_moving=one.is_moving,
+        is_moving=one.is_in_progress,
         preview=one.preview,
         result=one.result,
         state=_STATES[one.status],
@@ -241,7 +241,9 @@ def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) 
     job = CHECK_JOB if after is ImportStatus.CHECKING else IMPORT_JOB
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store_id)
-        if repository.move(one.import_id, (ImportStatus.CHECKED,), after, **values):
+        if repository.change_status(
+            one.import_id, (ImportStatus.CHECKED,), after, **values
+        ):
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
 

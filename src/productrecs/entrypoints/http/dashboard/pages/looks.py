@@ -154,7 +154,7 @@ def stored_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
     if visit.file is None or not visit.file.size:
         raise NotAPictureError(NO_PHOTO)
     with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
-        return editor.keep_picture(visit.file.path.read_bytes(), viewer)
+        return editor.store_picture(visit.file.path.read_bytes(), viewer)
 
 
 def look_id_of(text: str) -> int:

@@ -37,7 +37,7 @@ def _steps(visit: Visit) -> list[Step]:
     store, fmt, base = visit.store, visit.formats, visit.base_url
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
-        touches = DiagnosisRepository(connection, store.store_id).touches()
+        touches = DiagnosisRepository(connection, store.store_id).touchpoints()
     activity = visit.context.activity.of(store.store_id)
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms

@@ -26,7 +26,7 @@ from productrecs.entrypoints.http.routes.widget.looks import look_reply
 from productrecs.entrypoints.http.schemas.product_cards import safe_url
 from productrecs.features.guides.guide_texts import EmbedSnippet, embed_snippets
 from productrecs.features.looks.look import Look
-from productrecs.features.widgets.colour_contrast import ENOUGH, check_accent
+from productrecs.features.widgets.colour_contrast import MIN_CONTRAST, check_accent
 from productrecs.features.widgets.default_titles import default_title
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import (
@@ -151,8 +151,8 @@ def _live(
     return {
         "widget_type": widget_type,
         "accent": accent,
-        "checks": checks and [(one.where, one.ratio, one.is_enough) for one in checks],
-        "enough": ENOUGH,
+        "checks": checks and [(one.where, one.ratio, one.is_readable) for one in checks],
+        "enough": MIN_CONTRAST,
         "differences": differences(saved, config, widget_type, store),
         "errors": {} if draft is None else draft.errors,
         "told": json.dumps(_told(widget_type, shown)),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["integration"])
 
 _encode: Final = msgspec.json.Encoder().encode
-_SAID: Final = {
+_MESSAGES: Final = {
     "platform": "woocommerce",
     "plugin_version": "1.4.0",
     "store_url": "https://shop.example.com",
@@ -52,10 +52,10 @@ _SAID: Final = {
             store_url=NULLABLE_TEXT,
             first_connected_at={"type": "string", "format": "date-time"},
         ),
-        {"ok": True, **_SAID, "first_connected_at": "2026-11-21T09:00:00.000Z"},
+        {"ok": True, **_MESSAGES, "first_connected_at": "2026-11-21T09:00:00.000Z"},
     )
     | error_responses(401, 402, 413, 415, 422, 503),
-    openapi_extra=request_body(ConnectBody, {"a plugin": _SAID}, required=False),
+    openapi_extra=request_body(ConnectBody, {"a plugin": _MESSAGES}, required=False),
     response_class=Response,
 )
 async def connect(request: Request) -> Response:
@@ -68,16 +68,16 @@ async def connect(request: Request) -> Response:
     introduction = parse_introduction(await body_if_any(request))
     store_id, clock = exchange.known_caller.store.store_id, exchange.context.clock
 
-    def carry_out(work: WriteTransaction) -> ShopConnection:
-        AccountRepository(work.connection).hold(store_id)
+    def store_connection(work: WriteTransaction) -> ShopConnection:
+        AccountRepository(work.connection).lock(store_id)
         repository = ConnectionRepository(work.connection, store_id)
-        known = repository.find()
-        connected = known.with_plugin_details(introduction, clock())
-        if connected != known:
+        stored_connection = repository.find()
+        connected = stored_connection.with_plugin_details(introduction, clock())
+        if connected != stored_connection:
             repository.put(connected)
         return connected
 
-    connected = await change(exchange, carry_out)
+    connected = await change(exchange, store_connection)
     first = connected.first_connected_at
     content = {
         "ok": True,

@@ -62,14 +62,14 @@ async def dashboard_link(request: Request) -> Response:
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
-    def carry_out(work: WriteTransaction) -> str | None:
+    def create_link(work: WriteTransaction) -> str | None:
         user = find_login(UserRepository(work.connection, store_id), email)
         if user is None:
             return None
         factors = FactorRepository(work.connection, store_id)
         return new_link_token(factors, user, services.system_clock())
 
-    token = await change(exchange, carry_out)
+    token = await change(exchange, create_link)
     path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"
     content = {"path": path, "signs_in": token is not None}
     return Response(_encode(content), media_type="application/json")

@@ -81,8 +81,8 @@ async def init_engines(request: Request) -> Response:
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
-    def carry_out(work: WriteTransaction) -> str:
-        _note(work, store_id, options)
+    def enqueue_job(work: WriteTransaction) -> str:
+        _store_options(work, store_id, options)
         training = TrainingRepository(work.connection, store_id)
         if training.serving() is not None:
             return READY
@@ -91,7 +91,7 @@ async def init_engines(request: Request) -> Response:
             services.queue.enqueue(work.connection, NewJob(store_id, "train"))
         return WAITING
 
-    state = await change(exchange, carry_out)
+    state = await change(exchange, enqueue_job)
     await exchange.context.refresh_accounts()
     content = {"ok": True, "engines": dict.fromkeys(TRAINED, state)}
     return Response(_encode(content), media_type="application/json")
@@ -164,14 +164,16 @@ async def _enqueue(exchange: RequestContext, kind: str) -> str:
     store_id = exchange.known_caller.store.store_id
     queue = exchange.context.services.queue
 
-    def carry_out(work: WriteTransaction) -> str:
-        AccountRepository(work.connection).hold(store_id)  # no job for a deleted store
+    def enqueue_job(work: WriteTransaction) -> str:
+        AccountRepository(work.connection).lock(store_id)  # no job for a deleted store
         return queue.enqueue(work.connection, NewJob(store_id, kind))
 
-    return await change(exchange, carry_out)
+    return await change(exchange, enqueue_job)
 
 
-def _note(work: WriteTransaction, store_id: StoreId, options: EnginesInitBody) -> None:
+def _store_options(
+    work: WriteTransaction, store_id: StoreId, options: EnginesInitBody
+) -> None:
     accounts = AccountRepository(work.connection)
     told = {"currency": options.currency, "price_format": options.price_format}
     accounts.merge_settings(

@@ -74,10 +74,10 @@ async def change_recommender_settings(request: Request) -> Response:
     changes = parse_recommender_settings(await body_of(request))
     store_id = exchange.known_caller.store.store_id
 
-    def carry_out(work: WriteTransaction) -> Store:
+    def store_settings(work: WriteTransaction) -> Store:
         return AccountRepository(work.connection).merge_settings(store_id, changes)
 
-    changed = await change(exchange, carry_out)
+    changed = await change(exchange, store_settings)
     await exchange.context.refresh_accounts()
     return _reply(changed)
 

@@ -65,7 +65,7 @@ _EXAMPLE: Final = {
 }
 
 
-def _many(schema: dict[str, Any]) -> dict[str, Any]:
+def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": schema}
 
 
@@ -78,10 +78,10 @@ def _many(schema: dict[str, Any]) -> dict[str, Any]:
         object_schema(
             report=_TEXT,
             title=_TEXT,
-            figures=_many(object_schema(**_DEFINED, value=_VALUE)),
-            columns=_many(object_schema(**_DEFINED)),
-            rows=_many({"type": "object", "additionalProperties": _VALUE}),
-            notes=_many(_TEXT),
+            figures=_list_of(object_schema(**_DEFINED, value=_VALUE)),
+            columns=_list_of(object_schema(**_DEFINED)),
+            rows=_list_of({"type": "object", "additionalProperties": _VALUE}),
+            notes=_list_of(_TEXT),
         ),
         _EXAMPLE,
     )
@@ -134,7 +134,7 @@ async def report(
     """
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
-    wanted = report_query(
+    query = report_query(
         context.clock(),
         store.settings.zone,
         first_day=first_day,
@@ -143,5 +143,5 @@ async def report(
         limit=limit,
         test=test,
     )
-    made = await asyncio.to_thread(make_report, context.services, store, name, wanted)
-    return Response(_encode(report_to_dict(made)), media_type="application/json")
+    table = await asyncio.to_thread(make_report, context.services, store, name, query)
+    return Response(_encode(report_to_dict(table)), media_type="application/json")

@@ -38,13 +38,13 @@ _IMAGES: Final = {
     "failed": 3,
     "usual_failure": "the host answered 404",
 }
-_MOMENT: Final = "2026-11-21T09:00:00.000Z"
+_TIME_EXAMPLE: Final = "2026-11-21T09:00:00.000Z"
 _EXAMPLE: Final = {
     "catalog_items": 1250,
-    "last_sync": _MOMENT,
-    "last_trained": dict.fromkeys(TRAINED, _MOMENT),
+    "last_sync": _TIME_EXAMPLE,
+    "last_trained": dict.fromkeys(TRAINED, _TIME_EXAMPLE),
     "platform": "woocommerce",
-    "first_connected_at": _MOMENT,
+    "first_connected_at": _TIME_EXAMPLE,
     "events_30d": 48210,
     "orders_30d": 311,
     "jobs": {"queued": 0, "running": 1, "failed": 0},
@@ -86,9 +86,9 @@ async def status(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store_id = exchange.known_caller.store.store_id
     database = exchange.context.services.database
-    standing = await asyncio.to_thread(_standing, database, store_id)
+    status_fields = await asyncio.to_thread(_status_fields, database, store_id)
     activity = await asyncio.to_thread(exchange.context.activity.of, store_id)
-    content = standing | {
+    content = status_fields | {
         "events_30d": activity.events,
         "orders_30d": activity.orders,
     }
@@ -96,7 +96,7 @@ async def status(request: Request) -> Response:
     return Response(_encode(ordered), media_type="application/json")
 
 
-def _standing(database: Database, store_id: StoreId) -> dict[str, Any]:
+def _status_fields(database: Database, store_id: StoreId) -> dict[str, Any]:
     with database.reading() as connection:
         catalog = CatalogRepository(connection, store_id)
         model = TrainingRepository(connection, store_id).serving()
@@ -104,11 +104,11 @@ def _standing(database: Database, store_id: StoreId) -> dict[str, Any]:
         jobs = count_jobs(connection, store_id)
         pictures = PictureRepository(connection, store_id)
         images, failure = pictures.counts(), pictures.usual_failure()
-        items, reached = catalog.size(), catalog.last_changed_at()
+        items, last_change_ms = catalog.size(), catalog.last_changed_at()
     trained = None if model is None else model.trained_at
     return {
         "catalog_items": items,
-        "last_sync": _time(reached),
+        "last_sync": _time(last_change_ms),
         "last_trained": dict.fromkeys(TRAINED, _time(trained)),
         "platform": connected.platform,
         "first_connected_at": _time(connected.first_connected_at),

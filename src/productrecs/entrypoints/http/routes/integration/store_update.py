@@ -28,7 +28,7 @@ async def body_if_any(request: Request) -> object:
 
 
 async def change(
-    exchange: RequestContext, what: Callable[[WriteTransaction], Changed]
+    exchange: RequestContext, action: Callable[[WriteTransaction], Changed]
 ) -> Changed:
     """Carry out a change of the caller's store in a transaction of its own; return it.
 
@@ -36,10 +36,10 @@ async def change(
         QueueFullError: when too much waits to be written; nothing is changed.
     """
     store_id = exchange.known_caller.store.store_id
-    done: Changed = await exchange.context.write_client.write(
-        WriteKind.CHANGE, store_id, what, exchange.claim
+    changed: Changed = await exchange.context.write_client.write(
+        WriteKind.CHANGE, store_id, action, exchange.claim
     )
-    return done
+    return changed
 
 
 async def _read(request: Request) -> bytes:

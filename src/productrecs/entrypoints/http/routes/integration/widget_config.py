@@ -109,9 +109,9 @@ async def change_widget_config(
     store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
     clock = exchange.context.clock
 
-    def carry_out(work: WriteTransaction) -> WidgetConfig:
+    def store_config(work: WriteTransaction) -> WidgetConfig:
         repository = WidgetRepository(work.connection, store_id)
         return repository.change(widget_type, requested, clock())
 
-    content = config_body(widget_type, await change(exchange, carry_out))
+    content = config_body(widget_type, await change(exchange, store_config))
     return Response(content, media_type="application/json")

@@ -28,7 +28,7 @@ from productrecs.features.guides.guide_texts import PICTURES, read_picture
 router = APIRouter(tags=["documentation"])
 
 
-_BEGINNING: Final = {
+_CONTENT_SECURITY: Final = {
     "openapi": "3.1.0",
     "info": {"title": "ProductRecs", "version": "3.0.0"},
     "paths": {},
@@ -91,7 +91,9 @@ async def reference(request: Request) -> Response:
     "/openapi.json",
     operation_id="openapi",
     summary="Return the OpenAPI description",
-    responses=success_response("An OpenAPI 3.1 document.", {"type": "object"}, _BEGINNING),
+    responses=success_response(
+        "An OpenAPI 3.1 document.", {"type": "object"}, _CONTENT_SECURITY
+    ),
     response_class=Response,
 )
 async def openapi(request: Request) -> Response:
@@ -119,8 +121,8 @@ async def reference_asset(
         message = f"there is no such file; there are {', '.join(ASSETS)}"
         raise HTTPException(404, message)
     body = _read(asset)
-    asked_by_digest = request.query_params.get("v") == content_digest(body)
-    cache = IMMUTABLE if asked_by_digest else REVALIDATE
+    is_versioned = request.query_params.get("v") == content_digest(body)
+    cache = IMMUTABLE if is_versioned else REVALIDATE
     return cacheable_response(request, body, ASSETS[asset].kind, cache=cache)
 
 

@@ -27,7 +27,7 @@ from productrecs.features.guides.guide_texts import (
     GuideTexts,
     UnknownGuideError,
     llms_index,
-    near_guides,
+    similar_guides,
 )
 from productrecs.features.guides.table_of_contents import GUIDES, Guide
 
@@ -48,7 +48,7 @@ Slug = Annotated[
 ]
 LIBRARY: Final = GuideTexts(GUIDE_TABLES)
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
-_PLAIN: Final = "text/plain; charset=utf-8"
+_PLAIN_TEXT: Final = "text/plain; charset=utf-8"
 # Shown by the script alone: without it nothing could be filled in.
 _YOURS: Final = """<details class="outline" hidden>
 <summary>Your key and domain in the samples</summary>
@@ -60,16 +60,18 @@ _YOURS: Final = """<details class="outline" hidden>
 <p role="status"></p>
 </form></details>
 """
-_MOST_FOUND: Final = 12
+_MAX_FOUND: Final = 12
 _LONGEST: Final = 200
 _SHOWN: Final = 60
 
 
-def _either(description: str, markdown: str) -> Responses:
+def _html_or_markdown(description: str, markdown: str) -> Responses:
     """Return the documented reply of a route that has a page and markdown."""
-    both = text_response(HTML, description, PAGE_EXAMPLE)
-    both[200]["content"] |= text_response(MARKDOWN, description, markdown)[200]["content"]
-    return both
+    response = text_response(HTML, description, PAGE_EXAMPLE)
+    response[200]["content"] |= text_response(MARKDOWN, description, markdown)[200][
+        "content"
+    ]
+    return response
 
 
 @router.get(
@@ -84,7 +86,7 @@ async def llms_txt(request: Request) -> Response:
 
     It has the title, the address and the summary of each guide.
     """
-    return cacheable_response(request, llms_index(base_url_of(request)), _PLAIN)
+    return cacheable_response(request, llms_index(base_url_of(request)), _PLAIN_TEXT)
 
 
 @router.get(
@@ -104,7 +106,7 @@ async def llms_full_txt(request: Request) -> Response:
     base = base_url_of(request)
     # In a thread: it is long, and packing it takes some milliseconds.
     return await asyncio.to_thread(
-        lambda: cacheable_response(request, LIBRARY.whole(base), _PLAIN)
+        lambda: cacheable_response(request, LIBRARY.all_guides(base), _PLAIN_TEXT)
     )
 
 
@@ -128,7 +130,7 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
     "/guides",
     operation_id="guides",
     summary="List the guides for people",
-    responses=_either("The list of the guides.", INDEX_EXAMPLE),
+    responses=_html_or_markdown("The list of the guides.", INDEX_EXAMPLE),
     response_class=Response,
 )
 async def guides(
@@ -148,7 +150,7 @@ async def guides(
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
         return _as_markdown(request, llms_index(base_url_of(request)), vary="Accept")
     if q.strip():
-        html = await asyncio.to_thread(_answers, q)
+        html = await asyncio.to_thread(_search_results, q)
         return html_page(request, f"{q[:_SHOWN]} in the guides", html, vary="Accept")
     groups = dict.fromkeys(guide.group for guide in GUIDES)
     lists = "".join(
@@ -157,9 +159,9 @@ async def guides(
         + "</ul>\n"
         for group in groups
     )
-    lead = "Short, with examples that run as they stand."
+    introduction = "Short, with examples that run as they stand."
     html = (
-        f"<main id='content'><h1>Guides</h1><p class='lead'>{lead}</p>"
+        f"<main id='content'><h1>Guides</h1><p class='lead'>{introduction}</p>"
         f"{_search_box()}{lists}</main>"
     )
     return html_page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
@@ -169,7 +171,8 @@ async def guides(
     "/guides/{slug}",
     operation_id="guide_page",
     summary="Return a guide as a page",
-    responses=_either("The guide.", GUIDE_EXAMPLE) | error_responses("guide_unknown"),
+    responses=_html_or_markdown("The guide.", GUIDE_EXAMPLE)
+    | error_responses("guide_unknown"),
     response_class=Response,
 )
 async def guide_page(request: Request, slug: Slug) -> Response:
@@ -187,16 +190,16 @@ async def guide_page(request: Request, slug: Slug) -> Response:
             raise
         return _missing(request, slug)
     rendered = await asyncio.to_thread(_rendered, slug)
-    here = "".join(
+    page_html = "".join(
         f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n'
         for one in rendered.headings
         if one.level == 2  # noqa: PLR2004 - h2
     )
-    top = _outline(here) + (_YOURS if "data-yours=" in rendered.html else "")
+    top = _outline(page_html) + (_YOURS if "data-yours=" in rendered.html else "")
     body = rendered.html.replace("</h1>", f"</h1>\n{top}", 1)
     html = (
         '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
-        f"{_search_box()}{_others(guide)}</nav>\n<article>\n"
+        f"{_search_box()}{_related_guides(guide)}</nav>\n<article>\n"
         f'{body}<p class="more">This page as '
         f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>\n'
         f'<script src="{address("guides.js")}" defer></script>'
@@ -224,9 +227,9 @@ def _card(guide: Guide) -> str:
     )
 
 
-def _others(here: Guide) -> str:
+def _related_guides(page_html: Guide) -> str:
     """Return the guides by group, the one that is read marked."""
-    current = {here.slug: ' aria-current="page"'}
+    current = {page_html.slug: ' aria-current="page"'}
     return "".join(
         f"<p>{escape(group)}</p>\n<ul>"
         + "".join(
@@ -249,19 +252,21 @@ def _search_box(words: str = "") -> str:
     )
 
 
-def _answers(words: str) -> str:
+def _search_results(words: str) -> str:
     """Return the sections of the guides that match the words, each with a line."""
     words = words[:_LONGEST]
-    found = _search().find(words, _MOST_FOUND)
+    found = _search().find(words, _MAX_FOUND)
     listed = "".join(
         f'<li><a href="/guides/{one.guide.slug}#{escape(_anchor(one))}">'
         f"<strong>{escape(one.guide.title)}: {escape(one.heading)}</strong>"
         f"<span>{escape(snippet(one, words).replace(BASE, ''))}</span></a></li>\n"
         for one in found
     )
-    answers = f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
+    results_html = (
+        f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
+    )
     return (
-        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{answers}"
+        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{results_html}"
         "<p><a href='/guides'>All guides</a></p></main>"
     )
 
@@ -274,8 +279,8 @@ def _anchor(section: Section) -> str:
 
 def _missing(request: Request, slug: str) -> Response:
     """Return a page for an unknown guide, with similar ones."""
-    near = near_guides(slug)
-    cards = "".join(_card(guide) for guide in near)
+    suggestions = similar_guides(slug)
+    cards = "".join(_card(guide) for guide in suggestions)
     html = (
         "<main id='content'><h1>There is no such guide</h1>"
         "<p class='lead'>Search for it, or read one of these.</p>"

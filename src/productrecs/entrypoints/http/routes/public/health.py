@@ -24,13 +24,13 @@ _encode: Final = msgspec.json.Encoder().encode
 _DEEP: Final = 5_000
 NOT_READY: Final = ErrorCode(503, "not_ready")
 
-_SEEN: Final = object_schema(
+_OBSERVED_REQUEST: Final = object_schema(
     scheme=NULLABLE_TEXT, host=NULLABLE_TEXT, client=NULLABLE_TEXT
 ) | {"description": "With `seen=true`: the forwarding headers of the request."}
 _LIVE: Final = {
     "type": "object",
     "required": ["ok"],
-    "properties": {"ok": OK_REPLY, "seen": _SEEN},
+    "properties": {"ok": OK_REPLY, "seen": _OBSERVED_REQUEST},
 }
 _READY: Final = object_schema(
     ok=OK_REPLY,
@@ -59,8 +59,8 @@ SeenQuery = Annotated[
 
 def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readiness:
     """Return why this process should get no requests now, if there is a reason."""
-    seen = context.dependencies.seen()
-    reasons, warnings = dict(seen.reasons), dict(seen.warnings)
+    current = context.dependencies.current()
+    reasons, warnings = dict(current.reasons), dict(current.warnings)
     if draining:
         reasons["process"] = "shutting down"
     elif not context.write_client.is_writer_available:
@@ -84,14 +84,14 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
     responses=success_response("It runs.", _LIVE, OK_EXAMPLE) | error_responses(422),
     response_class=Response,
 )
-async def live(request: Request, *, seen: SeenQuery = False) -> Response:
+async def live(request: Request, *, current: SeenQuery = False) -> Response:
     """Answer 200 as long as the process can answer at all.
 
     For a supervisor that restarts a process without answers. With `seen=true` the reply
     also has the forwarding headers of the request, to set up a proxy.
     """
     body: dict[str, object] = {"ok": True}
-    if seen:
+    if current:
         headers = request.headers
         body["seen"] = {
             "scheme": _last(headers.get("x-forwarded-proto")),
@@ -122,18 +122,18 @@ async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
     a monitor, `strict=true` makes it fail.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    fitness = exchange.fitness()
+    readiness = exchange.readiness()
     if strict:
-        fitness = Readiness({**fitness.warnings, **fitness.reasons})
-    if fitness.reasons:
-        return not_ready(request, fitness)
-    body = {"ok": True, "checks": fitness.checks()}
+        readiness = Readiness({**readiness.warnings, **readiness.reasons})
+    if readiness.reasons:
+        return not_ready(request, readiness)
+    body = {"ok": True, "checks": readiness.checks()}
     return Response(_encode(body), media_type="application/json")
 
 
-def not_ready(request: Request, fitness: Readiness) -> Response:
+def not_ready(request: Request, readiness: Readiness) -> Response:
     """Return the refusal of a process that should get no requests now."""
-    reasons = list(fitness.reasons.values())
+    reasons = list(readiness.reasons.values())
     detail = "not ready: " + "; ".join(reasons)
-    more = {"reasons": reasons, "checks": fitness.checks()}
-    return error_response(request, NOT_READY, detail, more)
+    extra_fields = {"reasons": reasons, "checks": readiness.checks()}
+    return error_response(request, NOT_READY, detail, extra_fields)

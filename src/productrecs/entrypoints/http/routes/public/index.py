@@ -107,8 +107,8 @@ async def index(request: Request) -> Response:
     Markdown is the same as `/llms.txt`; JSON is the default.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    if (fitness := exchange.fitness()).reasons:
-        return not_ready(request, fitness)
+    if (readiness := exchange.readiness()).reasons:
+        return not_ready(request, readiness)
     form = preferred_media_type(request, (JSON, HTML, MARKDOWN))
     if form == HTML:
         html = _content(has_demo=IS_DEMO in request.scope)

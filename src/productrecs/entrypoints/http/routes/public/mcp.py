@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["documentation"])
 
 BODY_LIMIT: Final = 64 * KIB
-_LIMIT: Final = RateLimit(b"address", at_once=600, per_second=10)
+_LIMIT: Final = RateLimit(b"address", burst=600, per_second=10)
 _NOT_JSON: Final = -32700
 _NO_MESSAGE: Final = -32600
 _encode: Final = msgspec.json.Encoder().encode
@@ -103,19 +103,19 @@ async def mcp(request: Request) -> Response:
     base = base_url_of(request)
     check_origin(request.headers.get("origin"), base)
     headers = dict(request.scope["headers"])
-    _LIMIT.take(address_of_client(peer_of(request.scope), headers))
+    _LIMIT.check_and_count(address_of_client(peer_of(request.scope), headers))
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
     body = await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
     try:
         message = parse_json(body)
     except BodyError as error:
-        return _refusal(_NOT_JSON, f"not JSON: {error.problems[0].msg}")
+        return _error_reply(_NOT_JSON, f"not JSON: {error.problems[0].msg}")
     if not _is_message(message):
-        return _refusal(
+        return _error_reply(
             _NO_MESSAGE, ("the body must be one JSON-RPC request or notification")
         )
-    return _Answer(body, base)
+    return _McpResponse(body, base)
 
 
 def _is_message(body: object) -> bool:
@@ -131,46 +131,46 @@ def _is_message(body: object) -> bool:
     )
 
 
-def _refusal(code: int, message: str) -> Response:
+def _error_reply(code: int, message: str) -> Response:
     error = {"code": code, "message": message}
     content = _encode({"jsonrpc": "2.0", "id": None, "error": error})
     return Response(content, 400, media_type="application/json")
 
 
-class _Answer(Response):
+class _McpResponse(Response):
     """What the SDK answers to a body that was read already."""
 
     def __init__(self, body: bytes, base: str) -> None:
         super().__init__()
-        self._asked, self._base = body, base
+        self._body, self._base = body, base
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         # In a thread, since the first call loads the SDK: other calls must not wait for it.
-        answer = await asyncio.to_thread(_load)
-        given = iter([{"type": "http.request", "body": self._asked, "more_body": False}])
+        handle = await asyncio.to_thread(_load)
+        messages = iter([{"type": "http.request", "body": self._body, "more_body": False}])
 
-        async def again() -> "Message":
-            return next(given, None) or await receive()
+        async def receive_again() -> "Message":
+            return next(messages, None) or await receive()
 
-        await answer(self._base, _plain(scope), again, send)
+        await handle(self._base, _without_encoding(scope), receive_again, send)
 
 
 def _load() -> "Callable[[str, Scope, Receive, Send], Awaitable[None]]":
     # Imported here, by the first call: 30 MB that most processes never need.
-    from productrecs.entrypoints.http.routes.public.mcp_tools import answer  # noqa: PLC0415
+    from productrecs.entrypoints.http.routes.public.mcp_tools import handle  # noqa: PLC0415
 
-    return answer
+    return handle
 
 
-def _plain(scope: "Scope") -> "Scope":
+def _without_encoding(scope: "Scope") -> "Scope":
     """Return the scope with what is known of the body: JSON it is, and JSON is answered."""
     texts = [
         (name, value)
         for name, value in scope["headers"]
         if name not in {b"content-type", b"accept"}
     ]
-    ours = [
+    headers = [
         (b"content-type", b"application/json"),
         (b"accept", b"application/json, text/event-stream"),
     ]
-    return {**scope, "headers": [*texts, *ours]}
+    return {**scope, "headers": [*texts, *headers]}

@@ -32,10 +32,10 @@ from productrecs.features.guides.markdown_html import anchor_of
 from productrecs.features.guides.table_of_contents import GUIDES
 
 PAGE: Final = 12_000
-_MOST: Final = 20
+_MAX_RESULTS: Final = 20
 _LONGEST: Final = 256  # characters of a query that are looked at
 _HOUR_MS: Final = 3_600_000
-_SETTLED: Final = ToolAnnotations(
+_READ_ONLY: Final = ToolAnnotations(
     read_only_hint=True, idempotent_hint=True, open_world_hint=False
 )
 # Errors of callers are returned to them, and not logged.
@@ -46,14 +46,14 @@ class _NoArguments(msgspec.Struct, forbid_unknown_fields=True):
     """No arguments."""
 
 
-class _Which(msgspec.Struct, forbid_unknown_fields=True):
+class _GuideArguments(msgspec.Struct, forbid_unknown_fields=True):
     """Which guide, and from which character on."""
 
     slug: str
     offset: int = 0
 
 
-class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+class _SearchArguments(msgspec.Struct, forbid_unknown_fields=True):
     """What is looked for."""
 
     query: str
@@ -76,7 +76,7 @@ def list_docs(base: str, _: _NoArguments) -> dict[str, object]:
     }
 
 
-def read_doc(base: str, arguments: _Which) -> dict[str, object]:
+def read_doc(base: str, arguments: _GuideArguments) -> dict[str, object]:
     """Return a guide, or the part of a long one from `offset` on.
 
     Raises:
@@ -95,9 +95,9 @@ def read_doc(base: str, arguments: _Which) -> dict[str, object]:
     }
 
 
-def search_docs(base: str, arguments: _Asked) -> dict[str, object]:
+def search_docs(base: str, arguments: _SearchArguments) -> dict[str, object]:
     """Return the sections that answer best."""
-    limit, query = min(max(arguments.limit, 1), _MOST), arguments.query[:_LONGEST]
+    limit, query = min(max(arguments.limit, 1), _MAX_RESULTS), arguments.query[:_LONGEST]
     return {
         "results": [
             {
@@ -141,7 +141,7 @@ TOOLS: Final = (
         output_schema=_object(
             ("docs",), docs=_list_of("slug", "title", "summary", "group", "url")
         ),
-        annotations=_SETTLED,
+        annotations=_READ_ONLY,
     ),
     Tool(
         name="read_doc",
@@ -161,7 +161,7 @@ TOOLS: Final = (
             total_chars={"type": "integer"},
             next_offset={"type": ["integer", "null"]},
         ),
-        annotations=_SETTLED,
+        annotations=_READ_ONLY,
     ),
     Tool(
         name="search_docs",
@@ -170,24 +170,24 @@ TOOLS: Final = (
         input_schema=_object(
             ("query",),
             query={"type": "string", "description": "Words, an error code, a field."},
-            limit={"type": "integer", "minimum": 1, "maximum": _MOST, "default": 8},
+            limit={"type": "integer", "minimum": 1, "maximum": _MAX_RESULTS, "default": 8},
         ),
         output_schema=_object(("results",), results=_list_of(*_FOUND)),
-        annotations=_SETTLED,
+        annotations=_READ_ONLY,
     ),
 )
 _CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, object]]]]] = (
     MappingProxyType(
         {
             "list_docs": (_NoArguments, list_docs),
-            "read_doc": (_Which, read_doc),
-            "search_docs": (_Asked, search_docs),
+            "read_doc": (_GuideArguments, read_doc),
+            "search_docs": (_SearchArguments, search_docs),
         }
     )
 )
 
 
-async def answer(base: str, scope: Scope, receive: Receive, send: Send) -> None:
+async def handle(base: str, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one message; `base` is the address that the caller used."""
     # Created per call: it has no state to share or to close.
     manager = StreamableHTTPSessionManager(
@@ -199,7 +199,7 @@ async def answer(base: str, scope: Scope, receive: Receive, send: Send) -> None:
 
 def _server(base: str) -> Server[Any]:
     async def list_tools(
-        _context: ServerRequestContext[Any], _asked: PaginatedRequestParams | None
+        _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
     ) -> ListToolsResult:
         return ListToolsResult(tools=list(TOOLS))
 

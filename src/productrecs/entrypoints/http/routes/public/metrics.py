@@ -101,8 +101,8 @@ class MetricsCollector:
             with services.database.reading() as connection:
                 size = estimate_copy_size(services.database, connection)
                 waiting = backlogs(connection, system_ms())
-                ended = all_totals(connection)
-                fresh = freshness(connection, services.clock())
+                totals = all_totals(connection)
+                freshness_rows = freshness(connection, services.clock())
         except StorageError as error:
             _log.warning("metrics incomplete", extra={"error": str(error)})
             yield _gauge("database_up", is_up, _one(0))
@@ -110,20 +110,20 @@ class MetricsCollector:
         yield _gauge("database_up", is_up, _one(1))
         yield _gauge("database_bytes", "The size of the database.", _one(size))
         yield from _jobs(waiting)
-        yield from _job_ends(ended)
-        yield from _models(fresh)
-        yield from _stores(fresh[: services.settings.metrics_stores])
+        yield from _job_metrics(totals)
+        yield from _models(freshness_rows)
+        yield from _stores(freshness_rows[: services.settings.metrics_stores])
 
 
 def _processes(pids: Metric) -> Iterator[Metric]:
     found = [
-        ((sample.labels["process"],), held)
+        ((sample.labels["process"],), stats)
         for sample in pids.samples
-        if (held := read_process_stats(int(sample.value)))
+        if (stats := read_process_stats(int(sample.value)))
     ]
-    memory = [(role, float(held.resident_bytes)) for role, held in found]
-    seconds = [(role, held.cpu_seconds) for role, held in found]
-    files = [(role, float(held.open_files)) for role, held in found]
+    memory = [(role, float(stats.resident_bytes)) for role, stats in found]
+    seconds = [(role, stats.cpu_seconds) for role, stats in found]
+    files = [(role, float(stats.open_files)) for role, stats in found]
     yield _gauge("process_memory_bytes", "Resident memory.", memory, "process")
     words = "CPU time since a process started."
     yield _counter("process_cpu_seconds", words, seconds, "process")
@@ -146,7 +146,7 @@ def _jobs(found: list[Backlog]) -> Iterator[Metric]:
     yield _gauge("job_wait_seconds", words, waits, "kind")
 
 
-def _job_ends(found: list[JobTotals]) -> Iterator[Metric]:
+def _job_metrics(found: list[JobTotals]) -> Iterator[Metric]:
     attempts = [
         ((one.kind, ending.value), getattr(one, ending.value))
         for one in found
@@ -161,9 +161,11 @@ def _job_ends(found: list[JobTotals]) -> Iterator[Metric]:
         count = one.done + one.retried + one.dead
         durations.add_metric((one.kind,), count, one.milliseconds / SECOND_MS)
     yield durations
-    moments = [((one.kind,), one.done_at / SECOND_MS) for one in found if one.done_at]
+    completion_times = [
+        ((one.kind,), one.done_at / SECOND_MS) for one in found if one.done_at
+    ]
     words = "When a job of the kind last succeeded."
-    yield _gauge("job_last_success_timestamp_seconds", words, moments, "kind")
+    yield _gauge("job_last_success_timestamp_seconds", words, completion_times, "kind")
 
 
 def _models(found: list[Freshness]) -> Iterator[Metric]:
@@ -172,7 +174,7 @@ def _models(found: list[Freshness]) -> Iterator[Metric]:
     yield _gauge("stores", "Stores registered.", _one(len(found)))
     yield _gauge("stores_with_model", "Stores with a trained model.", _one(len(trained)))
     words = "When the oldest serving model was trained."
-    oldest = [((), moment / SECOND_MS) for moment in sorted(trained)[:1]]
+    oldest = [((), trained_ms / SECOND_MS) for trained_ms in sorted(trained)[:1]]
     yield _gauge("oldest_model_timestamp_seconds", words, oldest)
     words = "How long the oldest live event or order has waited for training."
     yield _gauge("learning_lag_seconds", words, _one(lag))
@@ -230,12 +232,12 @@ async def metrics(request: Request) -> Response:
     Requires the operator's token; no metric is about a shopper or a product.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    exchange.context.request_metrics.settle()
+    exchange.context.request_metrics.apply_pending()
     accept = request.headers.get("accept", "")
-    body, kind = await asyncio.to_thread(_written, exchange.context, accept)
+    body, kind = await asyncio.to_thread(_rendered, exchange.context, accept)
     return Response(body, headers={"content-type": kind})
 
 
-def _written(context: Context, accept: str) -> tuple[bytes, str]:
+def _rendered(context: Context, accept: str) -> tuple[bytes, str]:
     encode, kind = choose_encoder(accept)
     return encode(MetricsCollector(context)), kind

@@ -38,7 +38,7 @@ _HTML_UTF8: Final = "text/html; charset=utf-8"
 # Revalidate each time (304 if unchanged): a page is never older than the program.
 REVALIDATE: Final = "no-cache"
 IMMUTABLE: Final = "public, max-age=31536000, immutable"
-_WORTH_PACKING: Final = 1_000  # bytes
+_MIN_GZIP_BYTES: Final = 1_000  # bytes
 _SAFE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "x-content-type-options": "nosniff",
@@ -69,9 +69,9 @@ def cacheable_response(
     From a kilobyte on it is compressed with gzip if the caller accepts it.
     """
     body = shown.encode() if isinstance(shown, str) else shown
-    is_large = len(body) >= _WORTH_PACKING
-    goes_packed = is_large and accepts_gzip(request)
-    tag = f'"{content_digest(body)}{"-gzip" if goes_packed else ""}"'
+    is_large = len(body) >= _MIN_GZIP_BYTES
+    is_compressed = is_large and accepts_gzip(request)
+    tag = f'"{content_digest(body)}{"-gzip" if is_compressed else ""}"'
     headers = {"etag": tag, "cache-control": cache, **_SAFE}
     varies = [vary] if vary else []
     if is_large:
@@ -80,7 +80,7 @@ def cacheable_response(
         headers["vary"] = ", ".join(varies)
     if matches_etag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
-    if goes_packed:
+    if is_compressed:
         headers["content-encoding"] = "gzip"
         body = gzip_body(body)
     return Response(body, media_type=kind, headers=headers)
@@ -138,7 +138,7 @@ MARKDOWN: Final = "text/markdown"
 _SHARE: Final = re.compile(r"\bq\s*=\s*([01](?:\.\d{0,3})?)\s*(?:;|$)")
 
 
-class _Wish(NamedTuple):
+class _Preference(NamedTuple):
     """How much a kind is wished for: its share, then how early it was named."""
 
     share: float  # 0 (not at all) to 1
@@ -152,22 +152,22 @@ def preferred_media_type(request: Request, offered: Sequence[str]) -> str:
     in Accept, then the first offered.
     """
     ranges = _ranges(request.headers.get("accept", "").lower())
-    wishes = {kind: _wish(kind, ranges) for kind in offered}
-    chosen = max(offered, key=wishes.__getitem__)
-    return chosen if wishes[chosen].share else offered[0]
+    preferences = {kind: _preference(kind, ranges) for kind in offered}
+    chosen = max(offered, key=preferences.__getitem__)
+    return chosen if preferences[chosen].share else offered[0]
 
 
-def _ranges(accept: str) -> dict[str, _Wish]:
+def _ranges(accept: str) -> dict[str, _Preference]:
     found = {}
     for place, part in enumerate(accept.split(",")):
-        kind, _, rest = part.partition(";")
-        share = _SHARE.search(rest)
-        found[kind.strip()] = _Wish(float(share[1]) if share else 1.0, -place)
+        kind, _, parameters = part.partition(";")
+        share = _SHARE.search(parameters)
+        found[kind.strip()] = _Preference(float(share[1]) if share else 1.0, -place)
     return found
 
 
-def _wish(kind: str, ranges: dict[str, _Wish]) -> _Wish:
+def _preference(kind: str, ranges: dict[str, _Preference]) -> _Preference:
     """Return the wish for a kind; what names it most closely counts."""
     group = f"{kind.partition('/')[0]}/*"
     close = (ranges[one] for one in (kind, group, "*/*") if one in ranges)
-    return next(close, _Wish(0.0, 0))
+    return next(close, _Preference(0.0, 0))

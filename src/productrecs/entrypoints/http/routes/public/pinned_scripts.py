@@ -32,9 +32,9 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     text_response,
 )
 from productrecs.entrypoints.http.routes.public.widget_scripts import (
-    ANSWERS,
     CACHED,
     HEADERS,
+    ROUTE_NAMES,
     SCRIPT,
     load_script,
     send_script,
@@ -53,8 +53,8 @@ TOOLS: Final = "tools"
 
 _log: Final = logging.getLogger(__name__)
 _DIGITS: Final = 20
-_TOOLS_TOLD: Final = msgspec.json.encode({"version": __version__})
-_TOLD: Final = msgspec.json.encode({"key": "", "answers": ANSWERS})
+_TOOLS_VARIABLES: Final = msgspec.json.encode({"version": __version__})
+_WIDGET_VARIABLES: Final = msgspec.json.encode({"key": "", "answers": ROUTE_NAMES})
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Build:
 @memoized(Cache.CONSTANTS)
 def current_builds() -> dict[str, Build]:
     """Return the builds of this release by their kind."""
-    return {kind: Build(kind, load_script(kind).plain(_TOLD)) for kind in KINDS}
+    return {kind: Build(kind, load_script(kind).plain(_WIDGET_VARIABLES)) for kind in KINDS}
 
 
 def tags(base_url: str, key: str) -> Iterator[str]:
@@ -150,10 +150,10 @@ async def pinned_script(
     releases stay. `tools` is for pages with `?pr_debug=1` or `?pr_preview=1`.
     """
     if build == TOOLS:
-        return send_script(request, load_script(TOOLS), _TOOLS_TOLD, CACHED)
+        return send_script(request, load_script(TOOLS), _TOOLS_VARIABLES, CACHED)
     kind = build.partition(".")[0]
     if kind in KINDS and current_builds()[kind].name == build:
-        return send_script(request, load_script(kind), _TOLD, IMMUTABLE)
+        return send_script(request, load_script(kind), _WIDGET_VARIABLES, IMMUTABLE)
     exchange: RequestContext = request.scope["productrecs"]
     body = archived_build(exchange.context.services.builds, build)
     if body is None:

@@ -68,8 +68,12 @@ class CompressedScript:
 
     def compressed(self, variables: bytes) -> bytes:
         """Return the script in gzip; only its end is compressed again."""
-        rest = self._compressor.copy()
-        return self._compressed + rest.compress(b"(%b);\n" % variables) + rest.flush()
+        compressor = self._compressor.copy()
+        return (
+            self._compressed
+            + compressor.compress(b"(%b);\n" % variables)
+            + compressor.flush()
+        )
 
     def in_brotli(self, variables: bytes) -> bytes:
         """Return the same in brotli: its end follows as it is (RFC 7932, section 9.2)."""
@@ -96,8 +100,14 @@ def send_script(
     request: Request, script: CompressedScript, variables: bytes, cache: str
 ) -> Response:
     """Return a script, called with `variables`, in the best accepted encoding."""
-    wanted = request.headers.get("accept-encoding", "").lower()
-    coding = "br" if _BROTLI.search(wanted) else "gzip" if accepts_gzip(request) else ""
+    accepted_encodings = request.headers.get("accept-encoding", "").lower()
+    coding = (
+        "br"
+        if _BROTLI.search(accepted_encodings)
+        else "gzip"
+        if accepts_gzip(request)
+        else ""
+    )
     tag = script.tag(variables, f"-{coding}" if coding else "")
     headers = {**HEADERS, "etag": tag, "cache-control": cache}
     if matches_etag(request.headers.get("if-none-match"), tag):
@@ -119,7 +129,7 @@ _WORDS: Final = {
     "looks": "/v1/looks",
     "analyze": "/v1/shop-the-look/analyze",
 }
-ANSWERS: Final = [word for word, path in _WORDS.items() if path in ROUTES]
+ROUTE_NAMES: Final = [word for word, path in _WORDS.items() if path in ROUTES]
 _encode: Final = msgspec.json.Encoder().encode
 
 Domain = Annotated[
@@ -128,11 +138,11 @@ Domain = Annotated[
 ]
 
 
-def _replies(what: str) -> Responses:
+def _replies(description: str) -> Responses:
     unknown = text_response(
         SCRIPT, "Unknown store: a script that logs an error.", "console.warn()"
     )
-    return {**text_response(SCRIPT, what, "(()=>{...})()"), 404: unknown[200]}
+    return {**text_response(SCRIPT, description, "(()=>{...})()"), 404: unknown[200]}
 
 
 @router.get(
@@ -197,7 +207,7 @@ async def _script(request: Request, name: str, domain: str) -> Response:
 
 def script_config(store: "Store") -> bytes:
     """Return a script's configuration for its store, as JavaScript: public by design."""
-    return _encode({"key": store.publishable_key, "answers": ANSWERS})
+    return _encode({"key": store.publishable_key, "answers": ROUTE_NAMES})
 
 
 def live_tags(base_url: str, domain: str) -> Iterator[str]:

@@ -134,13 +134,13 @@ async def push_items(
         message = "a push always tells what it did"
         raise RuntimeError(message)
     if repeated:
-        return _told(pushed, REPLAYED_HEADERS)
+        return _push_reply(pushed, REPLAYED_HEADERS)
     exchange.context.request_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
     exchange.context.request_metrics.add(CounterMetric.ITEMS_UPDATED, pushed.updated)
-    return _told(pushed)
+    return _push_reply(pushed)
 
 
-def _told(pushed: PushResult, headers: Mapping[str, str] | None = None) -> Response:
+def _push_reply(pushed: PushResult, headers: Mapping[str, str] | None = None) -> Response:
     content = {
         "ok": True,
         "created": pushed.created,
@@ -178,13 +178,17 @@ async def delete_item(
     new.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    named = item_id_of_path(request.scope["raw_path"]) or item_id
-    if "\0" in named:
+    item_id_in_path = item_id_of_path(request.scope["raw_path"]) or item_id
+    if "\0" in item_id_in_path:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)
-    await _change(exchange, lambda log, now_ms, _: remove_item(log, named, now_ms))
+    await _change(
+        exchange, lambda log, now_ms, _: remove_item(log, item_id_in_path, now_ms)
+    )
     exchange.context.request_metrics.add(CounterMetric.ITEMS_DELETED)
-    return Response(_encode({"ok": True, "id": named}), media_type="application/json")
+    return Response(
+        _encode({"ok": True, "id": item_id_in_path}), media_type="application/json"
+    )
 
 
 def parse_push(data: bytes) -> list[PackedPatch]:
@@ -229,7 +233,7 @@ async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult
     context, store = exchange.context, exchange.known_caller.store
     services, store_id = context.services, store.store_id
 
-    def carry_out(work: WriteTransaction) -> PushResult | None:
+    def action(work: WriteTransaction) -> PushResult | None:
         log = StoreLog(work.database, work.connection, store_id, services.numbers)
         work.after_commit.append(log.committed)
         # Read in the transaction that stores the push: what the plan allows right then.
@@ -237,8 +241,8 @@ async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult
         limit = catalog_limit(accounts, store_id, services.settings.plans)
         return change(log, services.clock(), limit)
 
-    done: PushResult | None = await context.write_client.write(
-        WriteKind.CHANGE, store_id, carry_out, exchange.claim
+    result: PushResult | None = await context.write_client.write(
+        WriteKind.CHANGE, store_id, action, exchange.claim
     )
     await context.shops.refresh(store)
-    return done
+    return result

@@ -63,7 +63,9 @@ router = APIRouter(tags=["server"])
 
 _encode: Final = msgspec.json.Encoder().encode
 _Result = TypeVar("_Result")
-_PIECE: Final = MIB  # written at once, in a thread: the event loop never waits for a disk
+_CHUNK_BYTES: Final = (
+    MIB  # written at once, in a thread: the event loop never waits for a disk
+)
 _BODY_LIMIT: Final = MAX_UPLOAD_BYTES + FIELDS_LIMIT + 64 * 1024
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _STATUS: Final = {"type": "string", "enum": [one.value for one in UploadStatus]}
@@ -82,7 +84,7 @@ _ACCEPTED: Final = success_response(
     {"upload_id": _EXAMPLE_ID, "status": "queued"},
     status=202,
 )
-_TOLD: Final = success_response(
+_UPLOAD_RESPONSE: Final = success_response(
     "The progress of the upload. `lines_imported` are new, `lines_updated` were "
     "changed; rows that match what is stored change nothing. `errors` lists the first "
     "hundred skipped rows, counted as in a spreadsheet; row 0 is the file itself, when "
@@ -169,25 +171,28 @@ async def upload_orders(
     form = MultipartForm(headers, "file")
     context, store_id = exchange.context, exchange.known_caller.store.store_id
     upload_id = new_upload_id()
-    async with _receiving(context.services, store_id, upload_id, headers) as (file, aside):
+    async with _receiving(context.services, store_id, upload_id, headers) as (
+        file,
+        in_thread,
+    ):
         async for chunk in body_chunks(request.receive, _BODY_LIMIT):
             form.feed(chunk)
-            if form.waiting >= _PIECE:
-                await aside(file.write, form.take())
+            if form.waiting >= _CHUNK_BYTES:
+                await in_thread(file.write, form.pop_chunks())
         form.finish()
-        await aside(file.write, form.take())
-        written: CsvFormat = await aside(file.seal)
-        new = NewUpload(upload_id, written, context.clock())
+        await in_thread(file.write, form.pop_chunks())
+        csv_format: CsvFormat = await in_thread(file.finish)
+        new = NewUpload(upload_id, csv_format, context.clock())
         call = None
         if idempotency_key is not None:
-            call = IdempotentCall("uploads", idempotency_key, written.digest)
+            call = IdempotentCall("uploads", idempotency_key, csv_format.digest)
         queued: str = await context.write_client.write(
             WriteKind.CHANGE,
             store_id,
             lambda work: _submit_once(context.services, work, store_id, new, call),
         )
         if queued != upload_id:
-            await aside(file.discard)  # it came before
+            await in_thread(file.discard)  # it came before
     content = {"upload_id": queued, "status": UploadStatus.QUEUED}
     headers = None if queued == upload_id else REPLAYED_HEADERS
     return Response(_encode(content), 202, headers, media_type="application/json")
@@ -197,7 +202,7 @@ async def upload_orders(
     "/orders/upload/{upload_id}",
     operation_id="get_upload",
     summary="Return the progress of an upload",
-    responses=_TOLD | error_responses(401, "upload_unknown", 503),
+    responses=_UPLOAD_RESPONSE | error_responses(401, "upload_unknown", 503),
     response_class=Response,
 )
 async def get_upload(
@@ -251,7 +256,7 @@ def _submit_once(
     return run_once(log, call, services.clock(), write, str)[0]
 
 
-class _Aside:
+class _FileThread:
     """Runs disk writes in one thread, in order."""
 
     def __init__(self) -> None:
@@ -273,22 +278,22 @@ async def _receiving(
     store_id: StoreId,
     upload_id: str,
     headers: Sequence[tuple[bytes, bytes]],
-) -> AsyncIterator[tuple[IncomingFile, _Aside]]:
+) -> AsyncIterator[tuple[IncomingFile, _FileThread]]:
     """Open a new file, which is deleted unless the block ends without an error."""
-    folder, aside = UploadFolder(services.uploads), _Aside()
+    folder, in_thread = UploadFolder(services.uploads), _FileThread()
     await asyncio.to_thread(_refuse_above_limit, services, store_id)
-    with folder.turn(store_id, _declared(headers)):
+    with folder.reserve(store_id, _declared(headers)):
         file = folder.receive(upload_id)
         try:
-            yield file, aside
+            yield file, in_thread
         except (StorageBrokenError, UnconfirmedWriteError):
             # Whether it was stored is unknown: if so the file is needed, else it is swept.
-            aside.last(file.close)
+            in_thread.last(file.close)
             raise
         except BaseException:
-            aside.last(file.discard)
+            in_thread.last(file.discard)
             raise
-        aside.last(file.close)
+        in_thread.last(file.close)
 
 
 def _refuse_above_limit(services: Services, store_id: StoreId) -> None:

@@ -114,4 +114,4 @@ def _watch(
         is_order=True,
         is_repeated=is_repeated,
     )
-    context.event_watch.note(sender, data, error)
+    context.event_watch.add(sender, data, error)

@@ -80,17 +80,21 @@ async def declared_config(
     """
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
-    opened = await context.shops.open(store)
-    content = await answer_config(context, store, opened, type_, lang)
+    cached_store = await context.shops.open(store)
+    content = await answer_config(context, store, cached_store, type_, lang)
     return conditional_reply(request, content, CACHE_SECONDS)
 
 
 async def answer_config(
-    context: Context, store: Store, opened: CachedStore, asked_type: str, lang: str
+    context: Context,
+    store: Store,
+    cached_store: CachedStore,
+    widget_type_name: str,
+    lang: str,
 ) -> bytes:
     """Return the body of a reply; a blank type is the default one."""
-    widget_type = asked_type or DEFAULT_TYPE
-    config = await _read(context, store, opened, widget_type)
+    widget_type = widget_type_name or DEFAULT_TYPE
+    config = await _read(context, store, cached_store, widget_type)
     return config_body(widget_type, config.resolved(widget_type, store.settings, lang))
 
 
@@ -106,7 +110,7 @@ def config_body(widget_type: str, config: WidgetConfig) -> bytes:
 
 
 async def _read(
-    context: Context, store: Store, opened: CachedStore, widget_type: str
+    context: Context, store: Store, cached_store: CachedStore, widget_type: str
 ) -> WidgetConfig:
     def read() -> WidgetConfig:
         return read_config(context.reader, store.store_id, widget_type)
@@ -120,9 +124,9 @@ async def _read(
     except Exception:
         # A shop's page is better served by the last look that was seen than by an error.
         _log.exception("widget settings read failed")
-        return opened.widgets.get(widget_type, WidgetConfig())
+        return cached_store.widgets.get(widget_type, WidgetConfig())
     if config == WidgetConfig():
-        opened.widgets.pop(widget_type, None)
+        cached_store.widgets.pop(widget_type, None)
     else:
-        opened.widgets[widget_type] = config
+        cached_store.widgets[widget_type] = config
     return config

@@ -63,7 +63,7 @@ _UpToShown = msgspec.Meta(max_length=MAX_SHOWN)
 _MAX_ARRAYS = 3  # item_ids, sources, positions
 
 
-class _PlainEvent(msgspec.Struct, forbid_unknown_fields=True):
+class _SimpleEvent(msgspec.Struct, forbid_unknown_fields=True):
     """The fields of an event, each in the type that needs no reading."""
 
     event: str
@@ -84,7 +84,7 @@ class _PlainEvent(msgspec.Struct, forbid_unknown_fields=True):
     event_id: _EventId | None = None
 
 
-_decode = msgspec.json.Decoder(_PlainEvent).decode
+_decode = msgspec.json.Decoder(_SimpleEvent).decode
 
 
 def parse_event_fast(data: bytes) -> list[NewEvent] | None:
@@ -113,7 +113,7 @@ def parse_event_fast(data: bytes) -> list[NewEvent] | None:
 router = APIRouter(tags=["widget"])
 
 OK: Final = b'{"ok":true}'
-_MOST_WARNINGS: Final = 20
+_MAX_WARNINGS: Final = 20
 _EXAMPLES: Final = {
     "a view": {"event": "detail-page-view", "item_id": "tent", "session_id": "s_4fQ9xZ"},
     "a purchase": {
@@ -165,7 +165,7 @@ _encode: Final = msgspec.json.Encoder().encode
         OK_EXAMPLE,
     )
     | error_responses(401, 413, 415, 422, 503),
-    openapi_extra=request_body(EventBody, _EXAMPLES, text=True, many=True),
+    openapi_extra=request_body(EventBody, _EXAMPLES, text=True, is_list=True),
     response_class=Response,
 )
 async def declared_events(request: Request) -> Response:
@@ -201,14 +201,14 @@ async def receive_event_body(
         QueueFullError: when too many writes wait; nothing is stored.
         UnconfirmedWriteError: when the write is not confirmed in time.
     """
-    opened = context.shops.get(store) or await context.shops.open(store)
+    cached_store = context.shops.get(store) or await context.shops.open(store)
     if len(data) <= EVENT_LIMIT:
         groups = _grouped(data)
     else:  # it may tell of so much that everybody else would wait
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
     groups = context.bots.mark(store.store_id, groups, headers)
-    count, warnings = sum(map(len, groups)), _warnings(opened, groups)
+    count, warnings = sum(map(len, groups)), _warnings(cached_store, groups)
     with claim.another().grow(memory_weight(groups)) as queued:
         write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)
     del groups  # an array may tell a hundred times what it weighs
@@ -231,13 +231,13 @@ def _grouped(data: bytes) -> Groups:
     return [[event for _, event in pairs] for _, pairs in paired]
 
 
-def _warnings(opened: CachedStore, groups: Groups) -> list[str]:
-    known, warnings = opened.shop.catalog.numbers, list[str]()
+def _warnings(cached_store: CachedStore, groups: Groups) -> list[str]:
+    catalog_numbers, warnings = cached_store.shop.catalog.numbers, list[str]()
     for group in groups:
         for event in group:
-            if len(warnings) == _MOST_WARNINGS:
+            if len(warnings) == _MAX_WARNINGS:
                 return warnings
-            if is_about_product(event) and event.item_id not in known:
+            if is_about_product(event) and event.item_id not in catalog_numbers:
                 warnings.append(f"item {event.item_id!r} is not in the catalog (yet)")
             if event.kind is EventKind.BUY and not event.order_id:
                 warnings.append(

@@ -141,29 +141,31 @@ def search_page_reply(
     shop: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,
-    marks: Mapping[int, Mapping[str, str | None]] | None,
+    highlights: Mapping[int, Mapping[str, str | None]] | None,
 ) -> bytes:
-    """Return the body of a reply; `marks` are what `highlights_of` returns."""
+    """Return the body of a reply; `highlights` are what `highlights_of` returns."""
     source = "search" if listing.request.query.strip() else "trending"
     cards = shop.catalog.cards
     results = [
-        (card, hit, source, None if marks is None else marks.get(hit.item))
+        (card, hit, source, None if highlights is None else highlights.get(hit.item))
         for hit in page.hits
         if (card := cards[hit.item]) is not None
     ]
-    beside: dict[str, object] = {}
+    extra_fields: dict[str, object] = {}
     if page.total is not None:
-        beside["total"] = page.total
+        extra_fields["total"] = page.total
     if page.facets:
-        beside["facets"] = {
+        extra_fields["facets"] = {
             facet.value: _shown(page.facets[facet]) for facet in page.facets
         }
     if listing.suggest:
         typed = listing.request.query
         texts = [_text(shop, one, typed) for one in page.next]
-        beside["suggestions"] = list(dict.fromkeys(text for text in texts if text))
-        beside["did_you_mean"] = _text(shop, page.meant, typed) if page.meant else None
-    return search_page_body(results, beside)
+        extra_fields["suggestions"] = list(dict.fromkeys(text for text in texts if text))
+        extra_fields["did_you_mean"] = (
+            _text(shop, page.meant, typed) if page.meant else None
+        )
+    return search_page_body(results, extra_fields)
 
 
 def highlights_of(
@@ -202,7 +204,7 @@ def _shown(counts: Counts) -> object:
                     "from": one.low,
                     "to": one.high,
                     "count": one.count,
-                    "filter": f"price:{_plain(one.low)}..{_before(one.high)}",
+                    "filter": f"price:{_number_text(one.low)}..{_before(one.high)}",
                 }
                 for one in counts.ranges
             ],
@@ -216,12 +218,12 @@ def _values(counts: Iterable[ValueCount]) -> list[dict[str, object]]:
     return [{"value": one.value, "count": one.count} for one in counts]
 
 
-def _plain(price: float | None) -> str:
+def _number_text(price: float | None) -> str:
     return "" if price is None else f"{price:f}".rstrip("0").rstrip(".")
 
 
 def _before(price: float | None) -> str:
-    return "" if price is None else f"<{_plain(price)}"
+    return "" if price is None else f"<{_number_text(price)}"
 
 
 _COUNT: Final = {"type": "integer", "minimum": 0}

@@ -62,12 +62,12 @@ _SUMMARY_SCHEMA: Final = object_schema(
     totals=_nullable(object_schema(next_7_days=_BAND, next_28_days=_BAND)),
     accuracy=_nullable(_ACCURACY),
 )
-_MOMENT: Final = "2026-11-21T02:00:04.120Z"
+_TIME_EXAMPLE: Final = "2026-11-21T02:00:04.120Z"
 _SUMMARY_EXAMPLE: Final = {
     "enabled": True,
     "target_mode": "units",
     "currency": "EUR",
-    "generated_at": _MOMENT,
+    "generated_at": _TIME_EXAMPLE,
     "horizon_days": 28,
     "history": [{"date": "2026-11-20", "actual": 212.0}],
     "forecast": [
@@ -99,7 +99,7 @@ _ITEM_EXAMPLE: Final = {
     "item_id": "tent",
     "method": "lgbm",
     "target_mode": "units",
-    "generated_at": _MOMENT,
+    "generated_at": _TIME_EXAMPLE,
     "forecast": [{"date": "2026-11-22", "mean": 2.4, "p10": 0.0, "p50": 2.0, "p90": 5.0}],
     "stock_qty": 31,
     "days_of_cover": 12.9,
@@ -165,9 +165,9 @@ async def item(
     """
     exchange: RequestContext = request.scope["productrecs"]
     store, services = exchange.known_caller.store, exchange.context.services
-    wanted = item_id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
+    requested_id = item_id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
     content = await asyncio.to_thread(
-        _item, services.database, store, wanted, services.clock()
+        _item, services.database, store, requested_id, services.clock()
     )
     return Response(content, media_type="application/json")
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.catalog.item_filters import (
     FILTER_FORMS,
-    MOST_FILTERS,
+    MAX_FILTERS,
     FilterError,
     Filters,
     parse_filters,
@@ -86,7 +86,7 @@ FilterQuery = Annotated[
     BeforeValidator(_listed),
     Query(
         alias="filter",
-        max_length=MOST_FILTERS,
+        max_length=MAX_FILTERS,
         description=(
             "Filters on the results: `categories:NAME`, `price:LOW..HIGH` (also "
             "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), "
@@ -141,7 +141,7 @@ def listed_ids(item_ids: str | None) -> tuple[str, ...]:
     return tuple(part for one in item_ids.split(",") if (part := one.strip()))
 
 
-def check_excluded(excluded: Sequence[str], given: str | None) -> None:
+def check_excluded(excluded: Sequence[str], raw_value: str | None) -> None:
     """Refuse more ids to exclude than a call may have.
 
     Raises:
@@ -149,4 +149,6 @@ def check_excluded(excluded: Sequence[str], given: str | None) -> None:
     """
     if len(excluded) > MAX_EXCLUDED:
         message = f"a call may exclude at most {MAX_EXCLUDED} items"
-        raise BodyError([Problem(("query", "exclude"), message, "too_long", input=given)])
+        raise BodyError(
+            [Problem(("query", "exclude"), message, "too_long", input=raw_value)]
+        )

@@ -30,8 +30,8 @@ from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import Pick, RecommendationRequest
 from productrecs.features.recommendations.sold_out import (
-    leads_with_replacement,
     sold_out_anchor,
+    starts_with_replacement,
 )
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
@@ -53,93 +53,109 @@ class TrendingRequest(NamedTuple):
 
 
 def answer_immediately(
-    context: Context, opened: CachedStore, wanted: RecommendationRequest
+    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes | None:
     """Return the body of a reply that need not be waited for; None for any other.
 
     Raises:
         StorageError: when the database could not answer.
     """
-    if not wanted.identities:
-        return _with_anchor(_for_anybody(context, opened, wanted), context, opened, wanted)
-    if context.reading is not None or opened.shop.settings.holdout_percent:
+    if not list_request.identities:
+        return _with_anchor(
+            _anonymous_list(context, cached_store, list_request),
+            context,
+            cached_store,
+            list_request,
+        )
+    if context.reading is not None or cached_store.shop.settings.holdout_percent:
         return None
-    histories = [opened.histories.of(name, context.reader) for name in wanted.identities]
-    body = _personal(context, opened, wanted, histories)
-    return _with_anchor(body, context, opened, wanted)
+    histories = [
+        cached_store.histories.of(name, context.reader) for name in list_request.identities
+    ]
+    body = _personal(context, cached_store, list_request, histories)
+    return _with_anchor(body, context, cached_store, list_request)
 
 
 async def answer_list(
-    context: Context, opened: CachedStore, wanted: RecommendationRequest
+    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
     """Return the body of a reply; one that names no shopper may be a moment old."""
-    body = await _list(context, opened, wanted)
-    return _with_anchor(body, context, opened, wanted)
+    body = await _list(context, cached_store, list_request)
+    return _with_anchor(body, context, cached_store, list_request)
 
 
 async def _list(
-    context: Context, opened: CachedStore, wanted: RecommendationRequest
+    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
-    if not wanted.identities:
-        return _for_anybody(context, opened, wanted)
-    if not opened.shop.settings.holdout_percent:
-        histories = await _histories(context, opened, wanted.identities)
-        return _personal(context, opened, wanted, histories)
+    if not list_request.identities:
+        return _anonymous_list(context, cached_store, list_request)
+    if not cached_store.shop.settings.holdout_percent:
+        histories = await _histories(context, cached_store, list_request.identities)
+        return _personal(context, cached_store, list_request, histories)
     # Together, so that a database that hangs is waited for once.
     held_out, histories = await asyncio.gather(
-        is_held_out(context, opened, wanted.identities),
-        _histories(context, opened, wanted.identities),
+        is_held_out(context, cached_store, list_request.identities),
+        _histories(context, cached_store, list_request.identities),
     )
-    return EMPTY_LIST if held_out else _personal(context, opened, wanted, histories)
+    return (
+        EMPTY_LIST
+        if held_out
+        else _personal(context, cached_store, list_request, histories)
+    )
 
 
 async def answer_trending(
-    context: Context, opened: CachedStore, wanted: TrendingRequest
+    context: Context, cached_store: CachedStore, list_request: TrendingRequest
 ) -> bytes:
     """Return trending's reply; the shopper's id is used for the holdout only."""
-    num, excluded = wanted.num, wanted.excluded
-    identities = identities_of(None, wanted.user_id)
+    num, excluded = list_request.num, list_request.excluded
+    identities = identities_of(None, list_request.user_id)
     if (
         identities
-        and opened.shop.settings.holdout_percent
-        and await is_held_out(context, opened, identities)
+        and cached_store.shop.settings.holdout_percent
+        and await is_held_out(context, cached_store, identities)
     ):
         return EMPTY_LIST
     now_ms = context.clock()
-    if excluded or wanted.filters != NO_FILTERS:
-        picks = trending_list(opened.shop, num, now_ms, excluded, wanted.filters)
-        return recommendations_body(picks, opened.shop.catalog.cards)
+    if excluded or list_request.filters != NO_FILTERS:
+        picks = trending_list(
+            cached_store.shop, num, now_ms, excluded, list_request.filters
+        )
+        return recommendations_body(picks, cached_store.shop.catalog.cards)
     making = _Making(
-        lambda: trending_list(opened.shop, num, now_ms),
-        lambda picks: recommendations_body(picks, opened.shop.catalog.cards),
+        lambda: trending_list(cached_store.shop, num, now_ms),
+        lambda picks: recommendations_body(picks, cached_store.shop.catalog.cards),
         None,
     )
     # All that sells moves this list, so it has no fingerprint.
-    return _kept_or(opened, now_ms, num, making, NoFingerprint())
+    return _cached_or_computed(cached_store, now_ms, num, making, NoFingerprint())
 
 
 def _with_anchor(
-    body: bytes, context: Context, opened: CachedStore, wanted: RecommendationRequest
+    body: bytes,
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
 ) -> bytes:
     """Return the reply with the product of the page, if requested."""
-    if not wanted.with_anchor:
+    if not list_request.with_anchor:
         return body
-    shop = opened.shop
-    number = shop.catalog.number(wanted.item_id or "")
-    page_type = PageType.CART if wanted.basket else PageType.PRODUCT
-    eligible = shop.eligible(context.clock(), page_type, wanted.source)
-    if number is None or not eligible.shows(number):
+    shop = cached_store.shop
+    number = shop.catalog.number(list_request.item_id or "")
+    page_type = PageType.CART if list_request.basket else PageType.PRODUCT
+    eligible = shop.eligible(context.clock(), page_type, list_request.source)
+    if number is None or not eligible.may_show(number):
         return with_anchor(body, None)
     return with_anchor(body, shop.catalog.cards[number])
 
 
 def _personal(
     context: Context,
-    opened: CachedStore,
-    wanted: RecommendationRequest,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
 ) -> bytes:
-    making = _making(context, opened, wanted, histories, context.clock())
+    making = _making(context, cached_store, list_request, histories, context.clock())
     return making.write(making.pick())
 
 
@@ -153,8 +169,8 @@ class _Making(NamedTuple):
 
 def _making(
     context: Context,
-    opened: CachedStore,
-    wanted: RecommendationRequest,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> _Making:
@@ -163,26 +179,26 @@ def _making(
     Raises:
         UnknownPlacementError: when the store has no such placement.
     """
-    shop, note = opened.shop, context.write_client.write_later
+    shop, record_exploration = cached_store.shop, context.write_client.write_later
     placed = None
-    main: RecommendationRequest | None = wanted
-    if wanted.placement:
-        placement = opened.placements.find(wanted.placement)
-        placed = place_requests(shop, placement, wanted, histories)
+    main: RecommendationRequest | None = list_request
+    if list_request.placement:
+        placement = cached_store.placements.find(list_request.placement)
+        placed = place_requests(shop, placement, list_request, histories)
         main = placed.main
     sold_out = None if main is None else sold_out_anchor(shop, main, now_ms)
 
     def pick() -> list[Pick]:
         if placed is None:
-            picks = recommend(shop, wanted, histories, now_ms, note)
+            picks = recommend(shop, list_request, histories, now_ms, record_exploration)
         else:
-            picks = recommend_placement(shop, placed, histories, now_ms, note)
-        context.request_metrics.listed(wanted.source, is_empty=not picks)
+            picks = recommend_placement(shop, placed, histories, now_ms, record_exploration)
+        context.request_metrics.listed(list_request.source, is_empty=not picks)
         return picks
 
     def write(picks: Sequence[Pick]) -> bytes:
         body = recommendations_body(picks, shop.catalog.cards)
-        if sold_out is not None and leads_with_replacement(shop.catalog, sold_out, picks):
+        if sold_out is not None and starts_with_replacement(shop.catalog, sold_out, picks):
             body = with_sold_out(body)
         return body if placed is None else with_placement(body, placed, shop)
 
@@ -190,63 +206,73 @@ def _making(
 
 
 async def is_held_out(
-    context: Context, opened: CachedStore, identities: Sequence[str]
+    context: Context, cached_store: CachedStore, identities: Sequence[str]
 ) -> bool:
     """Return whether a shopper is in the arm of the holdout test without lists."""
-    settings = opened.shop.settings
+    settings = cached_store.shop.settings
     return await context.holdout_assigner.is_held_out(
-        opened.shop.catalog.store_id,
+        cached_store.shop.catalog.store_id,
         HoldoutTest(settings.holdout_test, settings.holdout_percent),
         identities,
         context.read,
     )
 
 
-def _for_anybody(
-    context: Context, opened: CachedStore, wanted: RecommendationRequest
+def _anonymous_list(
+    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
-    now_ms, shop = context.clock(), opened.shop
-    making = _making(context, opened, wanted, (), now_ms)
+    now_ms, shop = context.clock(), cached_store.shop
+    making = _making(context, cached_store, list_request, (), now_ms)
     # As many lists as there are pages: not worth their place.
-    if wanted.excluded or wanted.filters != NO_FILTERS:
+    if list_request.excluded or list_request.filters != NO_FILTERS:
         return making.write(making.pick())
-    asked = wanted.source.value, wanted.num, wanted.shown, wanted.item_id, wanted.basket
-    key = (*asked, exploration_day(shop, now_ms), making.sold_out)
-    if not wanted.placement:
-        return _kept_or(opened, now_ms, key, making, ListFingerprint(shop, wanted, now_ms))
+    request_key = (
+        list_request.source.value,
+        list_request.num,
+        list_request.shown,
+        list_request.item_id,
+        list_request.basket,
+    )
+    key = (*request_key, exploration_day(shop, now_ms), making.sold_out)
+    if not list_request.placement:
+        return _cached_or_computed(
+            cached_store, now_ms, key, making, ListFingerprint(shop, list_request, now_ms)
+        )
     # Filters depend on prices and attributes, which no fingerprint covers.
-    version = opened.placements.find(wanted.placement).version
-    placed_key = (*key, wanted.placement, version, shop.catalog.version)
-    return _kept_or(opened, now_ms, placed_key, making, NoFingerprint())
+    version = cached_store.placements.find(list_request.placement).version
+    placed_key = (*key, list_request.placement, version, shop.catalog.version)
+    return _cached_or_computed(cached_store, now_ms, placed_key, making, NoFingerprint())
 
 
-def _kept_or(
-    opened: CachedStore,
+def _cached_or_computed(
+    cached_store: CachedStore,
     now_ms: int,
     key: Hashable,
     making: _Making,
-    rests_on: FingerprintSource,
+    fingerprints: FingerprintSource,
 ) -> bytes:
     """Return the cached reply for `key`, or compute and cache it."""
-    shop = opened.shop
-    moment = ListInputs(
+    shop = cached_store.shop
+    inputs = ListInputs(
         shop.visible(now_ms), shop.models, shop.settings, shop.book, shop.earnings
     )
     now = time.monotonic()
-    body = opened.recommendation_cache.get(moment, key, now, making.write, rests_on)
+    body = cached_store.recommendation_cache.get(
+        inputs, key, now, making.write, fingerprints
+    )
     if body is None:
         picks = making.pick()
         body = making.write(picks)
-        opened.recommendation_cache.put(key, picks, body, now, rests_on)
+        cached_store.recommendation_cache.put(key, picks, body, now, fingerprints)
     return body
 
 
 async def _histories(
-    context: Context, opened: CachedStore, identities: Sequence[str]
+    context: Context, cached_store: CachedStore, identities: Sequence[str]
 ) -> list[ShopperHistory]:
     try:
         return await context.read(
-            lambda reader: [opened.histories.of(name, reader) for name in identities]
+            lambda reader: [cached_store.histories.of(name, reader) for name in identities]
         )
     except StorageError:
         return []  # a list that knows less beats none
@@ -257,5 +283,5 @@ async def _histories(
 
 def identities_of(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:
     """Return a call's distinct identities, by precedence."""
-    named = (name for name in (customer_id, user_id) if name and "\0" not in name)
-    return tuple(dict.fromkeys(named))
+    shopper_ids = (name for name in (customer_id, user_id) if name and "\0" not in name)
+    return tuple(dict.fromkeys(shopper_ids))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["widget"])
 
-NOTHING: Final = b'{"look":null}'
+NO_LOOK: Final = b'{"look":null}'
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -49,18 +49,18 @@ async def declared_look(
     exchange: RequestContext = request.scope["productrecs"]
     context = exchange.context
     store = exchange.known_caller.store
-    opened = await context.shops.open(store)
-    look = opened.looks.newest.get(item_id)
+    cached_store = await context.shops.open(store)
+    look = cached_store.looks.newest.get(item_id)
     if look is None:
-        return conditional_reply(request, NOTHING, 0)
+        return conditional_reply(request, NO_LOOK, 0)
     address = _image_url(request, store, look)
-    reply = look_reply(look, address, opened, context.clock())
+    reply = look_reply(look, address, cached_store, context.clock())
     # Prices in it are those of this second, so a browser asks each time.
     return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
 
 
 def look_reply(
-    look: Look, image_url: str, opened: CachedStore, now_ms: int
+    look: Look, image_url: str, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
     """Return a look as widgets get it, with the products that can be shown now."""
     content = look.content
@@ -69,7 +69,9 @@ def look_reply(
         "title": content.title,
         "image_url": image_url,
         "item_id": content.item_id,
-        "hotspots": [_spot(one, opened, now_ms) for one in content.hotspots],
+        "hotspots": [
+            _hotspot_fields(one, cached_store, now_ms) for one in content.hotspots
+        ],
         "published_at": iso(look.published_at or look.updated_at),
     }
 
@@ -83,15 +85,17 @@ def _image_url(request: Request, store: Store, look: Look) -> str:
     return base_url_of(request) + path
 
 
-def _spot(spot: Hotspot, opened: CachedStore, now_ms: int) -> dict[str, Any]:
-    shop = opened.shop
-    number = shop.catalog.number(spot.item_id)
+def _hotspot_fields(
+    hotspot: Hotspot, cached_store: CachedStore, now_ms: int
+) -> dict[str, Any]:
+    shop = cached_store.shop
+    number = shop.catalog.number(hotspot.item_id)
     card: bytes | None = None
-    if number is not None and shop.eligible(now_ms, ListKind.PRODUCT).shows(number):
+    if number is not None and shop.eligible(now_ms, ListKind.PRODUCT).may_show(number):
         card = shop.catalog.cards[number]
     return {
-        "label": spot.label,
-        "bbox": list(spot.box),
-        "item_id": spot.item_id,
+        "label": hotspot.label,
+        "bbox": list(hotspot.box),
+        "item_id": hotspot.item_id,
         "product": None if card is None else msgspec.Raw(card + b"}"),
     }

@@ -60,10 +60,10 @@ async def declared_photo_search(request: Request) -> Response:
     neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
     indexed pictures, `results` is empty.
     """
-    return await _answer(request, _found)
+    return await _photo_reply(request, _found)
 
 
-async def _answer(
+async def _photo_reply(
     request: Request,
     compare: Callable[[Context, CachedStore, bytes, PhotoWorkerClient], bytes],
 ) -> Response:
@@ -72,24 +72,28 @@ async def _answer(
     context = exchange.context
     headers, claim = request.scope["headers"], exchange.claim
     store = exchange.known_caller.store
-    context.photo_pool.check_room(store.store_id)
+    context.photo_pool.check_capacity(store.store_id)
     data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
-    opened = await context.shops.open(store)
+    cached_store = await context.shops.open(store)
     content = await context.photo_pool.run(
-        store.store_id, lambda lookout: compare(context, opened, data, lookout)
+        store.store_id,
+        lambda photo_client: compare(context, cached_store, data, photo_client),
     )
     return Response(content, media_type="application/json")
 
 
 def _found(
-    context: Context, opened: CachedStore, data: bytes, lookout: PhotoWorkerClient
+    context: Context,
+    cached_store: CachedStore,
+    data: bytes,
+    photo_client: PhotoWorkerClient,
 ) -> bytes:
     photo = parse_photo(parse_json(data))
-    shop, book = opened.shop, opened.shop.book
+    shop, book = cached_store.shop, cached_store.shop.book
     try:
         hits = find_by_photo(
             photo.data,
-            lookout.over(opened.pictures),
+            photo_client.over(cached_store.pictures),
             shop.catalog,
             None if book is None else book.of(ListKind.SEARCH),
             context.clock(),
@@ -121,30 +125,33 @@ async def declared_analysis(request: Request) -> Response:
     confidence, and up to six similar products. The list is empty if nothing was
     recognised. The photo is not stored.
     """
-    return await _answer(request, _analysed)
+    return await _photo_reply(request, _analysed)
 
 
 def _analysed(
-    context: Context, opened: CachedStore, data: bytes, lookout: PhotoWorkerClient
+    context: Context,
+    cached_store: CachedStore,
+    data: bytes,
+    photo_client: PhotoWorkerClient,
 ) -> bytes:
     photo = parse_photo_only(parse_json(data))
     try:
-        shop = opened.shop
+        shop = cached_store.shop
         visible = shop.eligible(context.clock(), ListKind.PRODUCT).visible
         spots = spots_in_picture(
-            photo, lookout.over(opened.pictures), shop.catalog, visible
+            photo, photo_client.over(cached_store.pictures), shop.catalog, visible
         )
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
-    return _encode({"hotspots": [_spot(one, opened) for one in spots]})
+    return _encode({"hotspots": [_hotspot_fields(one, cached_store) for one in spots]})
 
 
-def _spot(spot: PhotoSpot, opened: CachedStore) -> dict[str, Any]:
-    hits = [Hit(*one) for one in zip(spot.items, spot.scores, strict=True)]
-    cards = similar_cards(hits, opened.shop.catalog.cards)
+def _hotspot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:
+    hits = [Hit(*one) for one in zip(photo_spot.items, photo_spot.scores, strict=True)]
+    cards = similar_cards(hits, cached_store.shop.catalog.cards)
     return {
-        "label": spot.label,
-        "bbox": [round(one, 4) for one in spot.box],
-        "confidence": round(spot.confidence, 4),
+        "label": photo_spot.label,
+        "bbox": [round(one, 4) for one in photo_spot.box],
+        "confidence": round(photo_spot.confidence, 4),
         "products": [msgspec.Raw(card) for card in cards],
     }

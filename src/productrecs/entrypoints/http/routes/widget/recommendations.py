@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["widget"])
 
-_BESIDE: Final[Mapping[str, Any]] = {
+_EXTRA_FIELDS: Final[Mapping[str, Any]] = {
     "anchor": {
         "anyOf": [ref("Product"), {"type": "null"}],
         "description": (
@@ -86,7 +86,7 @@ def _absent_if_blank(value: object) -> object:
     "/v1/recommendations",
     operation_id="recommend",
     summary="Recommend products for a product page, a cart or a shopper",
-    responses=recommendations_response("buy", _BESIDE)
+    responses=recommendations_response("buy", _EXTRA_FIELDS)
     | error_responses(401, "placement_unknown", 422, 503),
     response_class=Response,
 )
@@ -150,7 +150,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     exchange: RequestContext = request.scope["productrecs"]
     refuse_unknown_filters(request.query_params)
     default = 0 if placement else exchange.known_caller.store.settings.rec_num
-    wanted = RecommendationRequest(
+    list_request = RecommendationRequest(
         source=source,
         num=num or default,
         item_id=item_id or None,
@@ -162,14 +162,14 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         filters=read_filters(filters),
         placement=placement or "",
     )
-    _check(wanted, item_ids)
-    if wanted.placement and request.query_params.get("source"):
+    _check(list_request, item_ids)
+    if list_request.placement and request.query_params.get("source"):
         message = "a placement has its own strategy: leave out source, or placement"
         problem = Problem(("query", "source"), message, "value_error", input=source)
         raise BodyError([problem])
-    check_excluded(wanted.excluded, excluded)
-    opened = await exchange.context.shops.open(exchange.known_caller.store)
-    body = await answer_list(exchange.context, opened, wanted)
+    check_excluded(list_request.excluded, excluded)
+    cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    body = await answer_list(exchange.context, cached_store, list_request)
     return Response(body, media_type="application/json")
 
 
@@ -201,13 +201,13 @@ async def declared_trending(
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     refuse_unknown_filters(request.query_params)
-    left_out = listed_ids(excluded)
-    check_excluded(left_out, excluded)
-    opened = await exchange.context.shops.open(store)
-    wanted = TrendingRequest(
-        num or store.settings.rec_num, user_id, left_out, read_filters(filters)
+    excluded_ids = listed_ids(excluded)
+    check_excluded(excluded_ids, excluded)
+    cached_store = await exchange.context.shops.open(store)
+    list_request = TrendingRequest(
+        num or store.settings.rec_num, user_id, excluded_ids, read_filters(filters)
     )
-    body = await answer_trending(exchange.context, opened, wanted)
+    body = await answer_trending(exchange.context, cached_store, list_request)
     return Response(body, media_type="application/json")
 
 
@@ -250,12 +250,12 @@ def parse_trending_request(
     return TrendingRequest(num, query.get("user_id"), excluded)
 
 
-def _check(wanted: RecommendationRequest, item_ids: str | None) -> None:
-    if len(wanted.basket) > MAX_ANCHORS:
+def _check(list_request: RecommendationRequest, item_ids: str | None) -> None:
+    if len(list_request.basket) > MAX_ANCHORS:
         message = f"a cart may name at most {MAX_ANCHORS} items"
         problem = Problem(("query", "item_ids"), message, "too_long", input=item_ids)
         raise BodyError([problem])
-    if wanted.source is Source.SIMILAR and wanted.item_id is None:
+    if list_request.source is Source.SIMILAR and list_request.item_id is None:
         message = "similar needs item_id: the product to find similar products for"
         problem = Problem(("query", "item_id"), message, "missing", input=None)
         raise BodyError([problem])

@@ -38,9 +38,9 @@ from productrecs.entrypoints.http.writes.search_count_recorder import (
     Searcher,
     searcher_of_scope,
 )
-from productrecs.features.recommendations.trending import trending_among
+from productrecs.features.recommendations.trending import trending_of
 from productrecs.features.search.faceted_search import (
-    MOST_COUNTED,
+    MAX_COUNTED,
     ResultsPage,
     results_page,
 )
@@ -147,10 +147,10 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         highlight=highlight,
         suggest=suggest,
     )
-    opened = await exchange.context.shops.open(exchange.known_caller.store)
-    named = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
-    who = searcher_of_scope(request.scope, named)
-    reply = await answer_search(exchange.context, opened, listing or search, who)
+    cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
+    searcher = searcher_of_scope(request.scope, shopper_ids)
+    reply = await answer_search(exchange.context, cached_store, listing or search, searcher)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
 
@@ -168,51 +168,55 @@ def parse_search_request(query: Mapping[str, str]) -> SearchRequest | None:
 
 def cached_search(
     context: Context,
-    opened: CachedStore,
+    cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
-    who: Searcher,
+    searcher: Searcher,
 ) -> SearchReply | None:
-    """Return a cached reply, and count the search as `who`'s; else None."""
-    if _may_be_personal(opened, search, who):
+    """Return a cached reply, and count the search as `searcher`'s; else None."""
+    if _may_be_personal(cached_store, search, searcher):
         return None
-    cached = opened.searches.get(_moment(opened, context.clock()), search)
+    cached = cached_store.searches.get(_search_state(cached_store, context.clock()), search)
     if cached is None:
         return None
     reply = _unpacked(cached)
-    _note(context, opened, search, reply, who)
+    _count_search(context, cached_store, search, reply, searcher)
     return reply
 
 
 def _may_be_personal(
-    opened: CachedStore, search: SearchRequest | ResultsPageRequest, who: Searcher
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
 ) -> bool:
-    shop, query = opened.shop, _words_of(search)
+    shop, query = cached_store.shop, _words_of(search)
     return (
         shop.settings.personal_search
         and shop.models.personal.weight > 0
-        and isinstance(who, str)
-        and "\0" not in who
+        and isinstance(searcher, str)
+        and "\0" not in searcher
         and bool(query.strip())
     )
 
 
 async def _personal_lift(
     context: Context,
-    opened: CachedStore,
+    cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
-    who: Searcher,
+    searcher: Searcher,
 ) -> PersonalLift | None:
     """Return the lift of a known shopper; None where the results are those of anybody."""
-    if not _may_be_personal(opened, search, who):
+    if not _may_be_personal(cached_store, search, searcher):
         return None
-    shop, name = opened.shop, str(who)
+    shop, name = cached_store.shop, str(searcher)
     try:
-        if shop.settings.holdout_percent and await is_held_out(context, opened, (name,)):
+        if shop.settings.holdout_percent and await is_held_out(
+            context, cached_store, (name,)
+        ):
             return None
-        history = await context.read(lambda reader: opened.histories.of(name, reader))
+        history = await context.read(lambda reader: cached_store.histories.of(name, reader))
     except StorageError:
         return None  # results for anybody beat none
-    return PersonalLift.of(history, opened.traits.of, shop.models.personal)
+    return PersonalLift.of(history, cached_store.traits.of, shop.models.personal)
 
 
 def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
@@ -221,84 +225,86 @@ def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
 
 async def answer_search(
     context: Context,
-    opened: CachedStore,
+    cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
-    who: Searcher,
+    searcher: Searcher,
 ) -> SearchReply:
-    """Return the reply to a search, and count it as `who`'s.
+    """Return the reply to a search, and count it as `searcher`'s.
 
     Raises:
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
-    lift = await _personal_lift(context, opened, search, who)
-    moment = _moment(opened, context.clock())
-    cached = None if lift is not None else opened.searches.get(moment, search)
+    lift = await _personal_lift(context, cached_store, search, searcher)
+    state = _search_state(cached_store, context.clock())
+    cached = None if lift is not None else cached_store.searches.get(state, search)
     if cached is not None:
         reply = _unpacked(cached)
-        _note(context, opened, search, reply, who)
+        _count_search(context, cached_store, search, reply, searcher)
         return reply
-    reply = await _computed(context, opened, search, lift)
+    reply = await _computed(context, cached_store, search, lift)
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
-        CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_NOTHING)
+        CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
     )
-    _note(context, opened, search, reply, who)
+    _count_search(context, cached_store, search, reply, searcher)
     if lift is None:
-        _cache(context, opened, search, reply, moment)
+        _cache(context, cached_store, search, reply, state)
     return reply
 
 
 async def _computed(
     context: Context,
-    opened: CachedStore,
+    cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     lift: PersonalLift | None,
 ) -> SearchReply:
     now_ms = context.clock()
-    shop = replace(searchable_store(opened), shopper=lift)
+    shop = replace(searchable_store(cached_store), shopper=lift)
     if isinstance(search, ResultsPageRequest):
-        return await _browsed(context, opened, shop, search, now_ms)
+        return await _browsed(context, cached_store, shop, search, now_ms)
     if not search.query.strip():
-        return SearchReply(_trending(opened, search, now_ms))
+        return SearchReply(_trending(cached_store, search, now_ms))
     return await context.search_pool.run(lambda: _found(shop, search, now_ms))
 
 
 def _cache(
     context: Context,
-    opened: CachedStore,
+    cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     reply: SearchReply,
     moment: SearchState,
 ) -> None:
-    """Cache a reply if nothing has changed since its `moment`."""
+    """Cache a reply if nothing has changed since its `state`."""
     # Rules begin and end by the clock, which makes no other moment.
-    if not opened.said.rules and are_same_inputs(moment, _moment(opened, context.clock())):
-        opened.searches.put(moment, search, _packed(reply))
+    if not cached_store.search_rules.rules and are_same_inputs(
+        moment, _search_state(cached_store, context.clock())
+    ):
+        cached_store.searches.put(moment, search, _packed(reply))
 
 
-def _note(
+def _count_search(
     context: Context,
-    opened: CachedStore,
+    cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     reply: SearchReply,
-    who: Searcher,
+    searcher: Searcher,
 ) -> None:
     """Count a search for words; further pages of one are not another."""
     query = search.query if isinstance(search, SearchRequest) else search.first_query
     if query and not query.isspace():
-        leads = any(name == _REDIRECT for name, _ in reply.headers)
-        is_empty = reply.body.startswith(_NOTHING) and not leads
-        store_id = opened.shop.catalog.store_id
-        context.searches.note(store_id, query, who, is_empty=is_empty)
+        is_redirect = any(name == _REDIRECT for name, _ in reply.headers)
+        is_empty = reply.body.startswith(_EMPTY_BODY) and not is_redirect
+        store_id = cached_store.shop.catalog.store_id
+        context.searches.count(store_id, query, searcher, is_empty=is_empty)
 
 
-_NOTHING: Final = search_body((), ())[:-1]
+_EMPTY_BODY: Final = search_body((), ())[:-1]
 
 
 async def _browsed(
     context: Context,
-    opened: CachedStore,
+    cached_store: CachedStore,
     shop: SearchableStore,
     listing: ResultsPageRequest,
     now_ms: int,
@@ -307,7 +313,7 @@ async def _browsed(
     store_id = shop.catalog.store_id
 
     def trending(visible: Mask) -> Iterator[int]:
-        return (pick.item for pick in trending_among(opened.shop, visible, MOST_COUNTED))
+        return (pick.item for pick in trending_of(cached_store.shop, visible, MAX_COUNTED))
 
     page = await context.search_pool.run(
         lambda: results_page(shop, listing, now_ms, trending)
@@ -319,11 +325,11 @@ async def _browsed(
             texts = await context.read(
                 lambda reader: read_descriptions(reader, store_id, numbers)
             )
-    body = await context.search_pool.run(lambda: _written(shop, listing, page, texts))
+    body = await context.search_pool.run(lambda: _reply_body(shop, listing, page, texts))
     return SearchReply(body, _headers(page.relaxed, page.address))
 
 
-def _written(
+def _reply_body(
     shop: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,
@@ -331,8 +337,8 @@ def _written(
 ) -> bytes:
     if not listing.highlight:
         return search_page_reply(shop, listing, page, None)
-    synonyms = shop.said.synonyms_in(shop.index.language)
-    slots = shop.index.understand(shop.index.analyse(listing.request.query), synonyms)
+    synonyms = shop.search_rules.synonyms_in(shop.index.language)
+    slots = shop.index.interpret(shop.index.analyse(listing.request.query), synonyms)
     marker = Highlighter.of(slots, shop.index.language)
     return search_page_reply(
         shop, listing, page, highlights_of(shop, page, marker, descriptions)
@@ -365,16 +371,16 @@ def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
     return headers
 
 
-def _trending(opened: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
-    visible = searchable_store(opened).visible(now_ms, in_stock=search.in_stock)
+def _trending(cached_store: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
+    visible = searchable_store(cached_store).visible(now_ms, in_stock=search.in_stock)
     return trending_search_body(
-        trending_among(opened.shop, visible, search.num), opened.shop.catalog.cards
+        trending_of(cached_store.shop, visible, search.num), cached_store.shop.catalog.cards
     )
 
 
-def _moment(opened: CachedStore, now_ms: int) -> SearchState:
-    shop = opened.shop
+def _search_state(cached_store: CachedStore, now_ms: int) -> SearchState:
+    shop = cached_store.shop
     shown = shop.catalog.visible(now_ms, hide_sold_out=False)
     buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
-    version, said = opened.index.version, opened.said
-    return (shown, buyable, shop.models, shop.settings, version, said, shop.book)
+    version, rules = cached_store.index.version, cached_store.search_rules
+    return (shown, buyable, shop.models, shop.settings, version, rules, shop.book)
