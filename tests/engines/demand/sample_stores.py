@@ -7,7 +7,11 @@ from datetime import date
 import numpy as np
 
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series import HORIZON, Demand, DemandOptions
+from productrecs.engines.demand.demand_series_and_cleaning import (
+    HORIZON,
+    Demand,
+    DemandOptions,
+)
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 
 FIRST = date(2026, 1, 5).toordinal()  # a Monday

@@ -12,13 +12,13 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.item_stats import ItemStats
 from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.pins_and_exploration import exploration_day
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request import (
     Engine,
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import exploration_day
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (

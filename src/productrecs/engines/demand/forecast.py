@@ -13,7 +13,11 @@ from productrecs.engines.demand.backtest import (
     ItemBacktest,
     method_forecasts,
 )
-from productrecs.engines.demand.demand_series import HORIZON, WEEK, DemandOptions
+from productrecs.engines.demand.demand_series_and_cleaning import (
+    HORIZON,
+    WEEK,
+    DemandOptions,
+)
 from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths, sale_classes
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
 from productrecs.engines.demand.gradient_boosting import (
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from productrecs.engines.arrays import Bools, Floats
-    from productrecs.engines.demand.demand_series import Demand
+    from productrecs.engines.demand.demand_series_and_cleaning import Demand
 
 _ORIGINS_REPORTED = 8
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.demand.demand_series import (
+from productrecs.engines.demand.demand_series_and_cleaning import (
     HORIZON,
     QUANTILES,
     DemandOptions,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lightgbm import Booster
 
     from productrecs.engines.arrays import Floats, Ints, Items
-    from productrecs.engines.demand.demand_series import Amounts, Demand
+    from productrecs.engines.demand.demand_series_and_cleaning import Amounts, Demand
 
 _FIRST_ORIGIN: Final = 56
 _STEP: Final = 5  # days between origins; covers every weekday

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from productrecs.engines.demand.demand_series import (
+from productrecs.engines.demand.demand_series_and_cleaning import (
     DEFAULT_SHRINKAGE,
     HORIZON,
     QUANTILES,

@@ -82,11 +82,11 @@ from productrecs.entrypoints.http.transport.error_body import (
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
 )
-from productrecs.entrypoints.http.writes.batched_writes import write_handlers
 from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
+from productrecs.entrypoints.http.writes.write_handlers import write_handlers
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
 from productrecs.features.guides.guide_texts import undescribed

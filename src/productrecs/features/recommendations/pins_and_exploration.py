@@ -15,10 +15,8 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import Engine, Pick
-from productrecs.features.recommendations.serving_state import StoreState
 
 MIN_PICKS: Final = 3  # minimum list length for exploration
-MIN_IMPRESSIONS: Final = 1_000  # minimum number of store impressions for exploration
 _BITS: Final = 64
 
 
@@ -35,16 +33,6 @@ class ExploredItem(NamedTuple):
     pick: Pick
     place: int
     probability: float
-
-
-def exploration_day(shop: StoreState, now_ms: int) -> int:
-    """Return the day of the current exploration; 0 if a store's lists do not explore.
-
-    Anonymous lists are cached for as long as this value stays the same.
-    """
-    if not shop.settings.explore_percent or shop.models.trials.total < MIN_IMPRESSIONS:
-        return 0
-    return now_ms // DAY_MS
 
 
 def exploration_draw(

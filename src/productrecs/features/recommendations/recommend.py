@@ -41,7 +41,6 @@ from productrecs.features.recommendations.learned_ranking import (
 from productrecs.features.recommendations.pins_and_exploration import (
     FILL_SCORE,
     ExploredItem,
-    exploration_day,
     exploration_draw,
     pick_exploration,
     with_pins,
@@ -54,13 +53,16 @@ from productrecs.features.recommendations.request_context import (
     with_purchase_memory,
     with_purchases_due,
 )
-from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.serving_state import (
+    StoreState,
+    exploration_day,
+    sold_out_anchor,
+)
 from productrecs.features.recommendations.sold_out import (
     ENGINES,
     leading_places,
     merge_leads,
     rank_replacements,
-    sold_out_anchor,
 )
 from productrecs.records.experiments.holdouts_and_explorations import Exploration
 from productrecs.records.merchandising.rule_book import ListRules

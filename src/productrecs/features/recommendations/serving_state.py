@@ -6,10 +6,15 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import Floats
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.request import ListPlan
+from productrecs.features.recommendations.request import (
+    ListPlan,
+    RecommendationRequest,
+    Source,
+)
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter_masks
 from productrecs.records.merchandising.rule import ListKind
@@ -21,6 +26,7 @@ from productrecs.training.trained_models import TrainedModels
 _WORDS: Final[Mapping[str, ListKind]] = MappingProxyType(
     {one.value: one for one in ListKind}
 )
+MIN_IMPRESSIONS: Final = 1_000  # minimum number of store impressions for exploration
 
 
 class _EligibleCache(NamedTuple):
@@ -122,3 +128,30 @@ class StoreState:
                 filtered_mask[:size] &= mask[:size]
                 filtered_mask[size:] = False
         return filtered_mask
+
+
+def exploration_day(shop: StoreState, now_ms: int) -> int:
+    """Return the day of the current exploration; 0 if a store's lists do not explore.
+
+    Anonymous lists are cached for as long as this value stays the same.
+    """
+    if not shop.settings.explore_percent or shop.models.trials.total < MIN_IMPRESSIONS:
+        return 0
+    return now_ms // DAY_MS
+
+
+def sold_out_anchor(
+    shop: StoreState, request: RecommendationRequest, now_ms: int
+) -> int | None:
+    """Return the product whose page shows replacements; None if it can be bought.
+
+    Only `mix` lists of product pages lead with replacements, and only where the store's
+    setting `replace_sold_out` is on.
+    """
+    if request.ruled_source is not Source.MIX or request.basket or not request.item_id:
+        return None
+    anchor = shop.catalog.number(request.item_id)
+    if anchor is None or not shop.settings.replace_sold_out:
+        return None
+    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    return None if anchor < len(buyable) and buyable[anchor] else anchor

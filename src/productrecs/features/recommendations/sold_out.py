@@ -18,8 +18,6 @@ from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.request import (
     Engine,
     Pick,
-    RecommendationRequest,
-    Source,
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -32,23 +30,6 @@ _WEIGHTS: Final = (1.0, 0.7, 1.0, 0.3)
 _SHARE: Final = 0.5  # share of a list for replacements; companions follow
 _SAME_KIND: Final = 0.5  # minimum share of common categories
 _POOL: Final = 40  # enough candidates: wider categories are then not searched
-
-
-def sold_out_anchor(
-    shop: StoreState, request: RecommendationRequest, now_ms: int
-) -> int | None:
-    """Return the product whose page shows replacements; None if it can be bought.
-
-    Only `mix` lists of product pages lead with replacements, and only where the store's
-    setting `replace_sold_out` is on.
-    """
-    if request.ruled_source is not Source.MIX or request.basket or not request.item_id:
-        return None
-    anchor = shop.catalog.number(request.item_id)
-    if anchor is None or not shop.settings.replace_sold_out:
-        return None
-    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
-    return None if anchor < len(buyable) and buyable[anchor] else anchor
 
 
 def leading_places(num: int) -> int:

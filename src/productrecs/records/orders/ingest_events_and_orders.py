@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from productrecs.records.erasures.repository import ErasedNames, erased_names_in
-from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.events.event_log import (
+from productrecs.records.events.append_and_link_events import (
     IdentityLinker,
     LoggedEvent,
     append_bot_events,
     append_events,
     is_about_product,
 )
+from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
 from productrecs.records.orders.purchase_ledger import (

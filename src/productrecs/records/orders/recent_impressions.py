@@ -16,7 +16,7 @@ SHOWN_LIMIT: Final = 100
 ACTION_LIMIT: Final = 300  # later actions after which an impression is dropped
 HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
 _MIN_IMPRESSIONS: Final = 2  # impressions; products with fewer are not reported
-_CLICKED: Final = -1
+_ACTED_ON: Final = -1
 
 
 def _numbers() -> "array[int]":
@@ -31,7 +31,7 @@ def _empty_times() -> "array[int]":
 class RecentImpressions:
     """One shopper's last impressions, newest last: parallel arrays."""
 
-    items: "array[int]" = field(default_factory=_numbers)  # _TAKEN_UP after an action
+    items: "array[int]" = field(default_factory=_numbers)  # _ACTED_ON after an action
     times: "array[int]" = field(default_factory=_empty_times)  # UTC ms
     actions_at: "array[int]" = field(
         default_factory=_numbers
@@ -55,7 +55,7 @@ class RecentImpressions:
         if item is not None and item in self.items:
             for place, shown in enumerate(self.items):
                 if shown == item:
-                    self.items[place] = _CLICKED
+                    self.items[place] = _ACTED_ON
         if not is_purchase:
             self.action_count += 1
             old = 0
@@ -77,7 +77,7 @@ class RecentImpressions:
         return {
             item: times * 0.5 ** (max(now_ms - last[item], 0) / HALF_LIFE_MS)
             for item, times in Counter(self.items).items()
-            if times > _MIN_IMPRESSIONS and item != _CLICKED
+            if times > _MIN_IMPRESSIONS and item != _ACTED_ON
         }
 
     def _drop(self, oldest: int) -> None:

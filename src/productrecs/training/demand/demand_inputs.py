@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.time_window import window_end_ms, window_start_ms
-from productrecs.engines.demand.demand_series import (
+from productrecs.engines.demand.demand_series_and_cleaning import (
     HORIZON,
     Amounts,
     Demand,

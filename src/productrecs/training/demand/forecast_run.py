@@ -19,7 +19,7 @@ from productrecs.engines.demand.backtest import (
     MethodScores,
     run_backtest,
 )
-from productrecs.engines.demand.demand_series import DemandOptions
+from productrecs.engines.demand.demand_series_and_cleaning import DemandOptions
 from productrecs.engines.demand.ensemble_and_calibration import Calibration, EnsembleWeights
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals

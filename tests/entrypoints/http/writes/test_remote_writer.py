@@ -14,8 +14,8 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import QueueFullError, UnconfirmedWriteError
-from productrecs.entrypoints.http.writes.batched_writes import WriteKind
 from productrecs.entrypoints.http.writes.write_client import RemoteWriter
+from productrecs.entrypoints.http.writes.write_handlers import WriteKind
 from productrecs.entrypoints.http.writes.write_server import WriteServer
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.records.events.event import EventKind, NewEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.writes import batched_writes
+from productrecs.entrypoints.http.writes import write_handlers
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 
 if TYPE_CHECKING:
@@ -20,4 +20,4 @@ def _half(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
     return ingest_order(log, order, now_ms)
 
 
-setattr(batched_writes, "ingest_order", _half)  # noqa: B010 - the fault itself
+setattr(write_handlers, "ingest_order", _half)  # noqa: B010 - the fault itself

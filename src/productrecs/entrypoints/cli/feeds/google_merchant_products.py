@@ -10,7 +10,7 @@ from productrecs.core.time_window import (
     window_end_ms,
     window_start_ms,
 )
-from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
+from productrecs.entrypoints.cli.feeds.product_grouping import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,

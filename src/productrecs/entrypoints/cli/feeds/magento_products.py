@@ -6,7 +6,12 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant, current_price
+from productrecs.entrypoints.cli.feeds.product_grouping import (
+    Offer,
+    Value,
+    Variant,
+    current_price,
+)
 from productrecs.entrypoints.cli.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,

@@ -18,7 +18,7 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     ItemFileFormat,
     is_xml,
 )
-from productrecs.entrypoints.cli.feeds.offer import (
+from productrecs.entrypoints.cli.feeds.product_grouping import (
     FeedProduct,
     Offer,
     RejectedRow,

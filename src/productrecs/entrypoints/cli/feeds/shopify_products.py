@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant
+from productrecs.entrypoints.cli.feeds.product_grouping import Offer, Value, Variant
 from productrecs.entrypoints.cli.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,

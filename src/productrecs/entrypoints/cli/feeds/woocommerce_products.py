@@ -6,7 +6,12 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.cli.feeds.offer import Offer, Value, Variant, current_price
+from productrecs.entrypoints.cli.feeds.product_grouping import (
+    Offer,
+    Value,
+    Variant,
+    current_price,
+)
 from productrecs.entrypoints.cli.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,

@@ -12,11 +12,11 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     ItemFileFormat,
     detect_format,
 )
-from productrecs.entrypoints.cli.feeds.offer import FeedProduct, RejectedRow
 from productrecs.entrypoints.cli.feeds.platform_product_reader import (
     note_columns,
     read_products,
 )
+from productrecs.entrypoints.cli.feeds.product_grouping import FeedProduct, RejectedRow
 from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
 from productrecs.entrypoints.cli.imports.import_source import ImportSource, JsonArray
 from productrecs.entrypoints.http.schemas.items import (

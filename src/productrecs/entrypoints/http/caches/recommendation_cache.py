@@ -14,8 +14,7 @@ from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_i
 from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
-from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.recommendations.sold_out import sold_out_anchor
+from productrecs.features.recommendations.serving_state import StoreState, sold_out_anchor
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.training.engine_registry import FILLERS
 

@@ -28,7 +28,7 @@ from productrecs.core.errors import (
 )
 from productrecs.entrypoints.http.writes import write_protocol
 from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
-from productrecs.entrypoints.http.writes.batched_writes import WriteKind
+from productrecs.entrypoints.http.writes.write_handlers import WriteKind
 from productrecs.processes.messages import FrameDecoder
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
 from productrecs.storage.store_log import StoreDeletedError

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.msgpack import Decoder
 
-from productrecs.entrypoints.http.writes.batched_writes import Groups, WriteKind
+from productrecs.entrypoints.http.writes.write_handlers import Groups, WriteKind
 from productrecs.processes.messages import Ready, encode_frame
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order import NewOrder

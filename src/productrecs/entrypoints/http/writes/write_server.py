@@ -12,8 +12,8 @@ import uvloop
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.writes import write_protocol
-from productrecs.entrypoints.http.writes.batched_writes import WriteKind, write_handlers
 from productrecs.entrypoints.http.writes.write_client import exit_after_disk_failure
+from productrecs.entrypoints.http.writes.write_handlers import WriteKind, write_handlers
 from productrecs.processes.messages import FrameDecoder, Ready, encode_frame
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit

@@ -38,13 +38,13 @@ from productrecs.entrypoints.http.transport.request_body import (
     parse_json,
     read_event_body,
 )
-from productrecs.entrypoints.http.writes.batched_writes import (
+from productrecs.entrypoints.http.writes.write_handlers import (
     Groups,
     WriteKind,
     memory_weight,
 )
+from productrecs.records.events.append_and_link_events import is_about_product
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
-from productrecs.records.events.event_log import is_about_product
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

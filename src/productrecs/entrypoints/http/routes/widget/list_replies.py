@@ -21,7 +21,6 @@ from productrecs.entrypoints.http.schemas.product_cards import (
     with_placement,
     with_sold_out,
 )
-from productrecs.features.recommendations.pins_and_exploration import exploration_day
 from productrecs.features.recommendations.placements import (
     place_requests,
     recommend_placement,
@@ -29,10 +28,11 @@ from productrecs.features.recommendations.placements import (
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.request import Pick, RecommendationRequest
-from productrecs.features.recommendations.sold_out import (
+from productrecs.features.recommendations.serving_state import (
+    exploration_day,
     sold_out_anchor,
-    starts_with_replacement,
 )
+from productrecs.features.recommendations.sold_out import starts_with_replacement
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.holdouts_and_explorations import HoldoutTest

@@ -16,7 +16,9 @@ from productrecs.entrypoints.http.caches.store_cache import CachedStore, searcha
 from productrecs.entrypoints.http.openapi.responses import error_responses, search_response
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
-from productrecs.entrypoints.http.routes.widget.faceted_search import (
+from productrecs.entrypoints.http.routes.widget.list_parameters import FilterQuery
+from productrecs.entrypoints.http.routes.widget.list_replies import is_held_out
+from productrecs.entrypoints.http.routes.widget.results_page import (
     EXTRA_PROPERTIES,
     PARAMETER_NAMES,
     FacetsQuery,
@@ -28,8 +30,6 @@ from productrecs.entrypoints.http.routes.widget.faceted_search import (
     listing_of,
     search_page_reply,
 )
-from productrecs.entrypoints.http.routes.widget.list_parameters import FilterQuery
-from productrecs.entrypoints.http.routes.widget.list_replies import is_held_out
 from productrecs.entrypoints.http.schemas.product_cards import (
     search_body,
     trending_search_body,
@@ -39,15 +39,15 @@ from productrecs.entrypoints.http.writes.search_count_recorder import (
     searcher_of_scope,
 )
 from productrecs.features.recommendations.trending import trending_of
-from productrecs.features.search.faceted_search import (
-    MAX_COUNTED,
-    ResultsPage,
-    results_page,
-)
-from productrecs.features.search.faceted_search_request import ResultsPageRequest
 from productrecs.features.search.personal_search import PersonalLift
 from productrecs.features.search.product_search import SearchableStore, find_products
 from productrecs.features.search.repository import read_descriptions
+from productrecs.features.search.results_page import (
+    MAX_COUNTED,
+    ResultsPage,
+    ResultsPageRequest,
+    results_page,
+)
 from productrecs.features.search.search_types import SearchRequest, truncate_query
 from productrecs.records.catalog.catalog_view import Mask
 

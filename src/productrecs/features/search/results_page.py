@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -13,11 +14,6 @@ import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexQuery, Relaxed
-from productrecs.features.search.faceted_search_request import (
-    Facet,
-    ResultsPageRequest,
-    Sort,
-)
 from productrecs.features.search.facets import (
     Items,
     PriceFacet,
@@ -35,11 +31,58 @@ from productrecs.features.search.product_search import (
     weigh_scores,
     with_pins,
 )
-from productrecs.features.search.search_types import Hit
+from productrecs.features.search.search_types import Hit, SearchRequest
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
-from productrecs.records.catalog.item_filters import attribute_kind, filter_masks
+from productrecs.records.catalog.item_filters import Filters, attribute_kind, filter_masks
+
+MAX_OFFSET: Final = 1_000
+"""Paging limit in products: each page costs as much as all those before it."""
+
+
+class Facet(StrEnum):
+    """What results can be counted and filtered by."""
+
+    CATEGORIES = "categories"
+    PRICE = "price"
+    IN_STOCK = "in_stock"
+    ON_SALE = "on_sale"
+    BRAND = "brand"
+    COLOR = "color"
+    SIZE = "size"
+    MATERIAL = "material"
+    ATTRIBUTES = "attributes"  # all other attributes of a product
+
+
+class Sort(StrEnum):
+    """The order of results."""
+
+    RELEVANCE = "relevance"
+    PRICE_UP = "price_asc"
+    PRICE_DOWN = "price_desc"
+    NEWEST = "newest"
+    BEST_SELLING = "best_selling"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsPageRequest:
+    """A request for a page of results, with the facets and extras to compute."""
+
+    request: SearchRequest
+    filters: Filters = field(default_factory=Filters)
+    facets: tuple[Facet, ...] = ()
+    sort: Sort = Sort.RELEVANCE
+    offset: int = 0
+    suggest: int = 0  # maximum number of suggestions
+    highlight: bool = False
+    counts: bool = False  # whether to return the total
+
+    @property
+    def first_query(self) -> str:
+        """The query for the first page of results; empty on later pages."""
+        return "" if self.offset else self.request.query
+
 
 MAX_COUNTED: Final = 20_000
 """Maximum number of results, by rank, that are filtered, counted and sorted."""

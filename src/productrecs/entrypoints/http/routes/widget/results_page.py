@@ -16,15 +16,16 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
     read_filters,
 )
 from productrecs.entrypoints.http.schemas.product_cards import search_page_body, title_of
-from productrecs.features.search.faceted_search import Counts, ResultsPage
-from productrecs.features.search.faceted_search_request import (
+from productrecs.features.search.facets import PriceFacet, StockCount
+from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.results_page import (
     MAX_OFFSET,
+    Counts,
     Facet,
+    ResultsPage,
     ResultsPageRequest,
     Sort,
 )
-from productrecs.features.search.facets import PriceFacet, StockCount
-from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.search_types import SearchRequest
 from productrecs.records.catalog.attribute_index import ValueCount
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from productrecs.entrypoints.cli.feeds import offer
-from productrecs.entrypoints.cli.feeds.offer import (
+from productrecs.entrypoints.cli.feeds import product_grouping
+from productrecs.entrypoints.cli.feeds.product_grouping import (
     FeedProduct,
     Offer,
     RejectedRow,
@@ -65,7 +65,7 @@ def test_what_was_refused_passes_through(tmp_path: Path) -> None:
 def test_a_large_file_is_held_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offer, "PARTITION_BYTES", 64 << 10)
+    monkeypatch.setattr(product_grouping, "PARTITION_BYTES", 64 << 10)
     count, text = 10_000, "x" * 500
 
     def rows() -> Iterator[Offer]:
