@@ -123,6 +123,10 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         },
         "/dashboard/merchandising/settings": {"rec_num": "9"},
         **{
+            f"/dashboard/merchandising/earnings{form}": {"weight": "0.9"}
+            for form in ("", "/replay")
+        },
+        **{
             f"/dashboard/demand{form}": {"lead_time_days": "9"}
             for form in ("", "/on", "/off", "/ordering", "/mails", "/product")
         },
