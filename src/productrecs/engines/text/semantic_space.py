@@ -168,10 +168,14 @@ class SemanticSpace:
 
 def threshold(invented: Sequence[Vectors], projection: Projection, codes: Codes) -> float:
     """Return the similarity that few pseudo-words reach; `invented` are their vectors."""
-    space = SemanticSpace(projection, codes, 0.0)
-    best = [float(space.similarities(one).max()) for rows in invented for one in rows]
-    if not best:
+    if not invented or not len(codes):
         return _MIN_THRESHOLD
+    queries = projection.reduce(np.concatenate(invented))
+    best = np.full(len(queries), -1.0, np.float32)
+    for begin in range(0, len(codes), _AT_ONCE):
+        rows = codes[begin : begin + _AT_ONCE].astype(np.float32)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        np.maximum(best, (queries @ rows.T).max(axis=1), out=best)
     return max(float(np.quantile(best, 1.0 - _INVENTED_FOUND)) + _MARGIN, _MIN_THRESHOLD)
 
 
