@@ -320,8 +320,15 @@ def test_a_scene_is_searched_in_a_grid_and_a_studios_photo_is_not() -> None:
     studio = np.full((240, 320, 3), 255, np.uint8)
     studio[60:180, 100:220] = clutter[:120, :120]
 
+    pair, several = (np.full((240, 320, 3), 255, np.uint8) for _ in range(2))
+    for photo, places in ((pair, (20, 200)), (several, (20, 120, 220))):
+        for left in places:
+            photo[90:160, left : left + 70] = clutter[:70, :70]
+
     scene, alone = describe_regions(clutter), describe_regions(studio)
 
+    assert not describe_regions(pair).is_scene
+    assert describe_regions(several).is_scene
     assert scene.is_scene
     assert len(scene.places) == 9
     corners = {(rows.start, columns.start) for rows, columns in scene.windows}

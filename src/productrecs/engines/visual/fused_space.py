@@ -56,7 +56,7 @@ class FeatureSpace:
     mean: Floats  # [features]
     axes: Floats  # [features, _BASIS], softly whitened
     kind_mean: Floats  # [_BASIS]
-    kind: Floats  # [_BASIS, KIND], zeros without discriminant axes
+    kind: Floats  # [_BASIS, KIND]: discriminant axes, else the first axes unwhitened
 
     def vectors(self, features: Floats) -> Floats:
         """Return rows of features as two blocks of length 1, [n, AXES + KIND]."""
@@ -109,9 +109,22 @@ def fit_feature_space(
     spreads = scatter_matrices(
         projected, [group for group in known_groups if len(group) >= MIN_GROUP]
     )
-    return FeatureSpace(
-        mean, axes, projected.mean(axis=0), discriminant_axes(spreads, _BASIS)
-    )
+    kind = discriminant_axes(spreads, _BASIS)
+    if not kind.any():
+        return FeatureSpace(mean, axes, nothing[0], _unwhitened(axes))
+    return FeatureSpace(mean, axes, projected.mean(axis=0), kind)
+
+
+def _unwhitened(axes: Floats) -> Floats:
+    """Return the map from projected features to the first axes without whitening.
+
+    The axes along which pictures differ most tell kinds apart best, and whitening makes
+    all axes count more alike.
+    """
+    kind = np.zeros((_BASIS, KIND), np.float32)
+    lengths = np.linalg.norm(axes[:, :KIND], axis=0)
+    np.fill_diagonal(kind, np.where(lengths > 0, 1.0 / np.maximum(lengths, 1e-9), 0.0))
+    return kind
 
 
 def fused_vectors(own: Floats, encoded: Floats) -> Floats:

@@ -11,7 +11,7 @@ from productrecs.engines.visual.image_descriptor import (
     window_in,
 )
 from productrecs.engines.visual.image_transforms import Descriptor, Floats, Pixels, to_lab
-from productrecs.engines.visual.region_proposals import propose_regions_in
+from productrecs.engines.visual.region_proposals import count_parts, propose_regions_in
 from productrecs.engines.visual.salient_objects import white_balanced
 
 MAX_REGIONS: Final = 4
@@ -21,6 +21,7 @@ MAX_REGIONS: Final = 4
 _SCENE_CELLS: Final = 3  # grid cells per side
 _CLUTTERED, _EVEN = 0.6, 0.95  # plainness of a scene: below, always; above, never
 _WIDE: Final = 1.15  # minimum aspect ratio of a wide photo
+_SEVERAL: Final = 3  # separate things from which a photo is a scene; a pair of shoes is two
 
 
 class RegionDescriptors(NamedTuple):
@@ -39,8 +40,8 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
     The photo's own descriptors are those of `views_in`, with a pale wall as white. The
     likeliest regions besides the foreground are described separately, because a small
     product among others resembles one region more than the whole photo. A scene (a
-    cluttered photo, or a wide one without a studio background) is divided into a grid of
-    nine cells.
+    cluttered photo, a wide one without a studio background, or one of several separate
+    things) is divided into a grid of nine cells.
 
     Raises:
         ValueError: when the photo has no `LEAST_SIDE` pixels a side.
@@ -49,7 +50,8 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
     front = find_foreground(lab)
     boxes = propose_regions_in(lab, front)[1 : 1 + MAX_REGIONS].tolist()
     is_wide = lab.shape[1] >= _WIDE * lab.shape[0]
-    is_scene = bool(boxes) and front.plainness < (_EVEN if is_wide else _CLUTTERED)
+    is_plain = front.plainness >= (_EVEN if is_wide else _CLUTTERED)
+    is_scene = bool(boxes) and (not is_plain or count_parts(front) >= _SEVERAL)
     if is_scene:
         side = 1 / _SCENE_CELLS
         steps = range(_SCENE_CELLS)

@@ -23,6 +23,7 @@ _COLOURS: Final = 6
 _ROUNDS: Final = 6
 _LEAST, _LARGEST = 0.025, 0.85  # of the picture's area
 _LEAST_SIDE: Final = 0.11
+_LEAST_PART: Final = 0.01  # of the picture's pixels
 _SAME: Final = 0.75  # maximum overlap of distinct boxes
 _WINDOWS: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
 _STEPS: Final = 4
@@ -76,6 +77,15 @@ def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
     order = np.argsort(-scores, kind="stable").tolist()
     likely = [found[place] for place in order if scores[place] > 0]
     return np.array(_distinct([whole, *likely]), dtype=np.float32)
+
+
+def count_parts(front: Foreground) -> int:
+    """Return the number of separate things in front of a picture's background."""
+    from scipy import ndimage  # noqa: PLC0415 - for pictures only
+
+    mask = resized(front.weights, _SIDE, _SIDE) > 0.5  # noqa: PLR2004 - rather front
+    _, sizes = np.unique(ndimage.label(_closed(mask))[0], return_counts=True)
+    return int((sizes[1:] >= _LEAST_PART * mask.size).sum())
 
 
 def _distinct(boxes: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:

@@ -181,7 +181,7 @@ class FusedEmbedding:
         """Return queries by visual similarity of both halves, and by kind."""
         kinds = space["space_kind"].any(), space["space_feature_kind"].any()
         stored = np.array(FUSED_SHARES) * (True, kinds[0], True, kinds[1])
-        kind = _BY_KIND if any(kinds) else _BY_ENCODER
+        kind = _BY_KIND if kinds[0] else _BY_ENCODER if kinds[1] else _BY_FEATURES
         return PhotoQueries(
             *(
                 reweighted(vectors, FUSED_BLOCKS, stored, np.array(one))
@@ -196,7 +196,8 @@ _FEATURES = "-2"  # version of the feature extraction
 _OWN_QUERIES = np.array([[1.0, 0.0], [0.4, 0.6]])  # weights of visual similarity and kind
 _BY_LOOKS = (0.5, 0.0, 0.5, 0.0)  # built-in similarity and kind, then the encoder's
 _BY_KIND = (0.1, 0.1, 0.3, 0.5)
-_BY_ENCODER = (0.2, 0.0, 0.8, 0.0)  # weights without learned categories
+_BY_ENCODER = (0.2, 0.0, 0.0, 0.8)  # weights without learned categories
+_BY_FEATURES = (0.2, 0.0, 0.8, 0.0)  # weights in a catalog of few pictures
 
 
 def _halves(descriptors: Descriptors) -> tuple[Descriptors, npt.NDArray[np.float32]]:
