@@ -4,8 +4,7 @@ Composites of `catalog_luma`: a top and the bottoms of another model, cut out of
 studio and set on one another as a person, often with a bag, before an even ground, a
 blurred or a sharp photo of `images_clothing` (its train part). A person is .62 to .95 of
 the photo high and not always in its middle. The demo's looks are drawn scenes with five or
-six known places. Both go through `PhotoMatcher.around` and `find_spots`, as the route of
-photo analysis does; the route adds the upload and product cards.
+six known places. Both are analysed over HTTP.
 
 The layout of garments and the rule of which spots stay were chosen on scenes of seed 4; the
 figures are of seed 11. Nothing was chosen on the demo's looks but what spots lie within.
@@ -17,29 +16,24 @@ import io
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from PIL import Image, ImageFilter
 
+from benchmarks.quality.photo_shop import Box, Catalog, described, photo_shop
 from benchmarks.quality.pictures import clothing, luma, luma_categories
-from benchmarks.quality.served_photos import SECONDS, described, matcher_of, serve
 from benchmarks.report import Figure
 from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, box_of, draw_look
 from demo_store.pictures.product_picture import draw_product
 from productrecs.engines.visual.region_proposals import intersection_over_union
-from productrecs.features.looks.photo_analysis import MAX_PRODUCTS, find_spots
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
-from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.report import Report
-    from productrecs.records.catalog.catalog_view import CatalogView
-
-Box = tuple[float, float, float, float]
 
 SCENES: Final = 24
 SEED: Final = 11
@@ -63,8 +57,6 @@ class Shop:
 
     pictures: list[bytes]
     categories: list[tuple[str, ...]]
-    members: dict[str, list[int]]
-    numbers: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -80,13 +72,12 @@ class Tally:
 def measure(report: Report) -> None:
     """Add the figures with the encoder, where it is installed."""
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        encoder = packaged_encoder(folder)
+        encoder = packaged_encoder(Path(place))
         if encoder is None:
             report.skip("outfits", "productrecs[vision] is missing")
             return
         for name, (shop, scenes) in (("outfits", _outfits()), ("looks", _looks())):
-            _add(report, name, _tally(folder, encoder, shop, scenes), len(scenes))
+            _add(report, name, _tally(encoder, shop, scenes), len(scenes))
 
 
 def _add(report: Report, name: str, tally: Tally, count: int) -> None:
@@ -100,43 +91,31 @@ def _add(report: Report, name: str, tally: Tally, count: int) -> None:
         report.add(Figure(f"{name}, {what}", float(np.mean(values)), "share", note=note))
 
 
-def _tally(folder: Path, encoder: Path, shop: Shop, scenes: Sequence[Scene]) -> Tally:
+def _tally(encoder: Path, shop: Shop, scenes: Sequence[Scene]) -> Tally:
     tally = Tally()
-    with SandboxedDecoder(SECONDS, embedder=encoder, wait_seconds=SECONDS) as decoder:
-        vectors = described(decoder, shop.pictures)
-        served = serve(folder, vectors, shop.categories, encoder)
-        matcher = matcher_of(decoder, served, encoder)
-        visible = np.ones(len(vectors), np.bool_)
+    catalog = Catalog(described(encoder, shop.pictures), shop.categories)
+    with photo_shop(catalog, encoder) as served:
         for scene in scenes:
-            seen = matcher.around(scene.photo, MAX_PRODUCTS, visible)
-            spots = find_spots(seen.sureness, cast("CatalogView", shop), seen.places)
+            spots = served.hotspots(scene.photo)
             for item, box in scene.shown:
-                over = [intersection_over_union(box, spot.box) for spot in spots]
+                over = [intersection_over_union(box, place) for place, _ in spots]
                 tally.best.append(max(over, default=0.0))
                 tally.found.append(
                     any(
-                        share > _FOUND and item in spot.items
-                        for share, spot in zip(over, spots, strict=True)
+                        share > _FOUND and item in items
+                        for share, (_, items) in zip(over, spots, strict=True)
                     )
                 )
-            for spot in spots:
-                over = [intersection_over_union(box, spot.box) for _, box in scene.shown]
+            for place, items in spots:
+                over = [intersection_over_union(box, place) for _, box in scene.shown]
                 tally.overlaps.append(max(over))
                 tally.is_right.append(
                     any(
-                        share > _ON_IT and spot.items[0] == item
+                        share > _ON_IT and items[0] == item
                         for share, (item, _) in zip(over, scene.shown, strict=True)
                     )
                 )
     return tally
-
-
-def _shop(pictures: list[bytes], categories: list[tuple[str, ...]]) -> Shop:
-    members: dict[str, list[int]] = {}
-    for row, named in enumerate(categories):
-        for name in named:
-            members.setdefault(name, []).append(row)
-    return Shop(pictures, categories, members, {str(n): n for n in range(len(pictures))})
 
 
 def _looks() -> tuple[Shop, list[Scene]]:
@@ -154,7 +133,7 @@ def _looks() -> tuple[Shop, list[Scene]]:
         )
         for look in LOOKS
     ]
-    return _shop(pictures, categories), scenes
+    return Shop(pictures, categories), scenes
 
 
 def _outfits() -> tuple[Shop, list[Scene]]:
@@ -170,7 +149,7 @@ def _outfits() -> tuple[Shop, list[Scene]]:
     }
     lot = np.random.default_rng(SEED)
     scenes = [_dressed(cut, kinds, _ground(grounds, n, lot), lot) for n in range(SCENES)]
-    return _shop([data.paths[row].read_bytes() for row in rows], categories), scenes
+    return Shop([data.paths[row].read_bytes() for row in rows], categories), scenes
 
 
 def _cut_out(path: Path) -> tuple[Image.Image, Image.Image]:

@@ -1,0 +1,174 @@
+"""Photo shop: a running service with one store, asked for photos over HTTP.
+
+The products' pictures are described by the sandboxed decoder, learned as a training does,
+and published as the store's visual model; only their download is left out. Photos go
+through the routes of photo search and photo analysis.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from benchmarks.speed.servers import Server, ServerError, ready_service
+from benchmarks.speed.stores import DOMAIN, create_store, productrecs
+from productrecs.core.ids import StoreId
+from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.nearest_neighbours import (
+    ImageVectors,
+    NeighbourTable,
+    similarity_floor,
+)
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.storage.database import Database
+from productrecs.storage.model_files import publish_arrays
+from productrecs.training.visual.picture_embedding import (
+    EmbeddingExamples,
+    choose_embedding,
+)
+from productrecs.training.visual.served_pictures import pictures_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    Descriptors = npt.NDArray[np.uint8]
+
+SECONDS: Final = 30.0
+_MODEL: Final = "PRODUCTRECS_IMAGE_MODEL"
+_TRIES, _PAUSE_SECONDS = 20, 0.5
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Products by number: their pictures, described, and their categories."""
+
+    descriptors: Descriptors
+    categories: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoShop:
+    """A store of a running service."""
+
+    server: Server
+    key: str
+
+    def similar(self, photo: bytes, count: int) -> list[int]:
+        """Return the numbers of the products that search by photo finds, best first."""
+        reply = self._ask("/v1/search/image", {"image": _sent(photo), "num": count})
+        return [_number(one) for one in reply["results"]]
+
+    def hotspots(self, photo: bytes) -> list[tuple[Box, list[int]]]:
+        """Return the boxes that photo analysis finds, each with its products."""
+        reply = self._ask("/v1/shop-the-look/analyze", {"image": _sent(photo)})
+        return [
+            (tuple(one["bbox"]), [_number(card) for card in one["products"]])
+            for one in reply["hotspots"]
+        ]
+
+    def _ask(self, path: str, body: object) -> Any:
+        for _ in range(_TRIES):
+            status, reply = self.server.post(f"{path}?key={self.key}", body)
+            if status == 200:
+                return reply
+            time.sleep(_PAUSE_SECONDS)  # 503 while the machine is busy with other programs
+        raise ServerError(f"{path} answers {status}: {reply}")
+
+
+def described(encoder: Path | None, pictures: Sequence[bytes]) -> Descriptors:
+    """Return the descriptors of products' pictures, row by row."""
+    with SandboxedDecoder(SECONDS, embedder=encoder, wait_seconds=SECONDS) as decoder:
+        return np.stack([decoder.describe(picture) for picture in pictures])
+
+
+@contextlib.contextmanager
+def photo_shop(catalog: Catalog, encoder: Path | None) -> Iterator[PhotoShop]:
+    """Give a store with these products, in a service with or without the encoder."""
+    before = os.environ.get(_MODEL)
+    os.environ[_MODEL] = "none" if encoder is None else str(encoder)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            data = Path(folder) / "data"
+            keys = create_store(data)
+            _import(Path(folder) / "items.jsonl", data, catalog)
+            _publish(data, StoreId(keys["store_id"]), catalog, encoder)
+            with ready_service(data, 1) as server:
+                yield PhotoShop(server, keys["publishable_key"])
+    finally:
+        del os.environ[_MODEL]
+        if before is not None:
+            os.environ[_MODEL] = before
+
+
+def _import(file: Path, data: Path, catalog: Catalog) -> None:
+    with file.open("w", encoding="utf-8") as out:
+        for number, named in enumerate(catalog.categories):
+            item = {
+                "id": f"p-{number}",
+                "title": f"Product {number}",
+                "price": 10,
+                "categories": list(named),
+            }
+            out.write(json.dumps(item) + "\n")
+    productrecs(data, "import-items", DOMAIN, str(file))
+
+
+def _publish(data: Path, store_id: StoreId, catalog: Catalog, encoder: Path | None) -> None:
+    """Learn the pictures' space and publish the store's visual model."""
+    seen, categories = catalog.descriptors, catalog.categories
+    model = None if encoder is None else read_model_file(encoder, EMBEDDER)
+    embedding = choose_embedding(model)
+    members: dict[str, list[int]] = {}
+    for row, named in enumerate(categories):
+        for name in named:
+            members.setdefault(name, []).append(row)
+    groups = [np.array(rows) for rows in members.values()]
+    pairs = np.zeros((0, 2), np.intp)
+    space, _ = embedding.learn(EmbeddingExamples(seen, groups, pairs))
+    codes = {name: code for code, name in enumerate(members)}
+    kinds = [
+        codes[min(named, key=lambda name: (len(members[name]), name))] if named else -1
+        for named in categories
+    ]
+    vectors, count = embedding.place(seen, space).astype(np.float32), len(seen)
+    pictured = ImageVectors(
+        vectors,
+        np.arange(count, dtype=np.int32),
+        np.array(kinds, np.int32),
+        np.full(count, np.nan, np.float32),
+    )
+    none = NeighbourTable(
+        np.full((count, 1), -1, np.int32), np.zeros((count, 1), np.float32)
+    )
+    visual = VisualModel(pictured, none, similarity_floor(vectors))
+    facts = {"embedder": embedding.name, "learned_from": count}
+    folder = pictures_folder(data / "pictures", store_id)
+    visual_id = publish_arrays(folder, {**visual.to_arrays(), **space}, facts)
+    database = Database.open(None, data)
+    with contextlib.closing(database), database.transaction() as transaction:
+        repository = PictureRepository(transaction, store_id)
+        repository.serve(visual_id, 0)
+        repository.mark_followed(repository.progress().catalog_seq)
+
+
+def _sent(photo: bytes) -> str:
+    return base64.b64encode(photo).decode()
+
+
+def _number(card: dict[str, Any]) -> int:
+    return int(str(card["id"]).removeprefix("p-"))
