@@ -94,7 +94,7 @@ class Desk:
                 self._log_in(page, f"{role}@{self.domain}")
                 self._states[role] = context.storage_state()
             yield DeskPage(self, page, watch, schemes)
-            assert not watch.complaints
+            assert not watch.complaints, watch.complaints
 
     def _log_in(self, page: Page, email: str) -> None:
         page.goto(self.address("/dashboard/login"))

@@ -132,6 +132,18 @@ def search_insights(
 
     Both are days in the store's time zone. The most frequent searches come first.
     """
+    return _read(database, store, days).insights(query_filter, limit)
+
+
+def every_search_insight(
+    database: Database, store: Store, days: tuple[str, str], limit: int = 100
+) -> dict[QueryFilter, SearchInsights]:
+    """Return the same for each filter, from one reading."""
+    found = _read(database, store, days)
+    return {one: found.insights(one, limit) for one in QueryFilter}
+
+
+def _read(database: Database, store: Store, days: tuple[str, str]) -> "_Found":
     with database.reading() as connection:
         counts = SearchCountRepository(connection, store.store_id).counts_between(*days)
         repository = SearchClickRepository(connection, store.store_id)
@@ -142,20 +154,10 @@ def search_insights(
     through: dict[str, ClickThrough] = defaultdict(ClickThrough)
     for day in observed:
         through[day.intent] = through[day.intent].plus(click_through_of(day))
-    found = _Found(counts, clicks, credited, through)
-    listed = found.intents() - {OTHER_INTENTS}
-    chosen = [intent for intent in listed if found.matches(intent, query_filter)]
-    return SearchInsights(
-        total=found.total(),
-        intents=len(listed),
-        image_clicks=image_clicks,
-        queries=[found.of(one) for one in nsmallest(limit, chosen, key=found.rank)],
-        omitted=max(0, len(chosen) - limit),
-        behind=behind,
-    )
+    return _Found(counts, clicks, credited, through, image_clicks, behind)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Found:
     """All figures by intent; there may be tens of thousands."""
 
@@ -163,6 +165,21 @@ class _Found:
     clicks: Mapping[str, QueryClicks]
     credited: Mapping[str, QuerySales]
     through: Mapping[str, ClickThrough]
+    image_clicks: int
+    behind: int
+
+    def insights(self, query_filter: QueryFilter, limit: int) -> SearchInsights:
+        """Return the totals, and the most frequent of the wanted queries."""
+        listed = self.intents() - {OTHER_INTENTS}
+        chosen = [intent for intent in listed if self.matches(intent, query_filter)]
+        return SearchInsights(
+            total=self.total,
+            intents=len(listed),
+            image_clicks=self.image_clicks,
+            queries=[self.of(one) for one in nsmallest(limit, chosen, key=self.rank)],
+            omitted=max(0, len(chosen) - limit),
+            behind=self.behind,
+        )
 
     def intents(self) -> set[str]:
         """Return all intents with figures."""
@@ -193,6 +210,7 @@ class _Found:
             self.through.get(intent, _NO_SEARCHES),
         )
 
+    @functools.cached_property
     def total(self) -> QueryInsight:
         """Return the totals."""
         counts, clicks = self.counts.values(), self.clicks.values()

@@ -15,6 +15,7 @@ from productrecs.features.search.search_insights import (
     QueryFilter,
     QueryInsight,
     SearchInsights,
+    every_search_insight,
     search_insights,
 )
 from productrecs.storage.database import Database
@@ -104,6 +105,22 @@ def search_report(
         raise ReportError(message)
     days = (period.first_day, period.last_day)
     found = search_insights(database, store, days, query_filter, period.limit)
+    return _report(period, query_filter, found)
+
+
+def every_search_report(
+    database: Database, store: Store, period: ReportQuery
+) -> dict[str, Report]:
+    """Return the same report for each filter, by name, from one reading."""
+    days = (period.first_day, period.last_day)
+    found = every_search_insight(database, store, days, period.limit)
+    made = [_report(period, query_filter, one) for query_filter, one in found.items()]
+    return {report.name: report for report in made}
+
+
+def _report(
+    period: ReportQuery, query_filter: QueryFilter, found: SearchInsights
+) -> Report:
     name, title = TITLES[query_filter]
     notes = [RULE]
     if found.omitted:

@@ -16,8 +16,8 @@ from productrecs.entrypoints.http.dashboard.page import (
 from productrecs.entrypoints.http.dashboard.period import chosen_period, figures_of, rows_of
 from productrecs.entrypoints.http.dashboard.product_rows import product_rows
 from productrecs.entrypoints.http.dashboard.search_preview import SearchPreviews
-from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.search_report import every_search_report
 from productrecs.features.search.search_rules import (
     SearchRule,
     SearchRuleAction,
@@ -74,26 +74,30 @@ class Improvement:
 
 def show_search(visit: Visit) -> Reply:
     """Show the searches of a period, and the preview of one query."""
-    period, query = chosen_period(visit), truncate_query(visit.query["q"]).strip()
-    previews = SearchPreviews(visit)
-    tables = []
-    for name, title, nothing in _TABLES:
-        made = make_report(visit.services, visit.store, name, period.by(limit=_ROWS))
-        tables.append((name, title, nothing, made, rows_of(made)))
-    figures = figures_of(tables[-1][3])
-    template = "search_results.html" if visit.is_partial else "search.html"
+    query, previews = truncate_query(visit.query["q"]).strip(), SearchPreviews(visit)
+    preview = {
+        "q": query,
+        "preview": previews.now(query) if query else None,
+        "improve": _improve_address,
+        "may_improve": visit.may_change,
+    }
+    if visit.is_partial:
+        return visit.render("search_results.html", **preview)
+    period = chosen_period(visit)
+    reports = every_search_report(visit.database, visit.store, period.by(limit=_ROWS))
+    figures = figures_of(reports["search"])
     return visit.render(
-        template,
+        "search.html",
         period=period,
-        q=query,
-        preview=previews.now(query) if query else None,
-        tables=tables,
+        tables=[
+            (name, title, nothing, reports[name], rows_of(reports[name]))
+            for name, title, nothing in _TABLES
+        ],
         figures=figures,
-        improve=_improve_address,
         synonyms=list(previews.synonyms.items()),
         rules=list(previews.rules.items()),
         is_empty=not figures["searches"] and not figures["clicks"],
-        may_improve=visit.may_change,
+        **preview,
     )
 
 
