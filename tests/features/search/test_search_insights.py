@@ -11,7 +11,12 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.core.report import ReportQuery
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.search.search_insights import QueryFilter, search_insights
+from productrecs.features.search.search_insights import (
+    QueryFilter,
+    count_searches,
+    every_search_insight,
+    search_insights,
+)
 from productrecs.features.search.search_report import search_report
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
@@ -201,6 +206,9 @@ def test_what_finds_nothing_and_what_nobody_clicks_on_can_be_listed(
 
     assert [one.text for one in empty.queries] == ["lamp", "stove"]
     assert [one.text for one in ignored.queries] == ["stove", "pan"]
+    both = every_search_insight(database, store, (DAY, DAY))
+    assert (both[QueryFilter.NO_RESULTS], both[QueryFilter.NO_CLICKS]) == (empty, ignored)
+    assert count_searches(database, store, (DAY, DAY)) == (empty.total.searches, 5)
 
 
 def test_days_are_summed_and_others_left_out(database: Database, store: Store) -> None:

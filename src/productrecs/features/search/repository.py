@@ -34,14 +34,22 @@ _CLICKS: Final = (
     "sum(position_sum) FROM search_days "
     "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
 )
+_UNNAMED: Final = (
+    "SELECT intent, sum(unnamed) FROM search_counts WHERE store_id = ? AND day >= ? "
+    "AND day <= ? AND intent <> '' GROUP BY intent"  # leaves out the sum of rare intents
+)
+_NAMED: Final = (
+    "SELECT intent, shoppers FROM search_counts WHERE store_id = ? AND day >= ? "
+    "AND day <= ? AND intent <> '' AND length(shoppers) > 0"
+)
 # Counts clicks only on days with searches of the same intent.
 _OBSERVED: Final = (
-    "SELECT searched.intent, searched.unnamed, searched.shoppers, "
-    "clicked.who FROM search_counts AS searched "
-    "LEFT JOIN search_days AS clicked ON clicked.store_id = searched.store_id "
+    "SELECT searched.intent, searched.unnamed, searched.shoppers, clicked.who "
+    "FROM search_days AS clicked "
+    "JOIN search_counts AS searched ON clicked.store_id = searched.store_id "
     "AND clicked.day = searched.day AND clicked.intent = searched.intent "
-    "WHERE searched.store_id = ? AND searched.day >= ? AND searched.day <= ? "
-    "AND searched.intent <> ''"  # leaves out the sum of rare intents
+    "WHERE clicked.store_id = ? AND clicked.day >= ? AND clicked.day <= ? "
+    "AND clicked.intent <> ''"
 )
 _CREDITS: Final = (
     "SELECT intent, sum(carts), sum(lines), sum(units), sum(revenue) "
@@ -116,8 +124,20 @@ class SearchClickRepository:
         rows = raw_connection(self._transaction).all(_CLICKS, (self._store_id, first, last))
         return {row[0]: QueryClicks(row[1][10:], *map(int, row[2:])) for row in rows}
 
+    def unnamed(self, first: str, last: str) -> dict[str, int]:
+        """Return the searches without a shopper id, by intent; 0 for some."""
+        rows = raw_connection(self._transaction).all(
+            _UNNAMED, (self._store_id, first, last)
+        )
+        return {intent: int(count) for intent, count in rows}
+
+    def named(self, first: str, last: str) -> list[tuple[str, bytes]]:
+        """Return intents, with a sketch of the shoppers who searched on one day."""
+        rows = raw_connection(self._transaction).all(_NAMED, (self._store_id, first, last))
+        return [(intent, bytes(sketch)) for intent, sketch in rows]
+
     def observed(self, first: str, last: str) -> list[ObservedSearches]:
-        """Return the searches of days by day and intent, with that day's clickers."""
+        """Return the days and intents with searches and clicks."""
         period = (self._store_id, first, last)
         rows = raw_connection(self._transaction).all(_OBSERVED, period)
         return [

@@ -8,7 +8,7 @@ day, and by the same shopper if the call has one. An unknown value is None, not 
 
 import functools
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -102,17 +102,16 @@ class ClickThrough(NamedTuple):
         return ClickThrough(self.searchers + other.searchers, self.clicked + other.clicked)
 
 
-def click_through_of(day: ObservedSearches) -> ClickThrough:
-    """Return a day's searchers and those who clicked: at most all searchers.
+def searchers_who_clicked(day: ObservedSearches) -> int:
+    """Return how many of a day's searchers clicked.
 
-    A shopper with a search counts as clicker if the same shopper clicked. Each search
-    without a shopper is matched with one clicker who has no search of their own; further
-    clickers are not counted.
+    A shopper with a search counts if the same shopper clicked. Each search without a
+    shopper is matched with one clicker who has no search of their own; further clickers
+    are not counted.
     """
-    named = cardinality(day.searched)
     both = intersection_cardinality(day.searched, day.clicked)
     only_clickers = cardinality(day.clicked) - both
-    return ClickThrough(named + day.unnamed, both + min(day.unnamed, only_clickers))
+    return both + min(day.unnamed, only_clickers)
 
 
 _NO_COUNT: Final = SearchCount("", 0, 0)
@@ -135,6 +134,14 @@ def search_insights(
     return _read(database, store, days).insights(query_filter, limit)
 
 
+def count_searches(
+    database: Database, store: Store, days: tuple[str, str]
+) -> tuple[int, int]:
+    """Return the `searches` of the insights' total, and how many had no results."""
+    with database.reading() as connection:
+        return SearchCountRepository(connection, store.store_id).totals_between(*days)
+
+
 def every_search_insight(
     database: Database, store: Store, days: tuple[str, str], limit: int = 100
 ) -> dict[QueryFilter, SearchInsights]:
@@ -149,11 +156,17 @@ def _read(database: Database, store: Store, days: tuple[str, str]) -> "_Found":
         repository = SearchClickRepository(connection, store.store_id)
         clicks, behind = repository.clicks(*days), repository.behind()
         credited = repository.credits(*days, store.settings.currency)
-        observed = repository.observed(*days)
+        searchers = Counter(repository.unnamed(*days))
+        named, observed = repository.named(*days), repository.observed(*days)
     image_clicks = clicks.pop(PHOTO_SEARCHES, _NO_CLICKS).clicks
-    through: dict[str, ClickThrough] = defaultdict(ClickThrough)
+    clicked = Counter[str]()
+    for intent, sketch in named:
+        searchers[intent] += cardinality(sketch)
     for day in observed:
-        through[day.intent] = through[day.intent].plus(click_through_of(day))
+        clicked[day.intent] += searchers_who_clicked(day)
+    through = {
+        intent: ClickThrough(count, clicked[intent]) for intent, count in searchers.items()
+    }
     return _Found(counts, clicks, credited, through, image_clicks, behind)
 
 

@@ -35,6 +35,10 @@ _ADD: Final = (
     "unnamed = search_counts.unnamed + excluded.unnamed"
 )
 # Raw SQL: a report reads tens of thousands of rows, and row objects are slow.
+_TOTALS: Final = (
+    "SELECT sum(searches), sum(empty) FROM search_counts "
+    "WHERE store_id = ? AND day >= ? AND day <= ?"
+)
 _OF_DAYS: Final = (
     "SELECT intent, max(day || text), sum(searches), sum(empty) FROM search_counts "
     "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
@@ -115,6 +119,12 @@ class SearchCountRepository:
             _OF_DAYS, (self._store_id, first, last)
         )
         return {row[0]: SearchCount(row[1][10:], int(row[2]), int(row[3])) for row in rows}
+
+    def totals_between(self, first: str, last: str) -> tuple[int, int]:
+        """Return the searches of a range of days, and how many had no results."""
+        rows = raw_connection(self._transaction).all(_TOTALS, (self._store_id, first, last))
+        searches, empty = rows[0]
+        return int(searches or 0), int(empty or 0)
 
     def delete_before(self, before: str) -> int:
         """Delete the counts before a day; return the number of rows."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.core.report import Report, ReportValue, report_query
+from productrecs.core.report import Report, ReportValue, report_query, share_of
 from productrecs.entrypoints.http.dashboard.alerts import find_alerts
 from productrecs.entrypoints.http.dashboard.charts import Bar, bars
 from productrecs.entrypoints.http.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
@@ -14,6 +14,7 @@ from productrecs.entrypoints.http.dashboard.period import (
 )
 from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.health.health_report import recent_events
+from productrecs.features.search.search_insights import count_searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,18 @@ def show_home(visit: Visit) -> Reply:
     asked = report_query(visit.now_ms, visit.store.settings.zone)
     by_day = report_query(visit.now_ms, visit.store.settings.zone, by="day")
     impact = figures_of(make_report(visit.services, visit.store, "attribution", asked))
-    search = figures_of(make_report(visit.services, visit.store, "search", asked))
+    days = (asked.first_day, asked.last_day)
+    searches = count_searches(visit.database, visit.store, days)
     health = {
         one.definition.name: one.value
         for one in recent_events(visit.database, visit.store, visit.now_ms)
     }
-    days = make_report(visit.services, visit.store, "attribution", by_day)
+    sales = make_report(visit.services, visit.store, "attribution", by_day)
     return visit.render(
         "home.html",
-        tiles=_tiles(visit, impact, search, health),
+        tiles=_tiles(visit, impact, searches, health),
         alerts=find_alerts(visit),
-        sales=_sales_by_day(visit, days),
+        sales=_sales_by_day(visit, sales),
         is_empty=not health["events_24h"] and not impact["shown"],
     )
 
@@ -50,7 +52,7 @@ def show_home(visit: Visit) -> Reply:
 def _tiles(
     visit: Visit,
     impact: dict[str, ReportValue],
-    search: dict[str, ReportValue],
+    searches: tuple[int, int],
     health: dict[str, ReportValue],
 ) -> list[Tile]:
     fmt = visit.formats
@@ -75,8 +77,8 @@ def _tiles(
         ),
         Tile(
             "Searches",
-            fmt.number(as_number(search["searches"])),
-            f"{fmt.share(as_number(search['no_result_rate']))} found nothing",
+            fmt.number(searches[0]),
+            f"{fmt.share(share_of(searches[1], searches[0]))} found nothing",
             "What shoppers searched for and stayed with for three seconds.",
         ),
         Tile(
