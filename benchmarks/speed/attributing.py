@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.report import Figure
 from benchmarks.speed.stores import DOMAIN, scratch
+from benchmarks.speed.traffic import shopper_id
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.report import report_query
 from productrecs.features.insights.attribution.attributor import Attributor
@@ -59,11 +60,13 @@ class Visits:
     begins: int
     every_ms: float
     seed: int = 7
+    after: int = 0  # the last number of the log before them
+    customers: int = 0  # as many customers order; without any, orders have sessions only
 
     def __post_init__(self) -> None:
         """Begin at the first visit."""
         self._rng = np.random.default_rng(self.seed)
-        self._seq = 0
+        self._seq = self.after
         self._order = 0
 
     def rows(self, count: int) -> Iterator[tuple[list[tuple[object, ...]], ...]]:
@@ -103,7 +106,7 @@ class Visits:
 
     def _next(self) -> tuple[int, int]:
         self._seq += 1
-        return self._seq, self.begins + int(self._seq * self.every_ms)
+        return self._seq, self.begins + int((self._seq - self.after) * self.every_ms)
 
     def _event(
         self,
@@ -126,7 +129,10 @@ class Visits:
         seq, ts = self._next()
         self._order += 1
         line = (self.store_id, seq, seq, seq, f"A-{self._order}", 0, item, 0, 1, False, ts)
-        return (*line, 2, 19.9, 39.8, None, shopper, shopper, shopper, False)
+        who = shopper
+        if self.customers:
+            who = shopper_id(int(self._rng.integers(self.customers)))
+        return (*line, 2, 19.9, 39.8, None, who, who, shopper, False)
 
 
 def attribution(report: Report) -> None:
@@ -138,8 +144,8 @@ def attribution(report: Report) -> None:
         begins = system_ms() - DAYS * DAY_MS
         visits = Visits(store.store_id, begins, DAYS * DAY_MS / EVENTS)
         _stock(database, store)
-        _fill(database, store, visits, EVENTS)
-        _search(database, store)
+        fill(database, store, visits, EVENTS)
+        search_daily(database, store)
         gc.freeze()
         bare_seconds = _bare(database, store)
         began, busy = time.perf_counter(), time.process_time()
@@ -188,7 +194,8 @@ def _stock(database: Database, store: Store) -> None:
         transaction.execute(items.insert(), rows)
 
 
-def _fill(database: Database, store: Store, visits: Visits, count: int) -> None:
+def fill(database: Database, store: Store, visits: Visits, count: int) -> None:
+    """Add this many rows to a store's log, at once and not by its import."""
     for made, bought in visits.rows(count):
         with database.transaction(synced=False) as transaction:
             StoreLog(database, transaction, store.store_id).take_seqs(
@@ -198,7 +205,7 @@ def _fill(database: Database, store: Store, visits: Visits, count: int) -> None:
             database.insert_rows(transaction, purchase_lines, bought)
 
 
-def _search(database: Database, store: Store) -> None:
+def search_daily(database: Database, store: Store) -> None:
     """Let it be searched 10,000 times a day."""
     rng = np.random.default_rng(3)
     today = np.datetime64(system_ms(), "ms").astype("datetime64[D]")
@@ -230,7 +237,7 @@ def _read_on(
 ) -> None:
     times = []
     for _ in range(21):
-        _fill(database, store, visits, 1_000)
+        fill(database, store, visits, 1_000)
         began = time.perf_counter()
         attributor.catch_up(store)
         times.append((time.perf_counter() - began) * 1000)
@@ -303,7 +310,7 @@ def _items(report: Report, database: Database, store: Store) -> None:
 def _restart(
     report: Report, database: Database, store: Store, folder: Path, visits: Visits
 ) -> None:
-    _fill(database, store, visits, 1_000)
+    fill(database, store, visits, 1_000)
     began = time.perf_counter()
     Attributor(database, folder / "trails").catch_up(store)
     took = time.perf_counter() - began
