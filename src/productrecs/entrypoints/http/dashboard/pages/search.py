@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from productrecs.entrypoints.http.dashboard.page import (
@@ -75,7 +75,7 @@ class Improvement:
 def show_search(visit: Visit) -> Reply:
     """Show the searches of a period, and the preview of one query."""
     query, previews = truncate_query(visit.query["q"]).strip(), SearchPreviews(visit)
-    preview = {
+    preview: dict[str, Any] = {
         "q": query,
         "preview": previews.now(query) if query else None,
         "improve": _improve_address,
