@@ -1,6 +1,8 @@
 """Assortment: the products on sale on each day, and their catalog items."""
 
 import random
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -11,6 +13,12 @@ from demo_store.looks import LOOKS
 from demo_store.random_choice import WeightedChoice
 from demo_store.shopping_patterns import BUNDLES, REPEAT_PURCHASES
 
+MATERIALS = (
+    *("beech", "brass", "canvas", "ceramic", "copper", "cork", "cotton", "enamel", "glass"),
+    *("lambswool", "leather", "linen", "merino", "oak", "porcelain", "steel", "stoneware"),
+    *("walnut", "wax", "wool"),
+)
+_SIZE = re.compile(r"\b\d+(?:\.\d+)? (?:cl|cm|g|kg|l|m|ml|mm)\b")
 NEW, SCHEDULED, DISCONTINUED, SOLD_OUT, PREORDER = 12, 5, 6, 10, 3
 
 
@@ -153,6 +161,11 @@ def _item(
         "product_url": f"/demo/product/{product.id}",
         "image_url": f"/demo/pictures/{product.id}.webp",
         "price": product.price,
+        **_reduced(product),
+        "brand": product.brand,
+        "color": [product.colour],
+        "size": _SIZE.findall(product.title),
+        "material": _materials(product),
         "cost": round(product.price * rng.uniform(0.36, 0.62), 2),
         "stock_qty": stock,
         "categories": place.department.category_names(place.shelf),
@@ -160,6 +173,19 @@ def _item(
         "description": _description(product, place),
         **_availability_fields(assortment.sale_period(product), days),
     }
+
+
+def _reduced(product: DemoProduct) -> dict[str, object]:
+    """Return the list price of every ninth product, which it was sold at before."""
+    if zlib.crc32(product.id.encode()) % 9:
+        return {}
+    return {"list_price": round(product.price * 1.25)}
+
+
+def _materials(product: DemoProduct) -> list[str]:
+    """Return the materials that a product's title and sentence name."""
+    words = set(re.findall(r"[a-z]+", f"{product.title} {product.sentence}".lower()))
+    return [name for name in MATERIALS if name in words]
 
 
 def _stock(daily_sales: float, rng: random.Random) -> int:

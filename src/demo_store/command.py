@@ -21,6 +21,7 @@ from demo_store.generator import (
     DemoStore,
     generate,
 )
+from demo_store.placements import create_placements
 from demo_store.publish_looks import index_pictures, publish_looks
 from demo_store.shopping_patterns import BUNDLES
 from demo_store.simulated_visit import Event
@@ -97,7 +98,7 @@ LOGIN: Final = "demo@example.com"
 _PASSWORD_LENGTH: Final = 12
 
 _KIND: Final = "demo"
-_EDITION: Final = 10
+_EDITION: Final = 11
 """The version of the store's content: a store of an older version is recreated."""
 _STEPS: Final = 7
 _SEASON_AHEAD_DAYS: Final = 14
@@ -236,6 +237,7 @@ def _add_history(services: Services, store: Store, advance: Callable[[int], None
     train_store(deps, store, TrainingInputs(), lambda _share: None)
     pictures = PictureFiles(pictures_folder(services.settings.data))
     publish_looks(services, store, pictures)
+    create_placements(services, store)
     _plan_season(services, store)
     advance(1)
 

@@ -112,3 +112,31 @@ def _look_and_save(page: Page) -> None:
     expect(page.locator(".flash")).to_contain_text("follows within a second")
     row = page.locator("tbody tr", has_text="Bowl first")
     expect(row).to_contain_text("In force")
+
+
+def test_a_placement_is_made_with_a_live_preview_and_removed(
+    office: DeskPage, axe: str
+) -> None:
+    page = office.open("/dashboard/placements")
+    expect(page.locator("h1")).to_have_text("Placements")
+    office.check(axe)
+    page.get_by_role("link", name="New placement").click()
+
+    page.fill("#f-placement", "beside-tents")
+    page.select_option("#f-strategy", "complementary")
+    page.fill("#f-on", TENT)
+    preview = page.locator("#preview")
+    expect(preview.locator("li").first).to_contain_text(PEGS)
+    office.check(axe)
+    page.fill("#f-filters", "price")
+    expect(preview).to_contain_text("A filter is categories:NAME")
+    page.fill("#f-filters", "price:..20")
+    expect(preview.locator("li").first).to_be_visible()
+    expect(preview).to_contain_text(f'placement="beside-tents" data-item-id="{TENT}"')
+    page.get_by_role("button", name="Save placement").last.click()
+
+    expect(page.locator(".flash")).to_contain_text("“beside-tents” is saved")
+    expect(page.locator("tbody tr", has_text="beside-tents")).to_contain_text("price:..20")
+    office.check(axe)
+    page.get_by_role("button", name="Remove: beside-tents").click()
+    expect(page.locator(".flash")).to_contain_text("is removed")

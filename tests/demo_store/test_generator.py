@@ -89,6 +89,20 @@ def test_every_product_is_described_placed_and_priced(shop: DemoStore) -> None:
         assert item["title"]
         assert len(str(item["description"])) > 40
         assert item["categories"]
+        assert item["brand"]
+        assert item["color"]
+        assert float(str(item.get("list_price", price + 1))) > price
+
+
+def test_products_have_the_attributes_that_their_texts_name(shop: DemoStore) -> None:
+    items = {item["id"]: item for item in shop.items}
+    skillet, jumper = items["cast-iron-skillet-26-cm"], items["fishermans-jumper-ink"]
+
+    assert (skillet["brand"], skillet["size"]) == ("Ember & Oak", ["26 cm"])
+    assert (jumper["material"], jumper["size"]) == (["lambswool"], [])
+    reduced = sum("list_price" in item for item in shop.items)
+    assert 30 < reduced < 60
+    assert sum(bool(item["material"]) for item in shop.items) > 80
 
 
 def test_categories_are_paths_with_an_id_beside_each(shop: DemoStore) -> None:

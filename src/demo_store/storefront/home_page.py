@@ -29,6 +29,7 @@ shop learns what you came for.</p>
  height="900" fetchpriority="high"></section>
 {_for_you(setting)}
 <section class="band">{widget("trending", num=_SHOWN, title="Loved this month")}</section>
+{_placed(setting, "home-sale")}{_placed(setting, "home-new")}
 <section class="band"><h2>Departments</h2>
 <ul class="rooms">{_departments(goods)}</ul></section>
 <section class="band"><h2>Scenes</h2>
@@ -49,6 +50,14 @@ def _for_you(setting: PageContext) -> str:
         title=f"Picked for {name}",
         customer_id=setting.customer,
     )
+    again = _placed(setting, "buy-again") if setting.regular else ""
+    hero = _placed(setting, "home-hero")
+    return f'<section class="band">{place}</section>{hero}{again}'
+
+
+def _placed(setting: PageContext, name: str) -> str:
+    """Return the list of a placement; the band closes where there is none."""
+    place = widget(name, placement=name, customer_id=setting.customer)
     return f'<section class="band">{place}</section>'
 
 

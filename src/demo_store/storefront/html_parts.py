@@ -56,7 +56,9 @@ def image(shop_item: ShopItem, loading: str = "lazy", size: int = 480) -> str:
     )
 
 
-def widget(kind: str = "recs", *, fallback: str = "", **data: str | int) -> str:
+def widget(
+    kind: str = "recs", *, fallback: str = "", placement: str = "", **data: str | int
+) -> str:
     """Return the container of a widget of the service; `data` are its attributes."""
     attributes = "".join(
         f' data-{name.replace("_", "-")}="{escape(str(value))}"'
@@ -64,7 +66,8 @@ def widget(kind: str = "recs", *, fallback: str = "", **data: str | int) -> str:
         if value not in {"", None}
     )
     kind = "" if kind == "recs" else f' data-type="{kind}"'
-    return f"<product-recs{kind}{attributes}>{fallback}</product-recs>"
+    named = f' placement="{placement}"' if placement else ""
+    return f"<product-recs{kind}{named}{attributes}>{fallback}</product-recs>"
 
 
 def crumbs(path: Sequence[tuple[str, str]], current_title: str) -> str:

@@ -44,7 +44,8 @@ def product_page(setting: PageContext, goods: ShopItems, shop_item: ShopItem) ->
 <section class="band">
 {_recommended(setting, shop_item, "similar", "Looks like this")}</section>
 <section class="band">
-{_recommended(setting, shop_item, "mix", "You may also like")}</section>"""
+{_recommended(setting, shop_item, "mix", "You may also like")}</section>
+<section class="band">{_of_brand(setting, shop_item)}</section>"""
     return html_reply(
         render_page(setting, shop_item.item.title, content, about=page_attributes)
     )
@@ -120,6 +121,11 @@ def _recommended(setting: PageContext, shop_item: ShopItem, source: str, title: 
         title=title,
         customer_id=setting.customer,
     )
+
+
+def _of_brand(setting: PageContext, shop_item: ShopItem) -> str:
+    name = "product-brand"
+    return widget(name, placement=name, item_id=shop_item.id, customer_id=setting.customer)
 
 
 def _scene(setting: PageContext, goods: ShopItems, shop_item: ShopItem) -> str:
