@@ -1,5 +1,6 @@
-"""Stored XSS: 250 payloads in every text field, and no page of the dashboard runs one.
+"""Stored XSS: payloads in every text field, and no page of the dashboard runs one.
 
+There are 250 payloads; the short form has every third, some of each kind.
 The browser ignores the pages' Content-Security-Policy here, so escaping alone must hold.
 """
 
@@ -91,16 +92,19 @@ def trap(browser: Browser) -> Iterator[Trap]:
         yield Trap(context)
 
 
-@pytest.fixture(scope="module")
-def stores(service: Service) -> Iterator[list[Filled]]:
-    """Give stores that hold every payload in every field that takes it."""
+@pytest.fixture(
+    scope="module",
+    params=[1, pytest.param(STORES, marks=pytest.mark.trust)],
+    ids=["every-third", "all"],
+)
+def stores(service: Service, request: pytest.FixtureRequest) -> Iterator[list[Filled]]:
+    """Give stores that hold payloads in every field that takes them."""
     with service.database() as database:
-        share = -(-len(PAYLOADS) // STORES)
         filled = []
-        for number in range(STORES):
+        for number in range(request.param):
             domain = f"xss-{number}-{time.time_ns()}.example"
             made = open_store(database, system_ms, service.client(), domain)
-            filled.append(fill(made, PAYLOADS[number * share : (number + 1) * share]))
+            filled.append(fill(made, PAYLOADS[number::STORES]))
         eventually(lambda: _is_attributed(database, filled[-1]))
         yield filled
 
@@ -125,7 +129,7 @@ def test_a_page_that_does_not_escape_is_caught(trap: Trap) -> None:
     assert len(armed) > 10
 
 
-def test_no_payload_of_250_runs_on_any_page(
+def test_no_payload_runs_on_any_page(
     service: Service, stores: list[Filled], trap: Trap
 ) -> None:
     base = f"http://{HOST}:{service.port}"
@@ -144,7 +148,7 @@ def test_no_payload_of_250_runs_on_any_page(
     held = {name for filled in stores for name, count in filled.held.items() if count}
     assert len(PAYLOADS) >= 250
     assert held >= {"items", "item ids", "orders", "events", "rules", "looks", "users"}
-    assert visited >= STORES * len(SHOWN) * 0.8  # others are files
+    assert visited >= len(stores) * len(SHOWN) * 0.8  # others are files
     assert armed == []
     assert trap.sprung == []
 
@@ -161,6 +165,6 @@ def _addresses(page: DashboardPage, filled: Filled, turn: int) -> Iterator[str]:
     """Yield a page with ids of its store, and with a payload in each field of its query."""
     yield address_of(page, filled)
     names = sorted(names_read(page))
-    if names and (page.is_public or not turn % 3):
+    if names:
         payload = PAYLOADS[turn * 7 % len(PAYLOADS)]
         yield f"{page.path}?{urlencode(dict.fromkeys(names, payload))}"

@@ -62,15 +62,15 @@ def timed(reply: Reply, began: float) -> Reply:
 
 
 def test_lists_go_on_and_writes_are_refused_honestly_until_it_is_back(
-    data_folder: Path, postgres_cluster: Cluster, postgres_url: str
+    data_folder: Path, postgres_cluster: Cluster, migrated_url: str
 ) -> None:
-    with Service(data_folder, postgres_url, workers=2).prepare() as service:
+    with Service(data_folder, migrated_url, workers=2).prepare() as service:
         merchant = service.register()
         merchant.push({"id": "a"}, {"id": "b"})
         everywhere = service.everywhere(merchant)
         eventually(lambda: all(len(there.trending().ids) == 2 for there in everywhere))
 
-        with away(postgres_cluster, postgres_url):
+        with away(postgres_cluster, migrated_url):
             until = time.monotonic() + OUTAGE
             while time.monotonic() < until:
                 for there in everywhere:
@@ -110,13 +110,17 @@ def frozen(cluster: Cluster) -> Iterator[None]:
     first = (cluster.data / "postmaster.pid").read_text("utf-8").split()[0]
     children = Path(f"/proc/{first}/task/{first}/children").read_text("utf-8").split()
     every = [int(first), *map(int, children)]
-    for process in every:
-        os.kill(process, signal.SIGSTOP)
+    _signal(every, signal.SIGSTOP)
     try:
         yield
     finally:
-        for process in every:
-            os.kill(process, signal.SIGCONT)
+        _signal(every, signal.SIGCONT)
+
+
+def _signal(processes: list[int], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):  # one that served and has ended
+            os.kill(process, number)
 
 
 def check_outage(merchant: Merchant) -> None:

@@ -104,7 +104,7 @@ def bombs() -> dict[str, bytes]:
         "gif of 24 megapixels": gif(4_900, 5_000, 3),
         "jpeg of 24 megapixels": encoded(green),
         "jpeg of 24 megapixels, progressive": encoded(green, progressive=True),
-        "webp of 24 megapixels": encoded(green, "WEBP", quality=20),
+        "webp of 24 megapixels": encoded(green, "WEBP", quality=20, method=0),
         "webp of 24 megapixels, lossless": encoded(green, "WEBP", lossless=True, method=0),
         "jpeg of 24 megapixels, in a hundred passes": _in_passes(green, 100),
         "jpeg of 8 megapixels, in a hundred passes": _in_passes(wide, 100),

@@ -98,9 +98,9 @@ def test_a_full_disk_is_said_and_so_is_its_end(disk: Path, *, asks: bool) -> Non
 
 @pytest.mark.postgres
 def test_a_full_data_folder_is_said_beside_postgresql(
-    disk: Path, postgres_url: str
+    disk: Path, migrated_url: str
 ) -> None:
-    folder = LoggedElsewhere(disk / "data", postgres_url, command="api").prepare()
+    folder = LoggedElsewhere(disk / "data", migrated_url, command="api").prepare()
     with folder as service:
         fill(disk)
 
@@ -152,13 +152,13 @@ def _mount(disk: Path, options: str) -> None:
 
 @pytest.mark.postgres
 def test_a_read_only_postgresql_is_said_and_so_is_its_end(
-    data_folder: Path, postgres_cluster: Cluster, postgres_url: str
+    data_folder: Path, postgres_cluster: Cluster, migrated_url: str
 ) -> None:
-    with Service(data_folder, postgres_url).prepare() as service:
+    with Service(data_folder, migrated_url).prepare() as service:
         merchant = service.register()
         merchant.push({"id": "a"}, {"id": "b"})
         assert len(merchant.trending().ids) == 2
-        with without_writes(postgres_cluster, postgres_url):
+        with without_writes(postgres_cluster, migrated_url):
             eventually(lambda: write_both(merchant) == {503}, SAID_WITHIN)
             check_said(service, "writes", "read-only")
             assert set(merchant.trending().ids) == {"a", "b"}

@@ -7,8 +7,11 @@ of shoppers are in the database, which is what it is for, and in no log and no o
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import pytest
 
 from tests.api.routes import TABLE, upload, with_query
 from tests.support.service import Service, eventually
@@ -97,33 +100,43 @@ def is_database(path: str) -> bool:
     return path.startswith(DATABASE)
 
 
-def test_no_secret_key_is_ever_written_down(data_folder: Path) -> None:
-    with Service(data_folder).prepare() as service:
+@dataclass(frozen=True)
+class Used:
+    """A service that was used in every way, and what is then on its disk."""
+
+    service: Service
+    merchant: Merchant  # of the store whose keys are looked for
+    written: dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Used:
+    """Return a service that merchants and shoppers have used, and that has stopped."""
+    folder = tmp_path_factory.mktemp("used")
+    with Service(folder).prepare() as service:
+        let_shoppers_in(service, service.register())
         merchant = service.register()
         use_every_way(merchant)
         service.run("keys", "rotate", merchant.account.domain)
         service.stop()
-        written = everything_on_disk(data_folder)
+        return Used(service, merchant, everything_on_disk(folder))
 
-    log = str(service.log_path.relative_to(data_folder))
-    assert places(written, merchant.account.secret) == set()
-    assert log not in places(written, merchant.account.publishable)
+
+def test_no_secret_key_is_ever_written_down(used: Used) -> None:
+    account = used.merchant.account
+    log = str(used.service.log_path.relative_to(used.service.folder))
+    assert places(used.written, account.secret) == set()
+    assert log not in places(used.written, account.publishable)
     # Whatever is written would have been found: the other key is kept as it is.
-    assert places(written, merchant.account.publishable) != set()
+    assert places(used.written, account.publishable) != set()
 
 
-def test_a_shoppers_ids_are_in_the_database_and_nowhere_else(data_folder: Path) -> None:
-    with Service(data_folder).prepare() as service:
-        merchant = service.register()
-        let_shoppers_in(service, merchant)
-        service.stop()
-        written = everything_on_disk(data_folder)
-
+def test_a_shoppers_ids_are_in_the_database_and_nowhere_else(used: Used) -> None:
     for who in SHOPPERS:
-        found = places(written, who)
+        found = places(used.written, who)
         assert {path for path in found if not is_database(path)} == set(), who
         assert found != set(), who  # what is stored is found
-    assert any(path.startswith("models") for path in written)
+    assert any(path.startswith("models") for path in used.written)
 
 
 def test_control_a_log_that_names_a_shopper_is_found(data_folder: Path) -> None:

@@ -43,7 +43,7 @@ def stop_under_load(service: Service, seed: int) -> tuple[Verdict, list[str], in
     return verdict, told.having(Outcome.INFO), status
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_a_stop_under_load_answers_every_request_it_accepted(
     service: Service, seed: int
 ) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tests.support.service import Merchant, Reply
 
 BROKEN: Final = Path(__file__).parent / "broken"
+EARLY: Final = BROKEN / "early_deadline"
 PROMISED: Final = 10.0  # seconds until there is an answer
 SLACK: Final = 5.0  # of a machine that does other things
 ADDED: Final = 200 << 20  # bytes to a process
@@ -167,7 +168,9 @@ def check_answers(service: Service, merchant: Merchant) -> None:
 
 @pytest.fixture
 def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
-    with Service(data_folder, database_url).prepare() as service:
+    """Give a service: on SQLite with the timeout of production, else with a short one."""
+    broken = None if database_url is None else EARLY
+    with Service(data_folder, database_url, broken=broken).prepare() as service:
         yield service
 
 
@@ -183,7 +186,7 @@ def test_a_write_that_nobody_confirms_is_answered_and_counts_once(
 def test_readiness_says_that_writes_are_not_confirmed_until_they_are(
     data_folder: Path,
 ) -> None:
-    with Service(data_folder).prepare() as service:
+    with Service(data_folder, broken=EARLY).prepare() as service:
         merchant = service.register()
         assert merchant.push({"id": "tent"}).status == 200
 

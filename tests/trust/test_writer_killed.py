@@ -139,7 +139,7 @@ def lost_in(migrated: Path, folder: Path, kills: int, seed: int, *, early: bool)
 @pytest.mark.parametrize(
     ("kills", "seed"),
     [
-        (12, 1),
+        (6, 1),
         *(pytest.param(2_000, seed, marks=pytest.mark.trust) for seed in range(2, 7)),
     ],
 )
