@@ -203,7 +203,12 @@ class DiagnosisRepository:
         found = newest.c
         query = (
             sa.select(found.shopper, found.person, found.session, found.ts)
-            .where(found.imported.is_(False), found.void.is_(False), found.ts >= since_ms)
+            .where(
+                found.store_id == self._store_id,
+                found.imported.is_(False),
+                found.void.is_(False),
+                found.ts >= since_ms,
+            )
             .order_by(found.seq.desc())
             .limit(_LINES)
         )
