@@ -1,4 +1,4 @@
-"""Dashboard link: POST /integration/dashboard-link lets a merchant in from their shop."""
+"""Dashboard link: POST /integration/dashboard-link logs a merchant in from their shop."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -73,8 +73,8 @@ else:
 async def init_engines(request: Request) -> Response:
     """Provision the engines; store currency, price format and address, when given.
 
-    To say it again is harmless. An engine that waits answers with the fills until the
-    store has sent something to learn from; then it is ready within a minute, by itself.
+    Repeating the call is harmless. A waiting engine returns backfill until the store has
+    sent enough data; it is then ready within a minute, without another call.
     """
     exchange: RequestContext = request.scope["productrecs"]
     options = parse_engines_init(await body_if_any(request))
@@ -150,9 +150,9 @@ async def train(
         ),
     ] = TrainedEngine.BOTH,
 ) -> Response:
-    """Queue a training; without it, engines are at most a minute behind.
+    """Enqueue a training.
 
-    Nobody needs to call this: it is for the impatient, and for tests.
+    Usually unnecessary: the worker trains a store within a minute of new data.
     """
     exchange: RequestContext = request.scope["productrecs"]
     job_id = await _enqueue(exchange, "train")

@@ -30,7 +30,7 @@ async def body_if_any(request: Request) -> object:
 async def change(
     exchange: RequestContext, action: Callable[[WriteTransaction], Changed]
 ) -> Changed:
-    """Carry out a change of the caller's store in a transaction of its own; return it.
+    """Change the caller's store in its own transaction, and return the result.
 
     Raises:
         QueueFullError: when too much waits to be written; nothing is changed.

@@ -163,7 +163,7 @@ def _load() -> "Callable[[str, Scope, Receive, Send], Awaitable[None]]":
 
 
 def _without_encoding(scope: "Scope") -> "Scope":
-    """Return the scope with what is known of the body: JSON it is, and JSON is answered."""
+    """Return the scope with JSON as the type of the body and of the accepted reply."""
     texts = [
         (name, value)
         for name, value in scope["headers"]

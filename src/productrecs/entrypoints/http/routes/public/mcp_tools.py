@@ -54,7 +54,7 @@ class _GuideArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _SearchArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """What is looked for."""
+    """The arguments of a search: the query."""
 
     query: str
     limit: int = 8

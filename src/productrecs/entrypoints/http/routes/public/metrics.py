@@ -68,7 +68,7 @@ class MetricsCollector:
     """All figures of one moment, as prometheus_client collects them."""
 
     def __init__(self, context: Context) -> None:
-        """Tell what this process can find out."""
+        """Collect the metrics of `context`."""
         self._context = context
 
     def collect(self) -> Iterator[Metric]:

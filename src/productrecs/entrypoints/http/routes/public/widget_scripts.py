@@ -48,7 +48,7 @@ _BROTLI: Final = re.compile(
 
 
 class CompressedScript:
-    """A script up to its last call, as it is and compressed."""
+    """A script without its last call, uncompressed and compressed."""
 
     def __init__(self, name: str) -> None:
         folder = resources.files(__package__) / "assets" / "widgets"
@@ -76,7 +76,7 @@ class CompressedScript:
         )
 
     def in_brotli(self, variables: bytes) -> bytes:
-        """Return the same in brotli: its end follows as it is (RFC 7932, section 9.2)."""
+        """Return it in brotli, with the end uncompressed (RFC 7932, section 9.2)."""
         end = b"(%b);\n" % variables
         # A meta-block that is not compressed: not the last (1 bit), the length in 4 nibbles
         # (2 bits of 0), the length less 1 (16 bits), not compressed (1 bit), whole bytes.

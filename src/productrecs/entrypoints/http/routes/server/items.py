@@ -47,7 +47,7 @@ from productrecs.tenancy.accounts.store_management import catalog_limit
 
 
 class _AnyText(PathConvertor):
-    """The rest of a path, whatever it holds: starlette's own stops at a line's end."""
+    """The rest of a path, including line breaks, where starlette's converter stops."""
 
     regex = r"[\s\S]*"
 

@@ -79,7 +79,7 @@ def answer_immediately(
 async def answer_list(
     context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
-    """Return the body of a reply; one that names no shopper may be a moment old."""
+    """Return the body of a reply; without a shopper it may come from the cache."""
     body = await _list(context, cached_store, list_request)
     return _with_anchor(body, context, cached_store, list_request)
 

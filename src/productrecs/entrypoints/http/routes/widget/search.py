@@ -204,7 +204,7 @@ async def _personal_lift(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
 ) -> PersonalLift | None:
-    """Return the lift of a known shopper; None where the results are those of anybody."""
+    """Return the lift of a known shopper; None if the results are not personal."""
     if not _may_be_personal(cached_store, search, searcher):
         return None
     shop, name = cached_store.shop, str(searcher)
