@@ -40,6 +40,8 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "on": "item",
         "rule": "rule",
         "pin": "item",
+        "placement": "placement",
+        "stored": "placement",
         "rule_id": "rule",
         "search_rule": "search_rule",
         "synonym": "synonym",
@@ -62,6 +64,11 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "custom_css": "",
         "everywhere": "",
         "filter": "in_stock:true",
+        "fallback": "",
+        "filters": "",
+        "relative": "",
+        "shopper": "",
+        "strategy": "new",
         "holdout_percent": "10",
         "holdout_test": "walk",
         "spot_item": "",
@@ -108,6 +115,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "type": "recs",
     }
 )
+_PLACEMENT_FORMS: Final = ("", "/placement", "/preview", "/remove")
 # By path: the names of one page that mean something else there, or are computed.
 CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
@@ -122,6 +130,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             for form in ("", "/file", "/start", "/discard", "/failed-rows")
         },
         "/dashboard/merchandising/settings": {"rec_num": "9"},
+        **{f"/dashboard/placements{form}": {"minimum": "1"} for form in _PLACEMENT_FORMS},
         **{
             f"/dashboard/merchandising/earnings{form}": {"weight": "0.9"}
             for form in ("", "/replay")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import http
 import itertools
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -28,6 +29,8 @@ from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.uploads.upload import new_upload_id
+from productrecs.records.placements.placement import PlacementContent
+from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
 from productrecs.tenancy.accounts.login.dashboard_user import (
     DashboardUser,
@@ -103,6 +106,7 @@ def fill(filled: Filled, texts: Sequence[str]) -> Filled:
         _orders,
         _events,
         _rules,
+        _placements,
         _search,
         _looks,
         _users,
@@ -188,6 +192,17 @@ def _rules(filled: Filled, texts: Sequence[str]) -> None:
         with contextlib.suppress(ProductRecsError):
             filled.ids.setdefault("rule", str(editor.add(content).rule_id))
             filled.held["rules"] += 1
+
+
+def _placements(filled: Filled, texts: Sequence[str]) -> None:
+    editor = PlacementEditor(filled.database, filled.store, filled.clock)
+    store = re.sub("[^a-z0-9]", "", filled.store.store_id.lower())
+    for number, text in enumerate(texts):
+        content = PlacementContent(title=text, filters=(f"brand:{text}",))
+        with contextlib.suppress(ProductRecsError):
+            made = editor.put(f"place-{store}-{number}", content)
+            filled.ids.setdefault("placement", made.name)
+            filled.held["placements"] += 1
 
 
 def _search(filled: Filled, texts: Sequence[str]) -> None:

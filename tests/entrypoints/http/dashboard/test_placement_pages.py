@@ -59,12 +59,12 @@ def test_a_placement_is_made_changed_and_removed(office: Office, shop: Filled) -
     changed = member.post(FORM, **(WHOLE | {"stored": "home-hero", "num": "2"}))
     assert changed.status == 303
     assert len(shop.merchant.recommend(placement="home-hero").ids) == 2
-    form = member.get(f"{FORM}?name=home-hero").body.decode()
+    form = member.get(f"{FORM}?placement=home-hero").body.decode()
     assert 'value="More than {product}"' in form
     assert "price:..15\ncategories:Lamps" in form
     assert member.post(f"{PAGE}/remove", placement="home-hero").status == 303
     assert shop.merchant.recommend(placement="home-hero").status == 404
-    assert member.get(f"{FORM}?name=home-hero").status == 404
+    assert member.get(f"{FORM}?placement=home-hero").status == 404
     assert member.post(f"{PAGE}/remove", placement="home-hero").status == 404
 
 

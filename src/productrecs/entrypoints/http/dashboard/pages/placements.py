@@ -167,7 +167,7 @@ def show_placement(visit: Visit) -> Reply:
     Raises:
         NotFoundError: when the store has no such placement.
     """
-    name = visit.query["name"]
+    name = visit.query["placement"]
     if not name:
         return _form(visit, PlacementDraft(), visit.query)
     try:
