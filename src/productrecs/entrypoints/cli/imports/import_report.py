@@ -135,7 +135,7 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
     """
     if as_json:
         fields = asdict(report)
-        fields.pop("errors_kept")
+        fields.pop("max_errors")
         print_json(fields)
     else:
         click.echo(summary)
