@@ -39,7 +39,7 @@ const common = {
   charset: "utf8",
   legalComments: "none",
   plugins: [styles],
-  target: "es2022",
+  target: "es2020",
 };
 
 // The service calls the outermost function with what it knows of the store. The second
@@ -54,7 +54,7 @@ async function script(out, name) {
     write: false,
   });
   const { code } = await minify(bundled.text, {
-    compress: { passes: 3, unsafe: true }, ecma: 2022, module: true,
+    compress: { passes: 3, unsafe: true }, ecma: 2020, module: true,
   });
   await writeFile(join(out, `${name}.js`), `(STORE=>{${code}})(null);\n`);
 }

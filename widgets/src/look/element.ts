@@ -16,10 +16,12 @@ const TYPE = "look";
 
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductLookElement extends NearElement {
-    static readonly observedAttributes = [
-      "data-key", "data-item-id", "data-upload", "data-title", "data-user-id", "data-customer-id",
-      "lang",
-    ];
+    static get observedAttributes(): string[] {
+      return [
+        "data-key", "data-item-id", "data-upload", "data-title", "data-user-id",
+        "data-customer-id", "lang",
+      ];
+    }
 
     protected get core_(): Core {
       return core;

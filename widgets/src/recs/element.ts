@@ -16,7 +16,10 @@ const MOST_EXCLUDED = 100;
 
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductRecsElement extends NearElement {
-    static readonly observedAttributes = ATTRIBUTES;
+    static get observedAttributes(): string[] {
+      return ATTRIBUTES;
+    }
+
     private shown_?: number; // products
 
     protected get core_(): Core {
