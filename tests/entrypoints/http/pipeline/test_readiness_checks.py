@@ -53,7 +53,7 @@ class FakeContext:
         self.write_client: Any = parts.get("desk", FakeDesk())
         self.shops: Any = parts.get("shops", FakeShops())
 
-    def seen(self) -> Readiness:
+    def current(self) -> Readiness:
         """Return that all is well around it."""
         return Readiness()
 

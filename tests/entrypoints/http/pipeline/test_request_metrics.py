@@ -39,8 +39,8 @@ gauges = {one.labels["process"]: one.value
           for one in samples() if one.name == "productrecs_connections"}
 traffic.add(CounterMetric.EVENTS, 3)
 traffic.set(GaugeMetric.CONNECTIONS, 9)
-traffic.answered(ROUTES["/v1/items"], "POST", 200, time.monotonic() - 0.003)
-traffic.settle()
+traffic.record(ROUTES["/v1/items"], "POST", 200, time.monotonic() - 0.003)
+traffic.apply_pending()
 print(json.dumps([gauges, [[one.name, one.labels, one.value] for one in samples()]]))
 """
 
