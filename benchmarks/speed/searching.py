@@ -152,7 +152,7 @@ database = Database.open(None, data)
 reader = database.raw_reader()
 indexer = Indexer(data / "search", AccountDirectory(database))
 began = time.perf_counter()
-while indexer.turn(reader):
+while indexer.run_once(reader):
     pass
 seconds = time.perf_counter() - began
 indexer.close()
@@ -234,7 +234,7 @@ model = services.text_model()
 if model is not None:
     builder = MeaningBuilder(services.indexes, Moved(model), lambda: 0.0)
     reader = services.database.raw_reader()
-    while builder.turn(reader):
+    while builder.run_once(reader):
         pass
 services.close()
 print(json.dumps([float(model is not None)]))
