@@ -262,7 +262,7 @@ before = peak_mib("self")
 for _ in range(160):
     form.feed(b"x" * (1 << 20))
     if sys.argv[1] == "taken":
-        form.take()
+        form.pop_chunks()
 print(peak_mib("self") - before)
 """
 
