@@ -31,8 +31,8 @@ from productrecs.features.recommendations.complements import (
     BasketCandidates,
     with_complements,
 )
+from productrecs.features.recommendations.list_request_and_picks import Engine, Source
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
-from productrecs.features.recommendations.request import Engine, Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
 

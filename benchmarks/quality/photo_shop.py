@@ -37,7 +37,7 @@ from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,
     choose_embedding,
 )
-from productrecs.training.visual.served_pictures import pictures_folder
+from productrecs.training.visual.served_visual_model import pictures_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.billing.call_meter import Meter
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import add_calls
-from productrecs.tenancy.billing.subscription import Subscription, month_at
+from productrecs.tenancy.billing.subscription_and_quota_notice import Subscription, month_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -36,7 +36,7 @@ from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
-from productrecs.training.visual.served_pictures import pictures_folder
+from productrecs.training.visual.served_visual_model import pictures_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

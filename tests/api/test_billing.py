@@ -29,7 +29,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
-from productrecs.tenancy.billing.subscription import month_at
+from productrecs.tenancy.billing.subscription_and_quota_notice import month_at
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,

@@ -61,7 +61,10 @@ from productrecs.entrypoints.http.openapi.document import openapi_document
 from productrecs.features.recommendations.backtest import backtest
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
-from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.features.recommendations.list_request_and_picks import (
+    RecommendationRequest,
+    Source,
+)
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import ENGINES, TRAINED
 from productrecs.training.training_run import fit

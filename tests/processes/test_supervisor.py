@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.cli.processes.listening_socket import ListenError, listen
+from productrecs.entrypoints.cli.processes.process_options_and_socket import (
+    ListenError,
+    listen,
+)
 from tests.entrypoints.http.crowd import Crowd
 from tests.support.project import ROOT
 

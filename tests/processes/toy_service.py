@@ -14,7 +14,10 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from productrecs.entrypoints.cli.processes.listening_socket import listen, listener_url
+from productrecs.entrypoints.cli.processes.process_options_and_socket import (
+    listen,
+    listener_url,
+)
 from productrecs.entrypoints.http.transport.server import ServerOptions, run_server
 from productrecs.processes.messages import ParentConnection
 from productrecs.processes.supervisor import ProcessRole, Supervisor

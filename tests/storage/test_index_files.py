@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.index_files import DamagedIndexError, IndexFolder, IndexManifest
+from productrecs.storage.search_index_files import (
+    DamagedIndexError,
+    IndexFolder,
+    IndexManifest,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -38,7 +38,7 @@ _LOADED: Final = (
         for name in (
             *(
                 "entrypoints.cli.processes.serve",
-                "entrypoints.cli.command_context",
+                "entrypoints.cli.shared_options_and_output",
                 "entrypoints.cli.commands.store",
             ),
             *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from productrecs.engines.visual import describe, fit_embedding_space
-from productrecs.engines.visual.metric_learning import MIN_PAIRS, fit_supervised_space
+from productrecs.engines.visual.metric_learning_targets import (
+    MIN_PAIRS,
+    fit_supervised_space,
+)
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
 if TYPE_CHECKING:

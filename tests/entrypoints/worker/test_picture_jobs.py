@@ -29,7 +29,7 @@ from productrecs.storage.tables import pictures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.picture_embedding import choose_embedding
-from productrecs.training.visual.served_pictures import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedPictures
 from tests.records.pictures.test_onnx_inference import mean_colour
 from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from productrecs.features.recommendations.list_request_and_picks import (
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.recommend import recommend
-from productrecs.features.recommendations.request import RecommendationRequest, Source
 from tests.features.recommendations.small_shop import NOW, Rows, small_shop
 
 

@@ -19,17 +19,17 @@ from productrecs.features.recommendations.earnings_replay import (
     earnings_report,
     replay_earnings,
 )
+from productrecs.features.recommendations.list_request_and_picks import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.repository import (
     EarningsRepository,
     index_time,
     read_index,
-)
-from productrecs.features.recommendations.request import (
-    Engine,
-    Pick,
-    RecommendationRequest,
-    Source,
 )
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items

@@ -19,12 +19,12 @@ from productrecs.features.recommendations.explanation import (
     RefusalReason,
     SeenBy,
 )
-from productrecs.features.recommendations.recommend import decide, recommend
-from productrecs.features.recommendations.request import (
+from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.recommend import decide, recommend
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.catalog.item_filters import parse_filters

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.features.recommendations import pins_and_exploration, recommend, trending
-from productrecs.features.recommendations.request import (
+from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     ListPlan,
     Pick,

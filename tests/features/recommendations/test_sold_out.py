@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.recommendations.explain import explain_recommendations
+from productrecs.features.recommendations.list_request_and_picks import (
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.recommend import recommend
-from productrecs.features.recommendations.request import RecommendationRequest, Source
-from productrecs.features.recommendations.sold_out import starts_with_replacement
+from productrecs.features.recommendations.sold_out_replacements import (
+    starts_with_replacement,
+)
 from productrecs.records.merchandising.rule import (
     ListFilter,
     RuleAction,

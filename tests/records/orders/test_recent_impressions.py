@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.records.orders.recent_impressions import (
+from productrecs.records.orders.ignored_impressions import (
     ACTION_LIMIT,
     SHOWN_LIMIT,
     RecentImpressions,

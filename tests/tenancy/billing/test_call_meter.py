@@ -8,7 +8,7 @@ import pytest
 from productrecs.core.clock import parse_timestamp
 from productrecs.tenancy.billing.call_meter import Meter
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plan
-from productrecs.tenancy.billing.subscription import (
+from productrecs.tenancy.billing.subscription_and_quota_notice import (
     BillingStatus,
     QuotaNotice,
     Subscription,

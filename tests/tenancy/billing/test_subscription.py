@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL
-from productrecs.tenancy.billing.subscription import (
+from productrecs.tenancy.billing.subscription_and_quota_notice import (
     BillingInactiveError,
     BillingStatus,
     Month,

@@ -15,7 +15,7 @@ from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, resync_catalog, upsert_items
-from productrecs.storage.index_files import (
+from productrecs.storage.search_index_files import (
     DamagedIndexError,
     IndexFolder,
     IndexManifest,

@@ -22,7 +22,7 @@ from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
-from productrecs.training.visual.served_pictures import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedPictures
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels, see
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from productrecs.core.ids import StoreId
     from productrecs.storage.database import Database
-from productrecs.training.visual.served_pictures import pictures_folder
+from productrecs.training.visual.served_visual_model import pictures_folder
 
 
 def pairs(*rows: tuple[int, int, int]) -> list[list[int]]:

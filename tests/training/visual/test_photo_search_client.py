@@ -34,7 +34,7 @@ from productrecs.training.visual.picture_embedding import (
     BuiltInEmbedding,
     PhotoQueries,
 )
-from productrecs.training.visual.served_pictures import ServedPictures, pictures_folder
+from productrecs.training.visual.served_visual_model import ServedPictures, pictures_folder
 from tests.records.pictures.test_decode_picture import header_of_png
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, pixels
 from tests.support.service import eventually

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.services import Services
-from productrecs.storage.index_files import exclusive_writer
+from productrecs.storage.search_index_files import exclusive_writer
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.meaning_builder import MeaningBuilder

@@ -7,8 +7,8 @@ from typing import Final
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.features.recommendations.list_request_and_picks import Engine
 from productrecs.features.recommendations.recipes import PageType, Recipe
-from productrecs.features.recommendations.request import Engine
 from productrecs.training.trained_models import TrainedModels
 
 _CANDIDATES: Final = 60

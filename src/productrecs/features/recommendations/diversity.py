@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Final
 
 from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.list_request_and_picks import ListPlan, Pick
 from productrecs.features.recommendations.recipes import PageType
-from productrecs.features.recommendations.request import ListPlan, Pick
 from productrecs.records.catalog.text_folding import fold_text
 
 SHARE_WITH_ANCHOR: Final = 0.75  # maximum share of one category in a list with an anchor

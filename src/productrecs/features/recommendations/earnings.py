@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.engines.arrays import Floats
-from productrecs.features.recommendations.request import Pick
+from productrecs.features.recommendations.list_request_and_picks import Pick
 from productrecs.features.recommendations.serving_state import StoreState
 
 MOST_PLACES: Final = 4

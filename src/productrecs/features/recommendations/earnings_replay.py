@@ -16,12 +16,12 @@ from productrecs.core.report import Definition, Figure, Report, ReportQuery
 from productrecs.engines.arrays import Floats, Ints
 from productrecs.features.recommendations.backtest import MIN_GROUPS, replayed_orders
 from productrecs.features.recommendations.earnings import earning_index, rank_by_earnings
+from productrecs.features.recommendations.list_request_and_picks import Pick
 from productrecs.features.recommendations.ranking_metrics import (
     EvaluationCase,
     confidence_interval,
 )
 from productrecs.features.recommendations.repository import EarningsRepository
-from productrecs.features.recommendations.request import Pick
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository

@@ -26,18 +26,18 @@ from productrecs.features.recommendations.explanation import (
     RefusalReason,
     SeenBy,
 )
+from productrecs.features.recommendations.list_request_and_picks import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.placements import (
     PlacedRequests,
     decide_placement,
 )
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import Decision, decide
-from productrecs.features.recommendations.request import (
-    Engine,
-    Pick,
-    RecommendationRequest,
-    Source,
-)
 from productrecs.features.recommendations.request_context import (
     context_basket,
     context_visit,

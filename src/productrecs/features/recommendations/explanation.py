@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from productrecs.features.recommendations.request import Engine
+from productrecs.features.recommendations.list_request_and_picks import Engine
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.merchandising.rule import RuleAction
 

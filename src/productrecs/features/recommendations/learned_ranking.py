@@ -10,7 +10,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.request import Engine
+from productrecs.features.recommendations.list_request_and_picks import Engine
 
 FEATURES: Final = (
     "its share of the blend's highest score",

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from productrecs.features.recommendations.diversity import within_limits
-from productrecs.features.recommendations.recommend import (
-    Decision,
-    decide,
-    exploration_of,
-)
-from productrecs.features.recommendations.request import (
+from productrecs.features.recommendations.list_request_and_picks import (
     ListPlan,
     Pick,
     RecommendationRequest,
     Source,
+)
+from productrecs.features.recommendations.recommend import (
+    Decision,
+    decide,
+    exploration_of,
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.item_filters import (

@@ -31,12 +31,12 @@ from productrecs.features.recommendations.learned_ranking import (
     RankingInput,
     ranking_features,
 )
+from productrecs.features.recommendations.list_request_and_picks import Engine, Source
 from productrecs.features.recommendations.ranking_metrics import (
     Interval,
     confidence_interval,
 )
 from productrecs.features.recommendations.recipes import PageType, recipe_of
-from productrecs.features.recommendations.request import Engine, Source
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository

@@ -7,7 +7,11 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.engines.engine_spec import EngineSpec
-from productrecs.features.recommendations.request import Engine, ListPlan, Source
+from productrecs.features.recommendations.list_request_and_picks import (
+    Engine,
+    ListPlan,
+    Source,
+)
 from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import ENGINES

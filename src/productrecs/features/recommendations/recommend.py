@@ -38,6 +38,11 @@ from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
     learned_order,
 )
+from productrecs.features.recommendations.list_request_and_picks import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+)
 from productrecs.features.recommendations.pins_and_exploration import (
     FILL_SCORE,
     ExploredItem,
@@ -46,7 +51,6 @@ from productrecs.features.recommendations.pins_and_exploration import (
     with_pins,
 )
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
-from productrecs.features.recommendations.request import Engine, Pick, RecommendationRequest
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
     resolve_context,
@@ -58,7 +62,7 @@ from productrecs.features.recommendations.serving_state import (
     exploration_day,
     sold_out_anchor,
 )
-from productrecs.features.recommendations.sold_out import (
+from productrecs.features.recommendations.sold_out_replacements import (
     ENGINES,
     leading_places,
     merge_leads,

@@ -10,7 +10,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import Floats
 from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.request import (
+from productrecs.features.recommendations.list_request_and_picks import (
     ListPlan,
     RecommendationRequest,
     Source,

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.recent_impressions import ACTION_LIMIT, SHOWN_LIMIT
+from productrecs.records.orders.ignored_impressions import ACTION_LIMIT, SHOWN_LIMIT
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import (
     FIELD_PLACEHOLDER,

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.recent_impressions import RecentImpressions
+from productrecs.records.orders.ignored_impressions import RecentImpressions
 from productrecs.records.orders.repository import (
     LINK,
     customer_of_session,

@@ -41,7 +41,7 @@ from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_s
 from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationRepository
 from productrecs.tenancy.billing.plans import TRIAL, Plan, Plans
 from productrecs.tenancy.billing.repository import UsageRepository
-from productrecs.tenancy.billing.subscription import (
+from productrecs.tenancy.billing.subscription_and_quota_notice import (
     QuotaNotice,
     Subscription,
     first_subscription,

@@ -12,7 +12,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.tenancy.billing.plans import Plans
-from productrecs.tenancy.billing.subscription import (
+from productrecs.tenancy.billing.subscription_and_quota_notice import (
     QuotaNotice,
     Subscription,
     month_at,

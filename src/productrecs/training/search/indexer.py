@@ -16,7 +16,7 @@ from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, Prod
 from productrecs.engines.text.language_detection import detect_language
 from productrecs.engines.text.search_index import IndexWriter
 from productrecs.storage.dialects import RawReader
-from productrecs.storage.index_files import (
+from productrecs.storage.search_index_files import (
     DamagedIndexError,
     IndexFolder,
     IndexManifest,

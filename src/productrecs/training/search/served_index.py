@@ -13,7 +13,7 @@ from productrecs.engines.text.query_interpreter import NO_SYNONYMS, QueryTerm, S
 from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, SearchIndex
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.storage.index_files import (
+from productrecs.storage.search_index_files import (
     DamagedIndexError,
     IndexCopy,
     IndexFolder,

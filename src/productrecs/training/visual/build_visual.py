@@ -42,7 +42,7 @@ from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,
     PictureEmbedding,
 )
-from productrecs.training.visual.served_pictures import pictures_folder
+from productrecs.training.visual.served_visual_model import pictures_folder
 
 Ints = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
     SandboxedDecoder,
 )
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding, PictureEmbedding
-from productrecs.training.visual.served_pictures import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedPictures
 
 Vector = npt.NDArray[np.floating[Any]]
 Box = tuple[float, float, float, float]

@@ -21,7 +21,7 @@ from productrecs.processes.worker_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
 from productrecs.training.visual.photo_matcher import PhotoMatches, RegionMatch
-from productrecs.training.visual.served_pictures import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedPictures
 
 ALIKE, AROUND = "alike", "around"
 

@@ -38,7 +38,7 @@ from productrecs.training.visual.photo_search_client import (
     to_float_steps,
 )
 from productrecs.training.visual.picture_embedding import choose_embedding
-from productrecs.training.visual.served_pictures import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedPictures
 
 
 class PhotoWorker:

@@ -23,7 +23,7 @@ from productrecs.engines.visual.fused_space import (
     reweighted,
 )
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
-from productrecs.engines.visual.metric_learning import fit_supervised_space
+from productrecs.engines.visual.metric_learning_targets import fit_supervised_space
 from productrecs.records.pictures.onnx_model_file import ModelFile
 
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -170,7 +170,7 @@ def test_only_what_came_since_is_sent_again(office: Office, store: Store) -> Non
     send(office, store, VIEW)
     awaited(member, 1)
     page = member.get(PAGE).body.decode()
-    poll = re.search(r'hx-get="([^"]+)"', page)
+    poll = re.search(r'id="poll" hx-get="([^"]+)"', page)
     assert poll is not None
     member.headers = {"hx-request": "true"}
 

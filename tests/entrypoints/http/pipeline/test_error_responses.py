@@ -44,6 +44,7 @@ ELSEWHERE = (
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.core.time_window",  # likewise
     "productrecs.records.merchandising.",  # changed on the command line
+    "productrecs.records.placements.",  # likewise
     "productrecs.records.orders.",  # reading a CSV
     "productrecs.tenancy.accounts.",  # registering and changing a store
     "productrecs.tenancy.billing.plans",  # reading them, choosing one

@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.pipeline.request_metrics import (
     RequestMetrics,
 )
 from productrecs.entrypoints.shared_process_state import ProcessSlot, SharedMemory
-from productrecs.features.recommendations.request import Source
+from productrecs.features.recommendations.list_request_and_picks import Source
 
 if TYPE_CHECKING:
     from pathlib import Path

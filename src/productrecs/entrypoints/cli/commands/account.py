@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.entrypoints.cli.command_context import data_option, open_services
+from productrecs.entrypoints.cli.shared_options_and_output import data_option, open_services
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.login.sessions import new_reset_token
 from productrecs.tenancy.accounts.login.two_factor import remove_factor

@@ -8,13 +8,13 @@ from typing import Final
 import click
 import msgspec
 
-from productrecs.entrypoints.cli.command_context import (
+from productrecs.entrypoints.cli.commands.learn_order import ranking_result_lines
+from productrecs.entrypoints.cli.shared_options_and_output import (
     data_option,
     json_option,
     open_services,
     print_json,
 )
-from productrecs.entrypoints.cli.commands.learn_order import ranking_result_lines
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict, Unpack
 import click
 import msgspec
 
-from productrecs.entrypoints.cli.command_context import (
+from productrecs.entrypoints.cli.shared_options_and_output import (
     data_option,
     json_option,
     open_services,
@@ -28,8 +28,11 @@ from productrecs.features.recommendations.explanation import (
     GoesWith,
     HiddenProduct,
 )
+from productrecs.features.recommendations.list_request_and_picks import (
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.placements import place_requests
-from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.records.catalog.item_filters import FilterError, parse_filters
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.holdouts_and_explorations import (

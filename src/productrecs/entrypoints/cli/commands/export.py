@@ -13,7 +13,7 @@ import click
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
 from productrecs.core.report import CsvWriter
-from productrecs.entrypoints.cli.command_context import data_option, open_services
+from productrecs.entrypoints.cli.shared_options_and_output import data_option, open_services
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (

@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 
 from productrecs.core.clock import HOUR_MS, iso
-from productrecs.entrypoints.cli.command_context import (
+from productrecs.entrypoints.cli.commands.store import print_keys
+from productrecs.entrypoints.cli.shared_options_and_output import (
     data_option,
     json_option,
     open_services,
     print_json,
 )
-from productrecs.entrypoints.cli.commands.store import print_keys
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
     find_store,

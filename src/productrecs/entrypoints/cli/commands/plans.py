@@ -7,7 +7,7 @@ import click
 
 from productrecs.core.clock import iso, parse_timestamp
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.cli.command_context import (
+from productrecs.entrypoints.cli.shared_options_and_output import (
     data_option,
     json_option,
     open_services,
@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.store_management import (
     read_plan_usage,
 )
 from productrecs.tenancy.billing.plans import Plan, find_plan
-from productrecs.tenancy.billing.subscription import Subscription
+from productrecs.tenancy.billing.subscription_and_quota_notice import Subscription
 
 Facts = Mapping[str, object]
 

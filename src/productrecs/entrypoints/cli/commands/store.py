@@ -11,12 +11,6 @@ from typing import Final
 import click
 
 from productrecs.core.clock import iso
-from productrecs.entrypoints.cli.command_context import (
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-)
 from productrecs.entrypoints.cli.commands.plans import (
     describe_limit,
     plan_facts,
@@ -24,6 +18,12 @@ from productrecs.entrypoints.cli.commands.plans import (
     resume,
     set_plan,
     suspend,
+)
+from productrecs.entrypoints.cli.shared_options_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
 )
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository

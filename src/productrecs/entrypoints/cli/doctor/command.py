@@ -9,14 +9,6 @@ from pathlib import Path
 import click
 
 from productrecs.core.errors import StorageError, UnsafeStorageError
-from productrecs.entrypoints.cli.command_context import (
-    DataFolderError,
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-    settings_for,
-)
 from productrecs.entrypoints.cli.doctor.check_result import CheckResult, Level, problem
 from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_background,
@@ -29,6 +21,14 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
 )
 from productrecs.entrypoints.cli.doctor.public_address_check import check_address
 from productrecs.entrypoints.cli.doctor.store_checks import check_store
+from productrecs.entrypoints.cli.shared_options_and_output import (
+    DataFolderError,
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+    settings_for,
+)
 from productrecs.settings import SettingsError
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store

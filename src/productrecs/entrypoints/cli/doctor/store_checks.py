@@ -29,7 +29,10 @@ from productrecs.tenancy.accounts.repository import (
 )
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import PlanUsage, read_plan_usage
-from productrecs.tenancy.billing.subscription import NEAR_END_MS, BillingStatus
+from productrecs.tenancy.billing.subscription_and_quota_notice import (
+    NEAR_END_MS,
+    BillingStatus,
+)
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 

@@ -12,13 +12,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from productrecs.entrypoints.cli.command_context import (
-    counted,
-    data_option,
-    json_option,
-    open_services,
-    progress,
-)
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
 from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
 from productrecs.entrypoints.cli.imports.import_report import (
@@ -33,6 +26,13 @@ from productrecs.entrypoints.cli.imports.import_source import (
 )
 from productrecs.entrypoints.cli.imports.item_import import ItemImportOptions
 from productrecs.entrypoints.cli.imports.item_import import import_items as push_items
+from productrecs.entrypoints.cli.shared_options_and_output import (
+    counted,
+    data_option,
+    json_option,
+    open_services,
+    progress,
+)
 from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import EVENT_LIMIT, parse_json

@@ -8,13 +8,6 @@ from typing import BinaryIO, Final
 import click
 
 from productrecs.core.clock import iso
-from productrecs.entrypoints.cli.command_context import (
-    counted,
-    data_option,
-    json_option,
-    open_services,
-    progress,
-)
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
 from productrecs.entrypoints.cli.feeds.order_export_reader import OrderExportReader
 from productrecs.entrypoints.cli.imports.import_report import print_import_result
@@ -26,6 +19,13 @@ from productrecs.entrypoints.cli.imports.order_file_reader import (
     OrderFile,
     OrderFileFormat,
     open_orders,
+)
+from productrecs.entrypoints.cli.shared_options_and_output import (
+    counted,
+    data_option,
+    json_option,
+    open_services,
+    progress,
 )
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from productrecs.entrypoints.cli.processes.listening_socket import (
+from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     listen,
     listener_url,
     listening_options,
@@ -79,7 +79,7 @@ def _serve(
     # Before numpy is imported: its threads would compete with other API processes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported here: a supervisor of several processes does not need it.
-    from productrecs.entrypoints.cli.command_context import open_services  # noqa: PLC0415
+    from productrecs.entrypoints.cli.shared_options_and_output import open_services  # noqa: PLC0415
     from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
     from productrecs.entrypoints.http.limits.rate_and_connection_limits import (  # noqa: PLC0415
         ConnectionLimits,

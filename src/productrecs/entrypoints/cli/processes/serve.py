@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from productrecs.entrypoints.cli import run_command
-from productrecs.entrypoints.cli.processes.listening_socket import (
+from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     listen,
     listener_url,
     listening_options,
@@ -159,14 +159,14 @@ def _preload_api() -> None:
     """
     # Before numpy is imported: its threads would compete, and a fork does not copy them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    import productrecs.entrypoints.cli.command_context  # noqa: PLC0415 - not before the socket
+    import productrecs.entrypoints.cli.shared_options_and_output  # noqa: PLC0415 - not before the socket
     import productrecs.entrypoints.http.application  # noqa: PLC0415
     import productrecs.entrypoints.http.transport.server  # noqa: F401, PLC0415
 
 
 def _preload_worker() -> None:
     """Import the modules of every background process."""
-    import productrecs.entrypoints.cli.command_context  # noqa: F401, PLC0415
+    import productrecs.entrypoints.cli.shared_options_and_output  # noqa: F401, PLC0415
 
 
 def slot_option(command: Callable[..., Any]) -> Callable[..., Any]:

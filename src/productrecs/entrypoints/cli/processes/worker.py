@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from productrecs.entrypoints.cli.command_context import data_option, open_services
-from productrecs.entrypoints.cli.processes.listening_socket import settings_from_options
+from productrecs.entrypoints.cli.processes.process_options_and_socket import (
+    settings_from_options,
+)
 from productrecs.entrypoints.cli.processes.serve import (
     slot_option,
     supervise_background,
 )
+from productrecs.entrypoints.cli.shared_options_and_output import data_option, open_services
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.entrypoints.shared_process_state import ProcessSlot
 from productrecs.processes.child_process import stop_at_signals

@@ -21,7 +21,7 @@ from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.caches.recommendation_cache import RecommendationCache
 from productrecs.entrypoints.http.caches.search_cache import SearchCache
-from productrecs.entrypoints.http.schemas.product_cards import make_card
+from productrecs.entrypoints.http.schemas.product_cards_and_replies import make_card
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.repository import PublishedLooks
 from productrecs.features.recommendations.repository import index_time, read_index
@@ -45,7 +45,7 @@ from productrecs.training.search.served_meaning import QueryEmbedder, ServedMean
 from productrecs.training.search.text_embedder import TextEmbedder
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
 from productrecs.training.tuning.personal_search import CatalogTraits
-from productrecs.training.visual.served_pictures import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedPictures
 
 _log = logging.getLogger(__name__)
 

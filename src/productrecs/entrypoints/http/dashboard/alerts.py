@@ -12,7 +12,7 @@ from productrecs.storage.job_counts import count_jobs
 from productrecs.storage.job_queue import JobState
 from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
 from productrecs.tenancy.accounts.store_management import read_plan_usage
-from productrecs.tenancy.billing.subscription import BillingStatus
+from productrecs.tenancy.billing.subscription_and_quota_notice import BillingStatus
 
 _RECENT_MS = 7 * DAY_MS
 _NEAR_END_MS = 3 * DAY_MS

@@ -12,7 +12,7 @@ from productrecs.features.recommendations.explanation import (
     Explanation,
     RefusalReason,
 )
-from productrecs.features.recommendations.request import Engine
+from productrecs.features.recommendations.list_request_and_picks import Engine
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.merchandising.rule import RuleAction

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from productrecs.entrypoints.http.schemas.product_cards import safe_url
+from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.pictures.safe_url import absolute_url
 

@@ -46,13 +46,13 @@ from productrecs.entrypoints.http.pipeline.readiness_checks import Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
+from productrecs.entrypoints.http.routes.widget.answer_list_calls import (
+    answer_list,
+    answer_trending,
+)
 from productrecs.entrypoints.http.routes.widget.config import CACHE_SECONDS, answer_config
 from productrecs.entrypoints.http.routes.widget.events import (
     receive_event_body as receive_events,
-)
-from productrecs.entrypoints.http.routes.widget.list_replies import (
-    answer_list,
-    answer_trending,
 )
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,

@@ -27,7 +27,7 @@ from productrecs.entrypoints.http.pipeline.urls import (
     base_url_by_headers,
     parse_plain_query,
 )
-from productrecs.entrypoints.http.routes.widget.list_replies import answer_immediately
+from productrecs.entrypoints.http.routes.widget.answer_list_calls import answer_immediately
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
 )
@@ -45,7 +45,9 @@ from productrecs.entrypoints.http.transport.error_body import (
 )
 from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
 from productrecs.entrypoints.http.writes.search_count_recorder import Searcher, searcher_of
-from productrecs.features.recommendations.request import RecommendationRequest
+from productrecs.features.recommendations.list_request_and_picks import (
+    RecommendationRequest,
+)
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
 
 _SEARCH: Final = ROUTES["/v1/search"]

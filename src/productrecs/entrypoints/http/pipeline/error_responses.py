@@ -70,9 +70,9 @@ from productrecs.records.orders.uploads.upload import (
 from productrecs.records.orders.uploads.upload_folder import FileTooLargeError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError
 from productrecs.records.placements.placement import UnknownPlacementError
-from productrecs.storage.index_files import DamagedIndexError
+from productrecs.storage.search_index_files import DamagedIndexError
 from productrecs.storage.store_log import StoreDeletedError
-from productrecs.tenancy.billing.subscription import BillingInactiveError
+from productrecs.tenancy.billing.subscription_and_quota_notice import BillingInactiveError
 from productrecs.training.visual.photo_search_client import PhotoWorkerError
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Route
 from productrecs.entrypoints.shared_process_state import ProcessSlot
-from productrecs.features.recommendations.request import Source
+from productrecs.features.recommendations.list_request_and_picks import Source
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.
 BUCKETS: Final = (

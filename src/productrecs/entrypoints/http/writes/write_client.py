@@ -26,7 +26,7 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
     UnsafeStorageError,
 )
-from productrecs.entrypoints.http.writes import write_protocol
+from productrecs.entrypoints.http.writes import writer_messages
 from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
 from productrecs.entrypoints.http.writes.write_handlers import WriteKind
 from productrecs.processes.messages import FrameDecoder
@@ -238,7 +238,7 @@ class RemoteWriter(asyncio.Protocol):
         if not self._unsent and self._transport is not None:
             loop.call_soon(self._send)  # batched with the other writes of this iteration
         self._unsent.append(
-            (number, write_protocol.encode_request(number, fact, store_id, payload))
+            (number, writer_messages.encode_request(number, fact, store_id, payload))
         )
         transferred = claim.transfer() if claim is not None else None
         self._pending[number] = _PendingWrite(loop.create_future(), transferred)
@@ -286,18 +286,18 @@ class RemoteWriter(asyncio.Protocol):
         """Resolve the futures of answered writes."""
         self._is_connected = True
         for frame in self._frames.feed(data):
-            reply = write_protocol.decode_reply(frame)
-            if isinstance(reply, write_protocol.Failed):
+            reply = writer_messages.decode_reply(frame)
+            if isinstance(reply, writer_messages.Failed):
                 error = _ERRORS.get(reply.error, WriterProcessError)(reply.reason)
                 if isinstance(error, StorageError):
                     self._outcomes.write_failed(error)
                 self._fail(reply.number, error)
                 continue
             self._outcomes.confirmed()  # also for writes without an awaiter
-            if isinstance(reply, write_protocol.Done):
+            if isinstance(reply, writer_messages.Done):
                 for number in reply.numbers:
                     self._resolve(number, None)
-            elif isinstance(reply, write_protocol.Result):
+            elif isinstance(reply, writer_messages.Result):
                 self._resolve(reply.number, reply.receipt)
 
     def _resolve(self, number: int, result: object) -> None:

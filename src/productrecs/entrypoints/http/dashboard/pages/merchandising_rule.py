@@ -3,13 +3,13 @@
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.list_previews import (
+from productrecs.entrypoints.http.dashboard.list_reasons import ExplainedList
+from productrecs.entrypoints.http.dashboard.lists_before_and_after import (
     SOURCES,
     TRENDING,
     make_list,
     with_rules,
 )
-from productrecs.entrypoints.http.dashboard.list_reasons import ExplainedList
 from productrecs.entrypoints.http.dashboard.page import (
     Form,
     NotFoundError,

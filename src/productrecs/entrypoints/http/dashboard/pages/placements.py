@@ -17,8 +17,11 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.features.recommendations.explain import explain_placement
+from productrecs.features.recommendations.list_request_and_picks import (
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.placements import place_requests
-from productrecs.features.recommendations.request import RecommendationRequest, Source
 from productrecs.records.placements.placement import (
     Placement,
     PlacementContent,

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from productrecs.entrypoints.http.dashboard.list_previews import (
+from productrecs.entrypoints.http.dashboard.list_reasons import ExplainedList
+from productrecs.entrypoints.http.dashboard.lists_before_and_after import (
     SOURCES,
     make_list,
     with_rules,
     with_sold_out,
 )
-from productrecs.entrypoints.http.dashboard.list_reasons import ExplainedList
 from productrecs.entrypoints.http.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.products import PRODUCTS_PATH
 from productrecs.entrypoints.http.dashboard.product_rows import product_rows
-from productrecs.entrypoints.http.schemas.product_cards import safe_url
+from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.item_filters import (
     NO_FILTERS,

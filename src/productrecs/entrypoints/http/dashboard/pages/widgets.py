@@ -23,7 +23,7 @@ from productrecs.entrypoints.http.dashboard.widget_form import (
 from productrecs.entrypoints.http.pipeline.authentication import LOOK_PICTURE_PATH
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
 from productrecs.entrypoints.http.routes.widget.looks import look_reply
-from productrecs.entrypoints.http.schemas.product_cards import safe_url
+from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url
 from productrecs.features.guides.guide_texts import EmbedSnippet, embed_snippets
 from productrecs.features.looks.look import Look
 from productrecs.features.widgets.colour_contrast import MIN_CONTRAST, check_accent

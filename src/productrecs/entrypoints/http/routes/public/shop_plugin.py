@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.openapi.responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import PLUGIN_PATH
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.page_response import cacheable_response
-from productrecs.entrypoints.http.routes.public.plugin_translations import (
+from productrecs.entrypoints.http.routes.public.plugin_translation_compiler import (
     compile_translations,
 )
 from productrecs.features.widgets.reserved_height import release_js, reserve_css

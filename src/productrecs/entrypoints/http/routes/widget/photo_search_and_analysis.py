@@ -25,7 +25,10 @@ from productrecs.entrypoints.http.schemas.photos import (
     parse_photo_only,
     unreadable_photo,
 )
-from productrecs.entrypoints.http.schemas.product_cards import similar_body, similar_cards
+from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
+    similar_body,
+    similar_cards,
+)
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
 from productrecs.features.search.product_search import find_by_photo

@@ -15,7 +15,10 @@ from productrecs.entrypoints.http.openapi.responses import NULLABLE_TEXT
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
     read_filters,
 )
-from productrecs.entrypoints.http.schemas.product_cards import search_page_body, title_of
+from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
+    search_page_body,
+    title_of,
+)
 from productrecs.features.search.facets import PriceFacet, StockCount
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.results_page import (

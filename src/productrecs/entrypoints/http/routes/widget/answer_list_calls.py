@@ -15,11 +15,15 @@ from productrecs.entrypoints.http.caches.recommendation_cache import (
 )
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.pipeline.route_context import Context
-from productrecs.entrypoints.http.schemas.product_cards import (
+from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     recommendations_body,
     with_anchor,
     with_placement,
     with_sold_out,
+)
+from productrecs.features.recommendations.list_request_and_picks import (
+    Pick,
+    RecommendationRequest,
 )
 from productrecs.features.recommendations.placements import (
     place_requests,
@@ -27,12 +31,13 @@ from productrecs.features.recommendations.placements import (
 )
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import recommend
-from productrecs.features.recommendations.request import Pick, RecommendationRequest
 from productrecs.features.recommendations.serving_state import (
     exploration_day,
     sold_out_anchor,
 )
-from productrecs.features.recommendations.sold_out import starts_with_replacement
+from productrecs.features.recommendations.sold_out_replacements import (
+    starts_with_replacement,
+)
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.holdouts_and_explorations import HoldoutTest

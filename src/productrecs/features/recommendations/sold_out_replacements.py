@@ -15,7 +15,7 @@ from productrecs.engines.arrays import Items, Ranked
 from productrecs.engines.fusion import Fused, fuse
 from productrecs.features.recommendations.candidates import narrowest_categories
 from productrecs.features.recommendations.eligible_items import EligibleItems
-from productrecs.features.recommendations.request import (
+from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     Pick,
 )

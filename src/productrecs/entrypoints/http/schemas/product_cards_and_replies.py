@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
+from productrecs.features.recommendations.list_request_and_picks import Engine, Pick
 from productrecs.features.recommendations.placements import PlacedRequests
-from productrecs.features.recommendations.request import Engine, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.search_types import Hit
 from productrecs.records.catalog.catalog_view import CardFields

@@ -14,7 +14,10 @@ from productrecs.features.recommendations.explain import (
     explain_trending,
 )
 from productrecs.features.recommendations.explanation import Explanation
-from productrecs.features.recommendations.request import RecommendationRequest, Source
+from productrecs.features.recommendations.list_request_and_picks import (
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.merchandising.rule import Rule
