@@ -175,6 +175,15 @@ def cached_search(
     """Return a cached reply, and count the search as `searcher`'s; else None."""
     if _may_be_personal(cached_store, search, searcher):
         return None
+    return _cached_for_anybody(context, cached_store, search, searcher)
+
+
+def _cached_for_anybody(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+) -> SearchReply | None:
     cached = cached_store.searches.get(_search_state(cached_store, context.clock()), search)
     if cached is None:
         return None
@@ -236,12 +245,11 @@ async def answer_search(
         BrokenIndexError: when the index turns out to be damaged.
     """
     lift = await _personal_lift(context, cached_store, search, searcher)
+    if lift is None:
+        cached = _cached_for_anybody(context, cached_store, search, searcher)
+        if cached is not None:
+            return cached
     state = _search_state(cached_store, context.clock())
-    cached = None if lift is not None else cached_store.searches.get(state, search)
-    if cached is not None:
-        reply = _unpacked(cached)
-        _count_search(context, cached_store, search, reply, searcher)
-        return reply
     reply = await _computed(context, cached_store, search, lift)
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
