@@ -30,7 +30,7 @@ BEFORE = (
     "<script>window.ProductRecs ||= {q: [], track() { this.q.push(arguments) }};</script>"
 )
 NOTHING_WAITS = "localStorage.pr_outbox_{} === undefined"
-CARDS = "product-recs >> li:not([data-id=''])"  # a list that still loads has no ids
+CARDS = "product-recs >> li[data-id]:not([data-id=''])"  # cards that still load have no id
 IDS = "all => all.map(one => one.dataset.id)"
 CART = "ProductRecs.track('add-to-cart', {item_id: 'p1', value: 19.5, currency: 'EUR'})"
 
