@@ -1,4 +1,4 @@
-"""File sizes: a module of the package holds at most 450 lines.
+"""File sizes: a module of the package holds at most 600 lines.
 
 A longer one is named in `ALLOWED` with its reason, or it is divided.
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CEILING = 450
+CEILING = 600
 ALLOWED: dict[str, str] = {}  # path: why it is better whole
 
 

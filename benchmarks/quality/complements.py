@@ -27,12 +27,10 @@ from productrecs.engines.browse import warm_up as warm_up_visits
 from productrecs.engines.complementary import BoughtTogetherPairs, fit_complements
 from productrecs.engines.copurchase import fit_copurchase, warm_up
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.complements import (
-    BasketCandidates,
-    with_complements,
-)
+from productrecs.features.recommendations.candidates import with_complements
 from productrecs.features.recommendations.list_request_and_picks import Engine, Source
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
+from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
 

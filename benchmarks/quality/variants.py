@@ -21,7 +21,7 @@ from benchmarks.quality.datasets import age_days, online_retail, online_retail_t
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.copurchase import VariantGroups, fit_copurchase, warm_up
-from productrecs.records.catalog.item import size_in_title, variant_key
+from productrecs.records.catalog.title_words import size_in_title, variant_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

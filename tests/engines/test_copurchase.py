@@ -11,11 +11,11 @@ import pytest
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseOptions,
+    companion_lookup,
     fit_copurchase,
     kernel,
-    reference,
 )
-from productrecs.engines.copurchase.pair_counting import count_pairs, gather_baskets
+from productrecs.engines.copurchase.item_pairs import count_pairs, gather_baskets
 from tests.engines.references import companions, cosines
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
             counts = rng.choice([1.0, 0.5, 1e-3], count)
             for one, other in zip(
                 kernel.complete(layout, anchors, counts, limit),
-                reference.complete(layout, anchors, counts, limit),
+                companion_lookup.complete(layout, anchors, counts, limit),
                 strict=True,
             ):
                 assert one.dtype == other.dtype

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
+from productrecs.engines import browse, copurchase, fusion, ranking
 from productrecs.engines.arrays import Ints
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.click_boosts import ClickBoostModel
@@ -17,6 +18,7 @@ from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.item_stats import ItemStats
 from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.engines.ranking import TreeEnsemble
+from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.training.engine_registry import OWN_MODELS
@@ -156,3 +158,16 @@ def _ranks(trending: npt.NDArray[np.int32]) -> Ranks:
     ranks = np.full(size, len(trending), dtype=np.int32)
     ranks[trending] = np.arange(len(trending), dtype=np.int32)
     return ranks
+
+
+def warm_up() -> None:
+    """Load the engines' compiled kernels.
+
+    The first time on a machine this compiles for about 10 s; meanwhile numpy gives the
+    same answers. `tools/setup` does it beforehand.
+    """
+    browse.warm_up()
+    copurchase.warm_up()
+    fusion.warm_up()
+    ranking.warm_up()
+    semantic_space.warm_up()

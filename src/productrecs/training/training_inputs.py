@@ -15,7 +15,7 @@ from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Items
 from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.item_stats import ItemStats
-from productrecs.records.catalog.item import size_in_title, variant_key
+from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.training.interest_indicators import IndicatorInputs
 from productrecs.training.repository import TrainingHead, TrainingRepository
 from productrecs.training.search.click_boost_inputs import SearchInputs

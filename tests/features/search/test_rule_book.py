@@ -10,8 +10,12 @@ import pytest
 from productrecs.core.clock import fixed_clock, parse_timestamp
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
-from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.rule_book import (
+    SearchRuleBook,
+    SearchRuleEditor,
+    address_of,
+    items_of,
+)
 from productrecs.features.search.search_rules import (
     SearchRule,
     SearchRuleAction,

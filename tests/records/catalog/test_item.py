@@ -6,14 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from productrecs.records.catalog.item import (
-    FIELD_DEFAULTS,
-    Item,
-    ItemPatch,
-    new_item,
-    size_in_title,
-    variant_key,
-)
+from productrecs.records.catalog.item import FIELD_DEFAULTS, Item, ItemPatch, new_item
+from productrecs.records.catalog.title_words import size_in_title, variant_key
 
 
 def test_a_new_item_has_the_defaults_of_what_its_push_left_out() -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.records.orders.ignored_impressions import (
-    ACTION_LIMIT,
-    SHOWN_LIMIT,
-    RecentImpressions,
-)
+from productrecs.records.orders.repository import ACTION_LIMIT, SHOWN_LIMIT
+from productrecs.records.orders.shopper_history import RecentImpressions
 
 NOW = 1_772_366_400_000
 

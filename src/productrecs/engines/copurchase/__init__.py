@@ -1,8 +1,8 @@
 """Co-purchase engine (`buy`): items bought together, from baskets, without backfill."""
 
 from productrecs.engines.copurchase.fit import CopurchaseModels, fit_copurchase
+from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
 from productrecs.engines.copurchase.model import CopurchaseModel, warm_up
-from productrecs.engines.copurchase.options import CopurchaseOptions
 from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
 __all__ = [

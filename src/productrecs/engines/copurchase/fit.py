@@ -13,32 +13,111 @@ from productrecs.engines.arrays import (
     Items,
     Scores,
     csr_offsets,
+    ranks_within_runs,
     unique_sorted,
 )
-from productrecs.engines.copurchase.coverage_promotion import promote_for_coverage
-from productrecs.engines.copurchase.model import CopurchaseModel
-from productrecs.engines.copurchase.options import CopurchaseOptions
-from productrecs.engines.copurchase.pair_counting import (
+from productrecs.engines.copurchase.item_pairs import (
     Baskets,
+    CopurchaseOptions,
     PairCounts,
+    Sales,
     basket_weights,
+    cart_strengths,
     count_pairs,
     gather_baskets,
-    without_repeated_baskets,
-)
-from productrecs.engines.copurchase.pair_scoring import (
-    Sales,
-    cart_strengths,
     item_popularity,
     pair_strengths,
     pairs_beyond_gifts,
     significant_pairs,
     top_per_owner,
+    without_repeated_baskets,
 )
+from productrecs.engines.copurchase.model import CopurchaseModel
 from productrecs.engines.copurchase.variant_pooling import VariantGroups, variant_pooling
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Arrays
+
+
+_ROUNDS = 8
+
+
+def promote_for_coverage(
+    owners: Ints,
+    companions: Items,
+    scores: Scores,
+    is_in_head: Bools,
+    options: CopurchaseOptions,
+) -> Scores:
+    """Return the scores, with some raised to just above the last place of a list's head.
+
+    The four arrays [n] are parallel, by owner and best first. An item in the heads of fewer
+    than `heads` lists is promoted in the lists where it is closest to the head, if its
+    score is at least `least_fit` of the last score there. Each list promotes one item;
+    items in no head come first. Pairs that only variants were bought in (not
+    `is_in_head`) are skipped: another variant is already listed.
+    """
+    if options.places < 1:
+        return scores
+    ranks = ranks_within_runs(owners)
+    last = np.flatnonzero(ranks == options.places - 1)
+    bars = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.float32)
+    bars[owners[last]] = scores[last]
+    list_counts = np.bincount(
+        companions[ranks < options.places], minlength=int(companions.max(initial=-1)) + 1
+    )
+    has_promotion = np.zeros(len(bars), dtype=np.bool_)  # lists with a promoted item
+    below = (ranks >= options.places) & (scores >= options.least_fit * bars[owners])
+    below &= is_in_head
+    promoted_scores = scores.copy()
+    for position in range(1, options.heads + 1):
+        is_candidate = (
+            below
+            & (list_counts[companions] < position)
+            & ~has_promotion[owners]
+            & (promoted_scores == scores)
+        )
+        for promoted in _matched(
+            np.flatnonzero(is_candidate), owners, companions, scores, bars
+        ):
+            promoted_scores[promoted] = np.nextafter(
+                bars[owners[promoted]], np.float32(np.inf)
+            )
+            has_promotion[owners[promoted]] = True
+            list_counts[companions[promoted]] += 1
+    return promoted_scores
+
+
+def _matched(
+    candidates: Ints, owners: Ints, companions: Items, scores: Scores, bars: Scores
+) -> list[Ints]:
+    """Return indexes of pairs, no owner and no companion twice, the closest ones first."""
+    closeness = scores[candidates] / bars[owners[candidates]]
+    order = np.lexsort((owners[candidates], companions[candidates], -closeness))
+    candidates = candidates[order]
+    found: list[Ints] = []
+    for _ in range(_ROUNDS):
+        position = candidates[
+            _first_of_each(companions[candidates])
+        ]  # each item's closest list ...
+        promoted = position[
+            _first_of_each(owners[position])
+        ]  # ... and each list's closest item of these
+        if not len(promoted):
+            break
+        found.append(promoted)
+        is_available = ~np.isin(companions[candidates], companions[promoted])
+        is_available &= ~np.isin(owners[candidates], owners[promoted])
+        candidates = candidates[is_available]
+    return found
+
+
+def _first_of_each(codes: Ints | Items) -> Bools:
+    """Return which entries are the first of their code."""
+    first = np.zeros(len(codes), dtype=np.bool_)
+    first[np.unique(codes, return_index=True)[1]] = True
+    return first
+
 
 _TRACE: Final = 1e-9  # lower bound of a divisor
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import types
 
-from productrecs.engines.copurchase.model_arrays import CompanionArrays
+from productrecs.engines.copurchase.companion_lookup import CompanionArrays
 from productrecs.engines.numba_jit import (
     jit_compiled,
     readonly_array,

@@ -16,13 +16,15 @@ from productrecs.engines.arrays import (
     Ranked,
     Scores,
 )
-from productrecs.engines.copurchase import reference
-from productrecs.engines.copurchase.model_arrays import KINDS, CompanionArrays
+from productrecs.engines.copurchase import companion_lookup
+from productrecs.engines.copurchase.companion_lookup import KINDS, CompanionArrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_evaluators: list[Any] = [reference]  # the last one is used: after warm-up, the kernel
+_evaluators: list[Any] = [
+    companion_lookup
+]  # the last one is used: after warm-up, the kernel
 _NOT_STORED: Final = "layout"
 _SHARED: Final = "shared"
 

@@ -23,9 +23,11 @@ from productrecs.engines.arrays import (
     run_numbers,
     unique_sorted,
 )
-from productrecs.engines.copurchase.pair_counting import Baskets, PairCounts, count_pairs
-from productrecs.engines.copurchase.pair_scoring import (
+from productrecs.engines.copurchase.item_pairs import (
+    Baskets,
+    PairCounts,
     Sales,
+    count_pairs,
     item_popularity,
     pair_strengths,
     pairs_beyond_gifts,
@@ -34,7 +36,7 @@ from productrecs.engines.copurchase.pair_scoring import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.engines.copurchase.options import CopurchaseOptions
+    from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
 
 _BLOCK_ITEMS: Final = 20_000  # items per block, which bounds the memory
 _PRODUCTS: Final = 40  # companion products per product

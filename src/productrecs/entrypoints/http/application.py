@@ -90,11 +90,11 @@ from productrecs.entrypoints.http.writes.write_handlers import write_handlers
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
 from productrecs.features.guides.guide_texts import undescribed
-from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
 from productrecs.training.engine_registry import ENGINES
+from productrecs.training.trained_models import warm_up
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,6 @@ from productrecs.engines.arrays import Floats, Items, Ranked
 from productrecs.engines.engine_spec import CandidateRequest
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.candidates import own_candidates
-from productrecs.features.recommendations.complements import BasketCandidates
 from productrecs.features.recommendations.list_request_and_picks import Engine, Pick, Source
 from productrecs.features.recommendations.ranking_metrics import (
     LENGTH,
@@ -27,6 +26,7 @@ from productrecs.features.recommendations.ranking_metrics import (
     paired_difference,
 )
 from productrecs.features.recommendations.recipes import PageType, recipe_of
+from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_registry import EVALUATED
 from productrecs.training.group_visits_and_orders import (

@@ -11,13 +11,12 @@ import numpy.typing as npt
 from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.engine_spec import CandidateRequest, OwnModel
 from productrecs.engines.fusion import RANK_OFFSET, fuse
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recipes import Recipe
+from productrecs.features.recommendations.recipes import PageType, Recipe
 from productrecs.features.recommendations.request_context import CANDIDATES as MOST
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
@@ -25,7 +24,13 @@ from productrecs.features.recommendations.request_context import (
     context_visit,
     with_interest_signals,
 )
-from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.serving_state import (
+    Basket,
+    BasketCandidates,
+    EligibleItems,
+    StoreState,
+    Weights,
+)
 from productrecs.training.engine_registry import ENGINES, OWN_MODELS
 from productrecs.training.trained_models import TrainedModels
 
@@ -290,3 +295,24 @@ def fuse_candidates(
         return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
     fused = fuse([one.items for one in proposals], tuple(weights.values()))
     return FusedCandidates(engines, *fused)
+
+
+def with_complements(
+    companions: BasketCandidates,
+    recipe: Recipe,
+    place: PageType,
+    basket: Basket,
+    found: Mapping[Engine, Ranked],
+) -> tuple[Weights, tuple[Ranked, ...]]:
+    """Return the engines of a list about a basket, their weights and their candidates.
+
+    `found` has the candidates of the recipe's other engines. They are used alone if no
+    complements are known.
+    """
+    weights = recipe.blend[place]
+    complements_of = (recipe.completing or {}).get(place)
+    if complements_of is not None:
+        complements = companions.completing(basket)
+        if len(complements.items):
+            weights, found = complements_of, {**found, Engine.COMPLEMENTARY: complements}
+    return weights, tuple([found[one] for one in weights])

@@ -11,10 +11,10 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import ListPlan, Pick
 from productrecs.features.recommendations.recipes import PageType
-from productrecs.records.catalog.text_folding import fold_text
+from productrecs.features.recommendations.serving_state import EligibleItems
+from productrecs.records.catalog.title_words import fold_text
 
 SHARE_WITH_ANCHOR: Final = 0.75  # maximum share of one category in a list with an anchor
 SHARE_WITHOUT_ANCHOR: Final = 0.4  # and in a list without one

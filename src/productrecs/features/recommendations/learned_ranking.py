@@ -9,8 +9,8 @@ import numpy as np
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import Engine
+from productrecs.features.recommendations.serving_state import EligibleItems
 
 FEATURES: Final = (
     "its share of the blend's highest score",

@@ -13,8 +13,8 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import Engine, Pick
+from productrecs.features.recommendations.serving_state import EligibleItems
 
 MIN_PICKS: Final = 3  # minimum list length for exploration
 _BITS: Final = 64

@@ -21,11 +21,7 @@ from productrecs.engines.ranking.ranker_training import (
     ranking_gains,
 )
 from productrecs.engines.ranking.tree_ensemble import TreeEnsemble
-from productrecs.features.recommendations.complements import (
-    BasketCandidates,
-    with_complements,
-)
-from productrecs.features.recommendations.eligible_items import EligibleItems
+from productrecs.features.recommendations.candidates import with_complements
 from productrecs.features.recommendations.learned_ranking import (
     FEATURES,
     RankingInput,
@@ -37,6 +33,10 @@ from productrecs.features.recommendations.ranking_metrics import (
     confidence_interval,
 )
 from productrecs.features.recommendations.recipes import PageType, recipe_of
+from productrecs.features.recommendations.serving_state import (
+    BasketCandidates,
+    EligibleItems,
+)
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository

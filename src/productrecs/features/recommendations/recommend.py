@@ -17,8 +17,8 @@ from productrecs.features.recommendations.candidates import (
     FusedCandidates,
     effective_source,
     fuse_candidates,
+    with_complements,
 )
-from productrecs.features.recommendations.complements import with_complements
 from productrecs.features.recommendations.cooldown_and_fatigue import (
     backfill_anchors,
     cooldown_categories,
@@ -33,7 +33,6 @@ from productrecs.features.recommendations.diversity import (
     within_limits,
 )
 from productrecs.features.recommendations.earnings import earning_order, reserve_places
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
     learned_order,
@@ -58,6 +57,7 @@ from productrecs.features.recommendations.request_context import (
     with_purchases_due,
 )
 from productrecs.features.recommendations.serving_state import (
+    EligibleItems,
     StoreState,
     exploration_day,
     sold_out_anchor,

@@ -16,12 +16,11 @@ from productrecs.engines.buy_again import buy_again, due_again, is_habitual_buye
 from productrecs.engines.fusion import fuse
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import (
     RecommendationRequest,
 )
 from productrecs.features.recommendations.recipes import PageType
-from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.events.event import EventKind, interest_key
 from productrecs.records.orders.shopper_history import MAX_RECENT, ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings

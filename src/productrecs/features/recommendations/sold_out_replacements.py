@@ -14,14 +14,13 @@ import numpy as np
 from productrecs.engines.arrays import Items, Ranked
 from productrecs.engines.fusion import Fused, fuse
 from productrecs.features.recommendations.candidates import narrowest_categories
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     Pick,
 )
-from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.catalog.text_folding import folded_words
+from productrecs.records.catalog.title_words import folded_words
 
 ENGINES: Final = (Engine.BROWSE, Engine.SIMILAR, Engine.CATEGORY, Engine.CATEGORY)
 """The engine that a replacement is attributed to, by the order that ranks it highest."""

@@ -5,10 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import Engine, Pick
 from productrecs.features.recommendations.pins_and_exploration import with_pins
-from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 

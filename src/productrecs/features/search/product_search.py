@@ -4,31 +4,96 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Self
 
 import numpy as np
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.arrays import Floats, Ints
-from productrecs.engines.click_boosts import ClickBoostModel
+from productrecs.engines.click_boosts import PURCHASE, ClickBoostModel
+from productrecs.engines.personal_search import (
+    PersonalSearchOptions,
+    ShopperProfile,
+    TraitsOf,
+    lifted,
+)
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.query_interpreter import Synonyms
-from productrecs.engines.text.search_index import IndexHits, IndexQuery
+from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
 from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.features.search.personal_search import PersonalLift
 from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
-from productrecs.features.search.search_types import (
-    Hit,
-    SearchRequest,
-    SearchResults,
-    truncate_query,
-)
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.records.orders.shopper_history import ShopperHistory
 from productrecs.training.search.served_index import ServedIndex
 from productrecs.training.trained_models import Ranks
+from productrecs.training.tuning.personal_search import LEAST_CHOSEN, choice_weight
 from productrecs.training.visual.photo_matcher import PhotoSearch
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalLift:
+    """One shopper's profile, and how far it may lift a result."""
+
+    profile: ShopperProfile
+    traits_of: TraitsOf
+    options: PersonalSearchOptions
+
+    @classmethod
+    def of(
+        cls, history: ShopperHistory, traits_of: TraitsOf, options: PersonalSearchOptions
+    ) -> Self | None:
+        """Return the lift of a shopper; None for one who did too little yet."""
+        recent = zip(history.recent, map(choice_weight, history.recent_kinds), strict=True)
+        chosen = [*recent, *((item, PURCHASE) for item in history.recent_purchases)]
+        profile = ShopperProfile.of(chosen, traits_of)
+        if profile is None or len(chosen) < LEAST_CHOSEN:
+            return None
+        return cls(profile, traits_of, options)
+
+    def lift(self, items: Sequence[int], scores: Sequence[float]) -> list[float]:
+        """Return the scores of `items`, each raised by its match."""
+        matches = self.profile.matches(items, self.traits_of)
+        raised = lifted(np.array(scores, dtype=np.float64), matches, self.options)
+        return [float(score) for score in raised]
+
+
+LONGEST_QUERY: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search request for `num` products that match `query`."""
+
+    query: str
+    num: int
+    in_stock: bool = False
+
+
+class Hit(NamedTuple):
+    """One result: its item number and score."""
+
+    item: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """The products, best first, and how the query was relaxed to find enough."""
+
+    hits: list[Hit]
+    relaxed: Relaxed
+    address: str | None = None  # redirect address of the merchant's rule
+
+
+def truncate_query(query: str) -> str:
+    """Return a query, cut to the maximum length.
+
+    A trailing blank is kept: it marks the last word as complete.
+    """
+    return query.lstrip()[:LONGEST_QUERY]
+
 
 SoldOut = Literal["mixed", "last", "hidden"]
 

@@ -1,8 +1,10 @@
-"""Results pages: search with filters, facet counts, sort orders and paging.
+"""Results pages: search with filters, facets, sort orders and paging.
 
 `find_products` searches without them.
 """
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,28 +16,102 @@ import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexQuery, Relaxed
-from productrecs.features.search.facets import (
-    Items,
-    PriceFacet,
-    StockCount,
-    category_counts,
-    matching,
-    price_facet,
-)
 from productrecs.features.search.product_search import (
+    Hit,
     Pages,
     ResolvedQuery,
     SearchableStore,
+    SearchRequest,
     paginate,
     resolve_query,
     weigh_scores,
     with_pins,
 )
-from productrecs.features.search.search_types import Hit, SearchRequest
-from productrecs.records.catalog.attribute_index import ValueCount
+from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import Filters, attribute_kind, filter_masks
+
+Items = npt.NDArray[np.int64]
+
+_MAX_RANGES: Final = 6
+_PERCENTILES: Final = (2.0, 98.0)  # percentile range of prices that the ranges cover
+_STEPS: Final = (1.0, 2.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCount:
+    """The number of results that cost from `low` to below `high`; None means no limit."""
+
+    low: float | None
+    high: float | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriceFacet:
+    """The price distribution of the results; those without a price are not counted."""
+
+    low: float | None
+    high: float | None
+    ranges: list[RangeCount]
+
+
+@dataclass(frozen=True, slots=True)
+class StockCount:
+    """The numbers of results in stock and out of stock."""
+
+    yes: int
+    no: int
+
+
+def matching(items: Items, masks: list[Mask]) -> Items:
+    """Return the `items` that pass every mask, in their order."""
+    for mask in masks:
+        items = items[items < len(mask)]
+        items = items[mask[items]]
+    return items
+
+
+def category_counts(catalog: CatalogView, items: Items) -> list[ValueCount]:
+    """Return the categories of the items, the largest first, at most a hundred."""
+    sets = Counter(catalog.categories[item] for item in items.tolist())
+    counts: Counter[str] = Counter()
+    for names, count in sets.items():
+        for name in names:
+            counts[name] += count
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MAX_COUNTED]
+    return [ValueCount(name, count) for name, count in ranked]
+
+
+def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:
+    """Return the price distribution in up to eight ranges of round prices."""
+    prices = catalog.prices[items]
+    prices = prices[~np.isnan(prices)]
+    if not len(prices):
+        return PriceFacet(None, None, [])
+    edges, ranges = _edges(prices), list[RangeCount]()
+    for low, high in zip([None, *edges], [*edges, None], strict=True):
+        above = np.ones(len(prices), np.bool_) if low is None else prices >= low
+        below = np.ones(len(prices), np.bool_) if high is None else prices < high
+        count = int((above & below).sum())
+        if count and edges:
+            ranges.append(RangeCount(low, high, count))
+    return PriceFacet(float(prices.min()), float(prices.max()), ranges)
+
+
+def _edges(prices: npt.NDArray[np.float64]) -> list[float]:
+    """Return the limits between ranges: few round prices that cover most of the results."""
+    low, high = (float(one) for one in np.percentile(prices, _PERCENTILES))
+    if high <= low:
+        return []
+    target_width = (high - low) / _MAX_RANGES
+    scale = 10.0 ** math.floor(math.log10(target_width))
+    step = next(one * scale for one in _STEPS if one * scale >= target_width * (1 - 1e-9))
+    first = math.floor(low / step) + 1
+    last = math.ceil(high / step) - 1
+    return [round(n * step, 6) for n in range(first, last + 1)]
+
 
 MAX_OFFSET: Final = 1_000
 """Paging limit in products: each page costs as much as all those before it."""
@@ -84,7 +160,7 @@ class ResultsPageRequest:
         return "" if self.offset else self.request.query
 
 
-MAX_COUNTED: Final = 20_000
+MAX_FILTERED: Final = 20_000
 """Maximum number of results, by rank, that are filtered, counted and sorted."""
 
 AttributeCounts = dict[str, list[ValueCount]]
@@ -174,7 +250,7 @@ def _searched(
     results = _results(shop, query, num)
     has_partial_matches = results.complete < len(results.items)
     if masks and not has_partial_matches and results.passing(masks.values()).complete < num:
-        results = _results(shop, query, MAX_COUNTED)
+        results = _results(shop, query, MAX_FILTERED)
     return results
 
 
@@ -182,7 +258,7 @@ def _results(shop: SearchableStore, query: ResolvedQuery, min_complete: int) -> 
     found = shop.index.find(
         IndexQuery(
             query.query,
-            MAX_COUNTED,
+            MAX_FILTERED,
             query.visible,
             query.synonyms,
             min_complete=min_complete,
@@ -199,8 +275,8 @@ def _results(shop: SearchableStore, query: ResolvedQuery, min_complete: int) -> 
 
 
 def _listed(query: ResolvedQuery, trending: Trending) -> _Results:
-    order = dict.fromkeys(islice(trending(query.visible), 2 * MAX_COUNTED))
-    items = np.fromiter(order, np.int64, len(order))[:MAX_COUNTED]
+    order = dict.fromkeys(islice(trending(query.visible), 2 * MAX_FILTERED))
+    items = np.fromiter(order, np.int64, len(order))[:MAX_FILTERED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)
     return _Results(items, scores, 0, len(items), Relaxed.NOTHING)
 

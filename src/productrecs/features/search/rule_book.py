@@ -1,17 +1,34 @@
-"""Search rule book: a store's synonyms and rules in memory, by their stems."""
+"""Search rule book: a store's synonyms and rules, in memory by their stems, and edits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
+from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms, Words
 from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.engines.text.tokenizer import query_words
-from productrecs.features.search.repository import read_rules, read_synonyms
-from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
+from productrecs.features.search.repository import (
+    SearchRuleRepository,
+    read_rules,
+    read_synonyms,
+)
+from productrecs.features.search.search_rules import (
+    MAX_RULES,
+    MAX_SYNONYMS,
+    SearchRule,
+    SearchRuleAction,
+    SearchRuleError,
+    Synonym,
+    UnknownSearchRuleError,
+    checked_rule,
+    checked_synonym,
+)
+from productrecs.storage.database import Database
 from productrecs.storage.dialects import RawReader
+from productrecs.tenancy.accounts.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +98,87 @@ def items_of(rules: list[SearchRule], action: SearchRuleAction) -> list[str]:
 def address_of(rules: list[SearchRule]) -> str | None:
     """Return the address of the newest redirect; None without one."""
     return next((one.address for one in reversed(rules) if one.address), None)
+
+
+class SearchRuleEditor:
+    """One store's synonyms and search rules, to list, add and remove."""
+
+    def __init__(self, database: Database, store: Store, clock: Clock) -> None:
+        """Work on `store` in `database`."""
+        self._database = database
+        self._store_id = store.store_id
+        self._clock = clock
+
+    def synonyms(self) -> dict[int, Synonym]:
+        """Return the synonyms by id, the oldest first."""
+        with self._database.reading() as connection:
+            return SearchRuleRepository(connection, self._store_id).synonyms()
+
+    def rules(self) -> dict[int, SearchRule]:
+        """Return the rules by id, the oldest first."""
+        with self._database.reading() as connection:
+            return SearchRuleRepository(connection, self._store_id).rules()
+
+    def add_synonym(self, *texts: str, one_way: bool = False) -> tuple[int, Synonym]:
+        """Store a synonym; return it with its id.
+
+        Raises:
+            SearchRuleError: when it is invalid, or above the limit.
+            StoreDeletedError: when the store was deleted.
+        """
+        one = checked_synonym(texts, one_way=one_way)
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            number = repository.next_id()
+            _check_limit(len(repository.synonyms()), MAX_SYNONYMS)
+            repository.add_synonym(number, one, self._clock())
+        return number, one
+
+    def add_rule(self, rule: SearchRule) -> tuple[int, SearchRule]:
+        """Store a rule; return it as stored, with its id.
+
+        Raises:
+            SearchRuleError: when it is invalid, or above the limit.
+            StoreDeletedError: when the store was deleted.
+        """
+        checked = checked_rule(rule)
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            number = repository.next_id()
+            _check_limit(len(repository.rules()), MAX_RULES)
+            repository.add_rule(number, checked, self._clock())
+        return number, checked
+
+    def remove_synonym(self, number: int) -> None:
+        """Delete a synonym.
+
+        Raises:
+            UnknownSearchRuleError: when the id does not exist.
+        """
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            repository.next_id()
+            _check_existed(number, was_present=repository.remove_synonym(number))
+
+    def remove_rule(self, number: int) -> None:
+        """Delete a rule.
+
+        Raises:
+            UnknownSearchRuleError: when the id does not exist.
+        """
+        with self._database.transaction() as transaction:
+            repository = SearchRuleRepository(transaction, self._store_id)
+            repository.next_id()
+            _check_existed(number, was_present=repository.remove_rule(number))
+
+
+def _check_limit(present: int, limit: int) -> None:
+    if present >= limit:
+        message = f"a store may have {limit}; remove some first"
+        raise SearchRuleError(message)
+
+
+def _check_existed(number: int, *, was_present: bool) -> None:
+    if not was_present:
+        message = f"no rule or synonym has the id {number}; `list` shows all"
+        raise UnknownSearchRuleError(message)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS, Attributes
-from productrecs.records.catalog.text_folding import fold_text
+from productrecs.records.catalog.title_words import fold_text
 
 MAX_COUNTED: Final = 100
 """The most values per attribute that are counted."""

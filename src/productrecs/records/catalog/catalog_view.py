@@ -25,13 +25,9 @@ from productrecs.records.catalog.availability import (
     effective_availability,
     is_buyable,
 )
-from productrecs.records.catalog.item import (
-    Attributes,
-    NarrowestCategories,
-    as_attributes,
-    variant_key,
-)
+from productrecs.records.catalog.item import Attributes, NarrowestCategories, as_attributes
 from productrecs.records.catalog.repository import rows_after, rows_changed_since
+from productrecs.records.catalog.title_words import variant_key
 from productrecs.storage.dialects import RawReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.core.errors import ProductRecsError
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
-from productrecs.records.catalog.text_folding import fold_text
+from productrecs.records.catalog.title_words import fold_text
 
 MAX_FILTERS: Final = 50
 

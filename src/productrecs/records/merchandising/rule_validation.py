@@ -8,7 +8,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.time_window import InvalidDateError, normalise_timestamp
-from productrecs.records.catalog.text_folding import folded_words
+from productrecs.records.catalog.title_words import folded_words
 from productrecs.records.merchandising.rule import (
     ListFilter,
     ListKind,

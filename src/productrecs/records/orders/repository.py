@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.ignored_impressions import ACTION_LIMIT, SHOWN_LIMIT
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import (
     FIELD_PLACEHOLDER,
@@ -34,6 +33,8 @@ LINK: Final = -1
 _BUY: Final = int(EventKind.BUY)
 _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
 _BOUGHT_LIMIT: Final = 20_000
+SHOWN_LIMIT: Final = 100  # impressions of a shopper that are kept
+ACTION_LIMIT: Final = 300  # later actions after which an impression is dropped
 _HEAD_SQL: Final = "SELECT seq, erasures + bots FROM store_heads WHERE store_id = ?"
 # If `line_seq` differs from `seq`, an old line was changed.
 _AFTER_SQL: Final = f"""

@@ -7,18 +7,20 @@ whichever process received their events.
 
 from array import array
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from productrecs.core.cache_registry import Cache
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.ignored_impressions import RecentImpressions
 from productrecs.records.orders.repository import (
+    ACTION_LIMIT,
     LINK,
+    SHOWN_LIMIT,
     customer_of_session,
     facts_after,
     facts_of_person,
@@ -26,6 +28,77 @@ from productrecs.records.orders.repository import (
     term_of_event,
 )
 from productrecs.storage.dialects import RawReader
+
+HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
+_MIN_IMPRESSIONS: Final = 2  # impressions; products with fewer are not reported
+_ACTED_ON: Final = -1
+
+
+def _empty_int32() -> "array[int]":
+    return array("i")
+
+
+def _empty_int64() -> "array[int]":
+    return array("q")
+
+
+@dataclass(slots=True)
+class RecentImpressions:
+    """One shopper's last impressions, newest last: parallel arrays."""
+
+    items: "array[int]" = field(default_factory=_empty_int32)  # _ACTED_ON after an action
+    times: "array[int]" = field(default_factory=_empty_int64)  # UTC ms
+    actions_at: "array[int]" = field(
+        default_factory=_empty_int32
+    )  # `action_count` at the impression
+    action_count: int = 0  # actions so far, without impressions and purchases
+    newest_ms: int = 0  # of all facts, including impressions
+
+    def show(self, item: int, ts: int) -> None:
+        """Add an impression."""
+        self.items.append(item)
+        self.times.append(ts)
+        self.actions_at.append(self.action_count)
+        if len(self.items) > SHOWN_LIMIT:
+            self._drop(len(self.items) - SHOWN_LIMIT)
+
+    def add_action(self, item: int | None, *, is_purchase: bool) -> None:
+        """Add any other action, with or without a product."""
+        if not self.items:
+            self.action_count += not is_purchase
+            return
+        if item is not None and item in self.items:
+            for place, shown in enumerate(self.items):
+                if shown == item:
+                    self.items[place] = _ACTED_ON
+        if not is_purchase:
+            self.action_count += 1
+            old = 0
+            while (
+                old < len(self.items)
+                and self.action_count - self.actions_at[old] >= ACTION_LIMIT
+            ):
+                old += 1
+            self._drop(old)
+
+    def ignored(self, now_ms: int) -> dict[int, float]:
+        """Return the impression counts of products shown more than twice, discounted.
+
+        A count halves with every week since the product was last shown.
+        """
+        if len(self.items) <= _MIN_IMPRESSIONS:
+            return {}
+        last = dict(zip(self.items, self.times, strict=True))
+        return {
+            item: times * 0.5 ** (max(now_ms - last[item], 0) / HALF_LIFE_MS)
+            for item, times in Counter(self.items).items()
+            if times > _MIN_IMPRESSIONS and item != _ACTED_ON
+        }
+
+    def _drop(self, oldest: int) -> None:
+        for column in (self.items, self.times, self.actions_at):
+            del column[:oldest]
+
 
 MAX_RECENT: Final = 50
 PERSON_BYTES: Final = 1_600  # measured at 20 facts and 24 impressions each
@@ -39,10 +112,6 @@ _SIGN_KINDS: Final = frozenset(
     map(int, (EventKind.CATEGORY_VIEW, EventKind.SEARCH_PREF, EventKind.METADATA_PREF))
 )
 _BY_TIME: Final = itemgetter(2, 1)
-
-
-def _numbers() -> "array[int]":
-    return array("q")
 
 
 class InterestSignal(NamedTuple):
@@ -59,9 +128,9 @@ class ShopperHistory:
 
     person: str
     seq: int = -1  # the log position up to which it was read
-    recent: "array[int]" = field(default_factory=_numbers)  # up to RECENT_LIMIT
-    bought: "array[int]" = field(default_factory=_numbers)  # all purchases, newest last
-    bought_at: "array[int]" = field(default_factory=_numbers)  # times of `bought`
+    recent: "array[int]" = field(default_factory=_empty_int64)  # up to RECENT_LIMIT
+    bought: "array[int]" = field(default_factory=_empty_int64)  # all purchases, newest last
+    bought_at: "array[int]" = field(default_factory=_empty_int64)  # times of `bought`
     newest_ms: int = 0
     visitor: int = 0  # core.shopper.visitor_code of their newest visit
     signs: tuple[InterestSignal, ...] = ()  # newest last, up to _SIGNS_LIMIT

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.rule_book import SearchRuleEditor
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.login.dashboard_user import Role

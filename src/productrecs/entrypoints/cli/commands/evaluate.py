@@ -28,11 +28,11 @@ from productrecs.features.recommendations.ranking_metrics import (
     MethodMetrics,
     RankingVerdict,
 )
-from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.ranking.repository import RankingRepository
 from productrecs.training.repository import TrainingRepository
+from productrecs.training.trained_models import warm_up
 from productrecs.training.training_inputs import read_whole_log
 from productrecs.training.tuning.repository import HyperparameterRepository
 

@@ -12,7 +12,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
     open_services,
     print_json,
 )
-from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.tenancy.accounts.store_management import find_store
 

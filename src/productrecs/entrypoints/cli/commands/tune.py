@@ -18,11 +18,11 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 )
 from productrecs.entrypoints.http.caches.store_cache import load_store, searchable_store
 from productrecs.entrypoints.services import Services
-from productrecs.features.recommendations.warm_up import warm_up
 from productrecs.features.search.product_search import hits_for_anybody
 from productrecs.processes.messages import ParentConnection
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.trained_models import warm_up
 from productrecs.training.tuning.hyperparameters import Hyperparameters
 from productrecs.training.tuning.personal_search import SearchReplay
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters

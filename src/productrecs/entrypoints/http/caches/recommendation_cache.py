@@ -11,14 +11,17 @@ from typing import Final, NamedTuple, Protocol
 from productrecs.core.cache_registry import Cache
 from productrecs.features.recommendations.candidates import BACKFILLS, effective_source
 from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
-from productrecs.features.recommendations.eligible_items import EligibleItems
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     Pick,
     RecommendationRequest,
 )
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
-from productrecs.features.recommendations.serving_state import StoreState, sold_out_anchor
+from productrecs.features.recommendations.serving_state import (
+    EligibleItems,
+    StoreState,
+    sold_out_anchor,
+)
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.training.engine_registry import FILLERS
 

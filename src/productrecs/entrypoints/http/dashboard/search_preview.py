@@ -10,15 +10,16 @@ from productrecs.entrypoints.http.caches.store_cache import searchable_store
 from productrecs.entrypoints.http.dashboard.page import Visit
 from productrecs.entrypoints.http.dashboard.product_rows import ProductRow, product_rows
 from productrecs.features.search.product_search import (
+    Hit,
     ResolvedQuery,
     SearchableStore,
+    SearchRequest,
     find_products,
     resolve_query,
+    truncate_query,
 )
-from productrecs.features.search.rule_book import SearchRuleBook
-from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, Synonym
-from productrecs.features.search.search_types import Hit, SearchRequest, truncate_query
 
 SHOWN: Final = 8
 _MOST_MEANINGS: Final = 4

@@ -8,7 +8,7 @@ import msgspec
 from productrecs.features.recommendations.list_request_and_picks import Engine, Pick
 from productrecs.features.recommendations.placements import PlacedRequests
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.search.search_types import Hit
+from productrecs.features.search.product_search import Hit
 from productrecs.records.catalog.catalog_view import CardFields
 
 _encode: Final = msgspec.json.Encoder().encode

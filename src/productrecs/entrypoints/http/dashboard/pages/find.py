@@ -6,7 +6,7 @@ from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.merchandising import editor_of
 from productrecs.entrypoints.http.dashboard.product_rows import matching_products
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
-from productrecs.features.search.search_types import truncate_query
+from productrecs.features.search.product_search import truncate_query
 
 FIND_PATH: Final = "/dashboard/find"
 _MOST: Final = 6  # of a kind

@@ -16,7 +16,8 @@ from productrecs.entrypoints.http.dashboard.page import (
 from productrecs.entrypoints.http.dashboard.period import chosen_period, figures_of, rows_of
 from productrecs.entrypoints.http.dashboard.product_rows import product_rows
 from productrecs.entrypoints.http.dashboard.search_preview import SearchPreviews
-from productrecs.features.search.rule_editor import SearchRuleEditor
+from productrecs.features.search.product_search import truncate_query
+from productrecs.features.search.rule_book import SearchRuleEditor
 from productrecs.features.search.search_report import every_search_report
 from productrecs.features.search.search_rules import (
     SearchRule,
@@ -27,7 +28,6 @@ from productrecs.features.search.search_rules import (
     checked_rule,
     checked_synonym,
 )
-from productrecs.features.search.search_types import truncate_query
 
 SEARCH_PATH: Final = "/dashboard/search"
 IMPROVE_PATH: Final = f"{SEARCH_PATH}/improve"

@@ -44,7 +44,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     MIB,
 )
 from productrecs.features.guides.guide_texts import BASE, Facts
-from productrecs.features.search.search_types import LONGEST_QUERY
+from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings

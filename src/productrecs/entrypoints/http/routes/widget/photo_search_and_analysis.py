@@ -31,8 +31,7 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
 )
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
-from productrecs.features.search.product_search import find_by_photo
-from productrecs.features.search.search_types import Hit
+from productrecs.features.search.product_search import Hit, find_by_photo
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import NotAPictureError
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient

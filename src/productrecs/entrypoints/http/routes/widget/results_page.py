@@ -19,17 +19,17 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     search_page_body,
     title_of,
 )
-from productrecs.features.search.facets import PriceFacet, StockCount
-from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.product_search import SearchableStore, SearchRequest
 from productrecs.features.search.results_page import (
     MAX_OFFSET,
     Counts,
     Facet,
+    PriceFacet,
     ResultsPage,
     ResultsPageRequest,
     Sort,
+    StockCount,
 )
-from productrecs.features.search.search_types import SearchRequest
 from productrecs.records.catalog.attribute_index import ValueCount
 
 PARAMETER_NAMES: Final = frozenset(

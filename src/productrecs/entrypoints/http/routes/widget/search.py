@@ -39,16 +39,20 @@ from productrecs.entrypoints.http.writes.search_count_recorder import (
     searcher_of_scope,
 )
 from productrecs.features.recommendations.trending import trending_of
-from productrecs.features.search.personal_search import PersonalLift
-from productrecs.features.search.product_search import SearchableStore, find_products
+from productrecs.features.search.product_search import (
+    PersonalLift,
+    SearchableStore,
+    SearchRequest,
+    find_products,
+    truncate_query,
+)
 from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.results_page import (
-    MAX_COUNTED,
+    MAX_FILTERED,
     ResultsPage,
     ResultsPageRequest,
     results_page,
 )
-from productrecs.features.search.search_types import SearchRequest, truncate_query
 from productrecs.records.catalog.catalog_view import Mask
 
 router = APIRouter(tags=["widget"])
@@ -321,7 +325,7 @@ async def _browsed(
     store_id = shop.catalog.store_id
 
     def trending(visible: Mask) -> Iterator[int]:
-        return (pick.item for pick in trending_of(cached_store.shop, visible, MAX_COUNTED))
+        return (pick.item for pick in trending_of(cached_store.shop, visible, MAX_FILTERED))
 
     page = await context.search_pool.run(
         lambda: results_page(shop, listing, now_ms, trending)

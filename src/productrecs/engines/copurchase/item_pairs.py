@@ -1,9 +1,9 @@
-"""Pair counting: counts the common baskets of two items, block by block."""
+"""Item pairs: co-purchase counts from baskets, their strength, and the hyperparameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from productrecs.engines.arrays import (
     Scores,
     check_item_numbers,
     csr_offsets,
+    ranks_within_runs,
+    run_numbers,
     unique_sorted,
 )
 
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from scipy import sparse
 
-    from productrecs.engines.copurchase.options import CopurchaseOptions
+    from productrecs.engines.arrays import Bools
+
 
 _BLOCK_PAIRS: Final = 4_000_000  # pairs in memory at once: at most about 300 MB
 
@@ -191,3 +194,114 @@ def _without_self(owners: Ints, product: sparse.csr_array) -> PairCounts:
         support=np.imag(product.data).astype(np.int32),
     )
     return pairs[np.flatnonzero(pairs.owners != pairs.companions)]
+
+
+@dataclass(frozen=True, slots=True)
+class CopurchaseOptions:
+    """Hyperparameters, tuned on earlier weeks of shops: benchmarks/quality/shop_kinds.
+
+    A companion's strength is the chance that a basket with item i also contains item j: (c
+    + prior * n_j / n) / (n_i + prior) / n_j ** exponent * season_j. c and n sum basket
+    weights, min(1, large_basket / size) * 0.5 ** (age / half_life_days). season_j is item
+    j's share of recent sales relative to its share of all sales, to the power `season`,
+    shrunk towards 1 by `prior` baskets. With several anchors, i's vote for j is (c / (n_i
+    ** (1 - lean) * n_j ** lean)) ** (2 ** doublings).
+    """
+
+    exponent: float = 0.0  # popularity discount of a companion
+    prior: float = 10.0  # shrinkage towards the store's average, in baskets
+    half_life_days: float = 360.0
+    large_basket: int = 30  # distinct items above which a basket's weight falls
+    season: float = 0.3
+    season_days: float = 21.0  # window of recent sales
+    lean: float = 0.3  # popularity discount with several anchors
+    doublings: int = 2  # with several anchors: emphasis of strong votes over many weak ones
+    siblings: float = (
+        5.0  # own baskets at which half of the variants' baskets count; 0: no pooling
+    )
+    few_orders: int = 500  # below it, every pair counts in carts; else it needs
+    least_support: int = 2  # this many common baskets, and lift above 1
+    common_share: float = (
+        0.5  # share of all baskets above which an item may be a free gift,
+    )
+    common_lift: float = 1.5  # and needs this lift in a pair
+    common_orders: int = 20  # minimum number of orders for the gift rule
+    places: int = 4  # length of the list head for coverage promotion
+    heads: int = 2  # minimum number of list heads for each item
+    least_fit: float = 0.7  # minimum score for promotion, relative to the last of the head
+    considered: int = 100  # companions of an item that are candidates for promotion
+    neighbours: int = 40  # companions stored for lists of one item, and as many for carts
+
+
+_TRACE: Final = 1e-9  # popularity of items without sales
+
+
+class Sales(NamedTuple):
+    """Sales, as sums of basket weights."""
+
+    popularity: Floats  # [n_items] weight of the baskets with an item, above 0
+    seasons: Floats  # [n_items] seasonal factor of a companion's strength
+    baskets: float  # weight of all baskets
+
+
+def item_popularity(lines: Baskets, weights: Floats) -> Floats:
+    """Return the summed weight of each item's baskets, always above 0."""
+    sums = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
+    return np.maximum(sums, _TRACE)
+
+
+def pairs_beyond_gifts(
+    pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
+) -> Bools:
+    """Return which pairs may be listed: all except those with a free gift."""
+    orders, counts = len(lines.ages_days), lines.counts
+    if orders < options.common_orders:
+        return np.ones(len(pairs.owners), dtype=np.bool_)
+    common = counts[pairs.companions] > options.common_share * orders
+    expected = counts[pairs.owners] * (counts[pairs.companions] / orders)
+    allowed: Bools = ~common | (pairs.support > options.common_lift * expected)
+    return allowed
+
+
+def significant_pairs(
+    pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
+) -> Bools:
+    """Return which pairs are significant; all in a store with few orders.
+
+    A cart has many anchors: one chance companion of each would crowd its list.
+    """
+    orders, counts = len(lines.ages_days), lines.counts
+    if orders < options.few_orders:
+        return np.ones(len(pairs.owners), dtype=np.bool_)
+    expected = counts[pairs.owners] * (counts[pairs.companions] / orders)
+    return (pairs.support >= options.least_support) & (pairs.support > expected)
+
+
+def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) -> Scores:
+    """Return each pair's strength by `options`, above 0."""
+    popularity, prior = sales.popularity, options.prior
+    prior_weights = popularity[pairs.companions] * (prior / max(sales.baskets, _TRACE))
+    probabilities = (pairs.weights + prior_weights) / (popularity[pairs.owners] + prior)
+    for_companion = sales.seasons / popularity**options.exponent
+    scores = probabilities * for_companion[pairs.companions]
+    return np.maximum(scores, np.finfo(np.float32).tiny).astype(np.float32)
+
+
+def cart_strengths(
+    pairs: PairCounts, popularity: Floats, options: CopurchaseOptions
+) -> Scores:
+    """Return the ranking score of each owner's companions in carts, above 0."""
+    votes = pairs.weights / popularity[pairs.companions] ** options.lean
+    return np.maximum(votes, np.finfo(np.float32).tiny).astype(np.float32)
+
+
+def top_per_owner(owners: Ints, scores: Scores, limit: int) -> Ints:
+    """Return the indexes of each owner's `limit` highest scores, best first.
+
+    `owners` must be sorted; ties keep their order.
+    """
+    # Bits of a positive float32 sort like its value: owner and inverted score form the key.
+    inverted = ~scores.view(np.uint32)
+    places = run_numbers(owners).astype(np.uint64)
+    order = np.argsort((places << np.uint64(32)) | inverted, kind="stable")
+    return order[ranks_within_runs(owners) < limit]  # owners keep their order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.records.catalog.text_folding import fold_text, folded_words
+from productrecs.records.catalog.title_words import fold_text, folded_words
 
 
 @pytest.mark.parametrize(
