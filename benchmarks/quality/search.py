@@ -32,7 +32,7 @@ from productrecs.training.search.meaning_builder import (
 )
 from productrecs.training.search.meaning_files import ProductVectors, write_space
 from productrecs.training.search.packaged_text_model import packaged_text_model
-from productrecs.training.search.served_meaning import QueryEmbedder, ServedMeaning
+from productrecs.training.search.served_index import QueryEmbedder, ServedMeaning
 from productrecs.training.search.text_embedder import TextEmbedder
 
 if TYPE_CHECKING:

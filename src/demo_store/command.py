@@ -33,7 +33,7 @@ from demo_store.storefront.picture_files import (
 )
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.core.report import CsvWriter
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import LanguageAnalyzer
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_and_event_commands import CHUNK
 from productrecs.entrypoints.cli.imports.item_import import import_items

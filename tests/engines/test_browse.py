@@ -16,12 +16,12 @@ from productrecs.engines.browse import (
     SessionOptions,
     fit_sessions,
     kernel,
-    reference,
+    session_knn,
     sessionize,
     warm_up,
 )
 from productrecs.engines.browse import session_index as index_module
-from productrecs.engines.browse.kernel_inputs import SessionQuery, read_only, weight_tables
+from productrecs.engines.browse.session_knn import SessionQuery, read_only, weight_tables
 from tests.engines.references import next_items
 
 if TYPE_CHECKING:
@@ -134,13 +134,13 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         )
 
         compiled = kernel.answer(layout, weights, question, limit)
-        plain = reference.answer(layout, weights, question, limit)
+        plain = session_knn.answer(layout, weights, question, limit)
 
         np.testing.assert_array_equal(compiled[0], plain[0])
         np.testing.assert_array_equal(compiled[1], plain[1])
 
 
-@pytest.mark.parametrize("evaluator", [kernel, reference])
+@pytest.mark.parametrize("evaluator", [kernel, session_knn])
 def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> None:
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
@@ -385,7 +385,7 @@ def before(items: list[int], one: int, other: int) -> bool:
     return items.index(one) < items.index(other)
 
 
-@pytest.mark.parametrize("answer", [reference.answer, kernel.answer])
+@pytest.mark.parametrize("answer", [session_knn.answer, kernel.answer])
 def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
     monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:

@@ -33,7 +33,7 @@ from productrecs.engines.copurchase import (
 from productrecs.engines.engine_spec import Facts
 from productrecs.engines.popularity import TrendingSales, rank_trending
 from productrecs.engines.ranking import TreeEnsemble
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import LanguageAnalyzer
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays, remove_other_models

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.engines.ranking import TreeEnsemble, kernel, reference
+from productrecs.engines.ranking import TreeEnsemble, kernel
 from productrecs.engines.ranking.ranker_training import (
     LAST_POSITION,
     RankingData,
@@ -20,6 +20,7 @@ from productrecs.engines.ranking.ranker_training import (
     fit_ranker,
     ranking_gains,
 )
+from productrecs.engines.ranking.tree_ensemble import score_by_numpy
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats
@@ -114,7 +115,7 @@ def test_the_compiled_trees_say_what_numpy_says() -> None:
     trees = fit_ranker(lists, 1)
     arrays = trees.to_arrays()
 
-    slow = reference.score(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # six arrays
+    slow = score_by_numpy(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # six arrays
     fast = kernel.score(*arrays.values(), lists.rows)  # type: ignore[call-arg]  # as above
 
     assert len(trees) == 64

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text.head_noun import head_nouns
-from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.index_schema import ProductText, head_nouns
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 
 if TYPE_CHECKING:

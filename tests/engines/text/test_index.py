@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text import word_interpreter
-from productrecs.engines.text.analysed_query import AnalysedQuery
 from productrecs.engines.text.index_schema import BrokenIndexError, ProductText
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.engines.text.search_index import (
     IndexQuery,
     IndexWriter,
     Relaxed,
     SearchIndex,
 )
-from productrecs.engines.text.search_options import InterpretationLimits
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.word_interpreter import InterpretationLimits
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText
-from productrecs.engines.text.language_detection import detect_language
+from productrecs.engines.text.language_analysis import LanguageAnalyzer, detect_language
+from productrecs.engines.text.query_suggestions import spelled_as_title
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
-from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.engines.text.title_spelling import spelled_as_title
 
 TOLD = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
 """What shops sell, by language; what is asked there and finds which; texts of each."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.query_suggestions import spelled_as_title
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
-from productrecs.engines.text.title_spelling import spelled_as_title
 
 if TYPE_CHECKING:
     from pathlib import Path

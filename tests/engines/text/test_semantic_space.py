@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.text.search_run import IndexHits, Relaxed
-from productrecs.engines.text.semantic_fusion import fuse_by_meaning
+from productrecs.engines.text.search_index import IndexHits, Relaxed
 from productrecs.engines.text.semantic_space import (
     DIMENSIONS,
     REDUCED_FROM,
@@ -17,6 +16,7 @@ from productrecs.engines.text.semantic_space import (
     quantize,
     threshold,
 )
+from productrecs.training.search.served_index import fuse_by_meaning
 
 SIZE = 200
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import fixed_clock, parse_timestamp
-from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.features.search.rule_book import (
     SearchRuleBook,
     SearchRuleEditor,

@@ -20,8 +20,12 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.meaning_builder import MeaningBuilder
-from productrecs.training.search.served_index import ServedIndex, index_folder
-from productrecs.training.search.served_meaning import QueryEmbedder, ServedMeaning
+from productrecs.training.search.served_index import (
+    QueryEmbedder,
+    ServedIndex,
+    ServedMeaning,
+    index_folder,
+)
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 from tests.support.text_models import ALIKE, model
 

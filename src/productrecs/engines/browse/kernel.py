@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from productrecs.engines.browse.kernel_inputs import (
+from productrecs.engines.browse.session_knn import (
     SessionArrays,
     SessionQuery,
     WeightTables,

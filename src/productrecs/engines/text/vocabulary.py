@@ -1,8 +1,12 @@
-"""Vocabulary: fuzzy and prefix lookup of the catalog's words.
+"""Vocabulary: fuzzy and prefix lookup of the catalog's words, and their frequencies.
 
 Edit distance counts a transposition as one edit. The maximum depends on the length of the
 indexed word: none up to 4 letters, one from 5 to 8, two from 9. Beside a known word, it is
 two from 6. Codes and numbers are never corrected.
+
+Compound words are split and joined by the same words, without a dictionary:
+
+"Jacke" finds "Winterjacke", and "Winterjacke" finds "Winter Jacke".
 """
 
 from collections.abc import Iterable
@@ -11,7 +15,16 @@ from typing import Final, NamedTuple
 import tantivy
 
 from productrecs.core.cache_registry import BoundedCache, Cache
-from productrecs.engines.text.index_schema import COUNT, REVERSED, WORD
+from productrecs.engines.text.index_schema import (
+    CATEGORIES,
+    CODES,
+    COUNT,
+    DESCRIPTION,
+    HEAD,
+    REVERSED,
+    TITLE,
+    WORD,
+)
 from productrecs.engines.text.tokenizer import is_code
 
 ONE_EDIT_FROM: Final = 5
@@ -161,3 +174,175 @@ class Vocabulary:
     def memory_bytes(self) -> int:
         """Return the approximate size of the cache."""
         return self._cache.memory_bytes()
+
+
+_COUNTS_BYTES: Final = 300
+_CODE_BYTES: Final = 120
+
+
+class DocumentCounts(NamedTuple):
+    """The number of products with a stem, by field."""
+
+    title: int
+    categories: int
+    description: int
+    head: int
+
+
+class DocumentFrequencies:
+    """Document frequencies of one index state; thread-safe."""
+
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        """Count in `searcher`, which must not change."""
+        self._count = searcher.doc_freq
+        self._words: BoundedCache[str, int] = BoundedCache(
+            Cache.TERM_FREQUENCIES, _CODE_BYTES
+        )
+        self._stems: BoundedCache[str, DocumentCounts] = BoundedCache(
+            Cache.TERM_FREQUENCIES, _COUNTS_BYTES
+        )
+        self._codes: BoundedCache[str, int] = BoundedCache(
+            Cache.TERM_FREQUENCIES, _CODE_BYTES
+        )
+
+    def counts(self, stem: str) -> DocumentCounts:
+        """Return the number of titles, categories, descriptions and heads with a stem."""
+        cached = self._stems.get(stem)
+        if cached is None:
+            count = self._count
+            cached = DocumentCounts(
+                count(TITLE, stem),
+                count(CATEGORIES, stem),
+                count(DESCRIPTION, stem),
+                count(HEAD, stem),
+            )
+            self._stems.put(stem, cached)
+        return cached
+
+    def codes(self, word: str) -> int:
+        """Return the number of products with a word in their id or sku."""
+        cached = self._codes.get(word)
+        if cached is None:
+            cached = self._codes.put(word, self._count(CODES, word))
+        return cached
+
+    def frequency(self, word: str, stem: str) -> int:
+        """Return the approximate number of products with any form of a word."""
+        cached = self._words.get(word)
+        if cached is None:
+            cached = self._words.put(word, self._frequency(word, stem))
+        return cached
+
+    def _frequency(self, word: str, stem: str) -> int:
+        stem_counts = self.counts(stem)
+        return max(
+            stem_counts.title,
+            stem_counts.categories,
+            stem_counts.description,
+            self.codes(word),
+        )
+
+    def memory_bytes(self) -> int:
+        """Return the approximate size of the cache."""
+        cached = (self._stems, self._codes, self._words)
+        return sum(memory.memory_bytes() for memory in cached)
+
+
+COMPOUNDING_LANGUAGES: Final = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "fi"})
+"""Languages that write compounds as one word, with the head at the end."""
+
+_MIN_HEAD: Final = 4
+_MIN_FIRST: Final = 3
+_MIN_UNKNOWN: Final = 4
+_LONG_HEAD: Final = 5
+_LINKS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
+_FORMS: Final = ("", "n", "en", "e", "er", "s", "r", "t")
+# Swedish plurals: jacka, jackor; stol, stolar.
+_NORTHERN: Final = (("or", "a"), ("a", "or"), ("ar", ""), ("", "ar"))
+_MAX_CANDIDATES: Final = 24
+
+
+def compounds_ending_with(
+    word: str, vocabulary: Vocabulary, limit: int, *, is_known: bool = True
+) -> list[str]:
+    """Return the catalog's most frequent compounds that end with a form of `word`.
+
+    The first part must be a word of the catalog, or begin several of its words: a "Motor"
+    is no "Tor". If no product has `word`, and it is long or ends several words, any first
+    part is valid: the only "Brille" of a shop may be a "Sonnenbrille".
+    """
+    found: dict[str, None] = {}
+    other_compounds: dict[str, None] = {}
+    for head in _forms(word):
+        for one in vocabulary.words_ending_with(head, _MAX_CANDIDATES):
+            first = one[: len(one) - len(head)]
+            if _is_first(first, vocabulary):
+                found.setdefault(one)
+            elif len(first) >= _MIN_UNKNOWN and first.isalpha():
+                other_compounds.setdefault(one)
+    if not is_known and (len(word) >= _LONG_HEAD or len(found) + len(other_compounds) > 1):
+        found |= other_compounds
+    return list(found)[:limit]
+
+
+def split_compound(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
+    """Return the two catalog words of a compound that the catalog lacks, if any.
+
+    Of several splits, the one with the longest last part is used.
+    """
+    for cut in range(_MIN_FIRST, len(word) - _MIN_HEAD + 1):
+        head = word[cut:]
+        if not vocabulary.has(head) and len(vocabulary.words_ending_with(head, 2)) < 2:  # noqa: PLR2004
+            continue  # neither a word nor the end of several
+        first = _catalog_form(word[:cut], vocabulary)
+        if first is not None:
+            return first, head
+    return None
+
+
+def joined_compounds(one: str, other: str) -> list[str]:
+    """Return the compounds that two words may form, in either order."""
+    if not (one.isalpha() and other.isalpha()):
+        return []
+    return [
+        first + link + head
+        for first, head in ((one, other), (other, one))
+        if len(first) >= _MIN_FIRST and len(head) >= _MIN_HEAD
+        for link in _LINKS
+    ]
+
+
+def _forms(word: str) -> list[str]:
+    """Return a word with and without inflectional endings."""
+    if len(word) < _MIN_HEAD or not word.isalpha():
+        return []
+    without_ending = [
+        word.removesuffix(end) for end in _FORMS if end and word.endswith(end)
+    ]
+    stems = [one for one in (word, *without_ending) if len(one) >= _MIN_HEAD - 1]
+    northern = [
+        word.removesuffix(end) + other
+        for end, other in _NORTHERN
+        if word.endswith(end) and len(word) - len(end) >= _MIN_HEAD
+    ]
+    forms = [stem + end for stem in stems[:2] for end in _FORMS]
+    return list(dict.fromkeys([*forms, *northern]))
+
+
+def _is_first(first: str, vocabulary: Vocabulary) -> bool:
+    if len(first) < _MIN_FIRST or not first.isalpha():
+        return False
+    if _catalog_form(first, vocabulary) is not None:
+        return True
+    return len(vocabulary.completions(first, 2)) > 1
+
+
+def _catalog_form(first: str, vocabulary: Vocabulary) -> str | None:
+    """Return the word of a first part, without linking letters."""
+    for link in _LINKS:
+        word = first.removesuffix(link) if link else first
+        if (link and word == first) or len(word) < _MIN_FIRST:
+            continue
+        if vocabulary.has(word):
+            return word
+    return None

@@ -1,29 +1,76 @@
 """Word interpreter: forms, corrections, compounds and expansions of one query word.
 
 Results are cached for each word and state of an index.
+Field weights and limits are tuned on half the queries of one data set.
 """
 
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import tantivy
 from tantivy import Occur
 
 from productrecs.core.cache_registry import BoundedCache, Cache
-from productrecs.engines.text.compounds import COMPOUNDING_LANGUAGES as COMPOUNDING
-from productrecs.engines.text.compounds import (
+from productrecs.engines.text.index_schema import CATEGORIES, TITLE
+from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.tokenizer import is_code
+from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
+from productrecs.engines.text.vocabulary import (
+    DocumentFrequencies,
+    FuzzyMatch,
+    Vocabulary,
     compounds_ending_with,
     joined_compounds,
     split_compound,
 )
-from productrecs.engines.text.document_frequency import DocumentFrequencies
-from productrecs.engines.text.index_schema import CATEGORIES, TITLE
-from productrecs.engines.text.search_options import LIMITS, WEIGHTS
-from productrecs.engines.text.stemming import LanguageAnalyzer
-from productrecs.engines.text.tokenizer import is_code
-from productrecs.engines.text.vocabulary import FuzzyMatch, Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWeights:
+    """Score weights of a product's fields and of the readings of a word."""
+
+    title: float = 1.0
+    codes: float = 0.8
+    categories: float = 0.5
+    description: float = 0.02
+    all_in_title: float = 0.3  # share of the title's score, if it has every word
+    side_by_side: float = 0.2  # share of a pair's score, if the words are adjacent
+    head: float = 0.3  # bonus if the word is the title's head noun
+    last_head: float = 0.8  # additional bonus if it is also the query's last word
+    head_of_some: float = 0.1  # weight of both bonuses in partial matches
+    one_edit: float = 0.6
+    two_edits: float = 0.35
+    different_start: float = 0.7  # the first letter is seldom mistyped
+    unfinished: float = 0.8
+    unfinished_mistyped: float = 0.5
+    split: float = 0.45  # query "bookcase", text "book case"
+    compound: float = 0.7  # query "Jacke", text "Winterjacke"
+    synonym: float = 0.9
+    joined: float = 1.6  # query "Schuhe Damen", text "Damenschuhe": at least the two words
+    joined_pair: float = 1.4  # query "book case", text "bookcase": one word for two
+
+
+@dataclass(frozen=True, slots=True)
+class InterpretationLimits:
+    """Limits on the alternative readings of a word."""
+
+    words: int = 12  # maximum words of a query
+    readings: int = 8  # maximum per word
+    rare: int = 5  # a word in fewer products may be a misspelling
+    correction_factor: int = (
+        20  # ... and any word, if another is this many times as frequent
+    )
+    swapped: int = 4  # word length with suggested transpositions
+    split_from: int = 6  # minimum word length for splitting
+    unfinished_mistyped_from: int = 7  # minimum length of a corrected prefix
+
+
+WEIGHTS = SearchWeights()
+LIMITS = InterpretationLimits()
+
 
 _CODE_PART: Final = re.compile(r"\d+|[^\W\d_]+")
 _MIN_HALF: Final = 3  # minimum letters of each part of a split word

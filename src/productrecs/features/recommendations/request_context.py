@@ -14,8 +14,7 @@ from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType
 from productrecs.engines.buy_again import buy_again, due_again, is_habitual_buyer
 from productrecs.engines.fusion import fuse
-from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.features.recommendations.list_request_and_picks import (
     RecommendationRequest,
 )

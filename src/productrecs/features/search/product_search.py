@@ -17,10 +17,9 @@ from productrecs.engines.personal_search import (
     TraitsOf,
     lifted,
 )
-from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
-from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask

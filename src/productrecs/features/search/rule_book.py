@@ -6,9 +6,8 @@ from datetime import tzinfo
 
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms, Words
-from productrecs.engines.text.stemming import LanguageAnalyzer
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.features.search.repository import (
     SearchRuleRepository,

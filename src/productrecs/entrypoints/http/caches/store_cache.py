@@ -40,8 +40,12 @@ from productrecs.storage.model_files import BrokenModelError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import store_versions
-from productrecs.training.search.served_index import ServedIndex, index_folder
-from productrecs.training.search.served_meaning import QueryEmbedder, ServedMeaning
+from productrecs.training.search.served_index import (
+    QueryEmbedder,
+    ServedIndex,
+    ServedMeaning,
+    index_folder,
+)
 from productrecs.training.search.text_embedder import TextEmbedder
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
 from productrecs.training.tuning.personal_search import CatalogTraits

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId, visitor_hash
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import LanguageAnalyzer
 from productrecs.entrypoints.http.limits.bot_detection import SHOPPER_PARAMETERS
 from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,

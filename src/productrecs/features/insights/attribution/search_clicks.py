@@ -12,8 +12,7 @@ from productrecs.engines.hyperloglog import (
     merge,
     sketch,
 )
-from productrecs.engines.text.analysed_query import AnalysedQuery
-from productrecs.engines.text.stemming import LanguageAnalyzer
+from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
 from productrecs.features.insights.attribution.attributed_outcomes import (
     LocalDays,
     SearchDay,

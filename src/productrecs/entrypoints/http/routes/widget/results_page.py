@@ -9,8 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from productrecs.engines.text.highlight import Highlighter
-from productrecs.engines.text.query_suggestions import Suggestion
-from productrecs.engines.text.title_spelling import spelled_as_title
+from productrecs.engines.text.query_suggestions import Suggestion, spelled_as_title
 from productrecs.entrypoints.http.openapi.responses import NULLABLE_TEXT
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
     read_filters,

@@ -1,0 +1,232 @@
+"""Session kNN: hyperparameters, query arrays, and the reference of the compiled kernel."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+import numpy as np
+
+from productrecs.engines.arrays import Floats, Ints, Items, top_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from productrecs.engines.arrays import Arrays, Scores
+
+
+class SessionArrays(NamedTuple):
+    """S sessions, numbered by age from the oldest (slot 0) to the newest.
+
+    Items of slot s in the order of their first view: items[offsets[s]:offsets[s + 1]].
+    Newest sessions with item i, newest first:
+    postings[posting_offsets[i]:posting_offsets[i + 1]].
+    """
+
+    offsets: Ints  # [S + 1]
+    items: Items  # [E]
+    freshness: Scores  # [S] in (0, 1]: exp(-age / days_scale), age relative to the newest
+    owners: Ints  # [S] owner code of the session
+    posting_offsets: Ints  # [n_items + 1]
+    postings: Items  # [P]
+    rarity: Scores  # [n_items]: 1 + rarity * ln(S / df)
+
+
+class WeightTables(NamedTuple):
+    """Decay weights of `SessionOptions`, as tables."""
+
+    match: Floats  # [prefix] by position in the visit, newest first
+    vote: Floats  # [prefix] by visit position of the newest matching item
+    distance: Floats  # [2 * longest + 1] by distance to the match in the neighbour
+    returns: Floats  # [prefix] share of all votes, by visit position: see `SessionIndex`
+
+
+class SessionQuery(NamedTuple):
+    """A query: the visit's newest distinct known items, newest first, and limits."""
+
+    items: Items
+    current: int  # never returned
+    own_slots: Ints  # slots to leave out, ascending
+    recent_sessions: int
+    neighbours: int
+
+
+def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
+    """Return the tables of `options`; `returns` is cut or padded to `prefix`."""
+    places = np.arange(options.prefix)
+    offsets = np.arange(-options.longest, options.longest + 1)
+    by_distance = 1.0 / (1.0 + np.abs(offsets) / options.distance_scale)
+    by_position = np.zeros(options.prefix)
+    by_position[: len(returns)] = options.returns * returns[: options.prefix]
+    return WeightTables(
+        match=np.exp(-places / options.match_scale),
+        vote=np.exp(-places / options.vote_scale),
+        distance=np.where(offsets < 0, options.backward, 1.0) * by_distance,
+        returns=by_position,
+    )
+
+
+def read_only(arrays: Arrays) -> SessionArrays:
+    """Return the arrays in one contiguous read-only layout, as the kernel reads it.
+
+    Raises:
+        KeyError: when one is missing.
+    """
+    views = [
+        np.ascontiguousarray(arrays[name], kind).view()
+        for name, kind in zip(SessionArrays._fields, _KINDS, strict=True)
+    ]
+    for view in views:
+        view.flags.writeable = False
+    return SessionArrays(*views)
+
+
+_I4, _I8, _F4 = np.int32, np.int64, np.float32
+_KINDS: Final = (_I8, _I4, _F4, _I8, _I8, _I4, _F4)  # of `SessionArrays`
+
+
+class InteractionType(IntEnum):
+    """Interaction with an item of a visit, in ascending strength."""
+
+    VIEWED = 0
+    CLICKED = 1
+    CARTED = 2
+    BOUGHT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Hyperparameters, tuned on the last days of two training sets.
+
+    Every other `..._scale` is the distance (in visit positions, newest first, or in days)
+    at which a weight has decayed to 1/e. In a neighbouring session a vote decays more
+    slowly: 1 / (1 + distance / distance_scale).
+    Source: STAN and VSTAN, requirements/algorithms.md 1.1.
+    """
+
+    prefix: int = 9  # newest distinct items of the visit to compare
+    recent_sessions: int = 1000  # newest sessions that share one of these items
+    neighbours: int = 500  # most similar of these sessions
+    sessions_per_item: int = 2500  # maximum length of a posting list
+    longest: int = 200  # newest distinct items of a session
+    match_scale: float = 3.62
+    vote_scale: float = 3.62
+    distance_scale: float = 0.5  # distance at which a vote has decayed to a half
+    days_scale: float = 50.0
+    rarity: float = 1.0  # boost of rare items: 1 + rarity * ln(S / df)
+    enough: int = 20  # minimum number of items; with fewer, their next items are added
+    backward: float = 1.0  # vote factor of items before the match in a neighbour
+    clicked: float = 1.0  # weight of an item clicked in a search or a list,
+    carted: float = 1.0  # put into the cart,
+    bought: float = 1.0  # or bought; a view counts 1
+    returns: float = 0.25  # weight of returns to items of the visit
+
+    @property
+    def weight_by_interaction(self) -> tuple[float, ...]:
+        """Item weights by `InteractionType`."""
+        return (1.0, self.clicked, self.carted, self.bought)
+
+    def to_array(self) -> Floats:
+        """Return the values in field order."""
+        return np.array(astuple(self), dtype=np.float64)
+
+    @classmethod
+    def from_array(cls, constants: Iterable[float]) -> Self:
+        """Return the options of `constants`; older releases have fewer values.
+
+        Raises:
+            ValueError: when there are too many.
+        """
+        numbers = list(constants)
+        fields = list(cls.__dataclass_fields__.values())[: len(numbers)]
+        values: dict[str, Any] = {
+            field.name: int(value) if field.type == "int" else float(value)
+            for field, value in zip(fields, numbers, strict=True)
+        }
+        return cls(**values)
+
+
+def answer(
+    layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
+) -> tuple[Items, Floats]:
+    """Return up to `limit` items that neighbouring sessions vote for, best first."""
+    items, votes = _votes(layout, weights, query, neighbours(layout, weights, query))
+    shares = weights.returns[1 : len(query.items)]
+    scored = np.flatnonzero(shares > 0)
+    returns = shares[scored] * (_total(items, votes) if len(items) else 1.0)
+    items = np.concatenate((items, query.items[1:][scored].astype(np.int64)))
+    votes = np.concatenate((votes, returns))
+    items_found, item_index = np.unique(items, return_inverse=True)
+    scores = np.bincount(item_index, weights=votes) * layout.rarity[items_found]
+    is_other = items_found != query.current
+    items_found, scores = items_found[is_other], scores[is_other]
+    places = top_places(items_found, scores, limit)
+    return items_found[places].astype(np.int32), scores[places]
+
+
+def neighbours(
+    layout: SessionArrays, weights: WeightTables, query: SessionQuery
+) -> tuple[Ints, Floats, Ints]:
+    """Return the neighbours, newest first: slots, similarity, newest match."""
+    slots, similar, matched = _recent_sessions(layout, weights, query)
+    order = np.lexsort((-slots, -similar))[: query.neighbours]
+    by_slot = np.sort(order)  # back to newest first
+    return slots[by_slot], similar[by_slot], matched[by_slot]
+
+
+def _total(items: Ints, votes: Floats) -> float:
+    """Return the sum of all votes, in the kernel's order: item by item."""
+    items_found, first_index, item_index = np.unique(
+        items, return_index=True, return_inverse=True
+    )
+    sums = np.bincount(item_index, weights=votes, minlength=len(items_found))
+    total = 0.0
+    for one in sums[np.argsort(first_index)].tolist():
+        total += one
+    return total
+
+
+def _recent_sessions(
+    layout: SessionArrays, weights: WeightTables, query: SessionQuery
+) -> tuple[Ints, Floats, Ints]:
+    """Return slots (newest first), similarity, and the newest matching visit position."""
+    lists = [
+        layout.postings[layout.posting_offsets[item] : layout.posting_offsets[item + 1]]
+        for item in query.items
+    ]
+    all_slots = np.concatenate([np.zeros(0, np.int32), *lists])
+    places = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+    slots, newest, item_index = np.unique(all_slots, return_index=True, return_inverse=True)
+    sums = np.bincount(item_index, weights=weights.match[places], minlength=len(slots))
+    matched = places[newest]
+    if len(query.own_slots):
+        is_other = ~np.isin(slots, query.own_slots)
+        slots, sums, matched = slots[is_other], sums[is_other], matched[is_other]
+    backwards = slice(None, -query.recent_sessions - 1, -1)
+    slots, sums, matched = slots[backwards], sums[backwards], matched[backwards]
+    return slots.astype(np.int64), sums * layout.freshness[slots], matched
+
+
+def _votes(
+    layout: SessionArrays,
+    weights: WeightTables,
+    query: SessionQuery,
+    voters: tuple[Ints, Floats, Ints],
+) -> tuple[Ints, Floats]:
+    """Return every item of every neighbour and its vote."""
+    slots, similar, matched = voters
+    starts = layout.offsets[slots]
+    lengths = layout.offsets[slots + 1] - starts
+    session_index = np.repeat(np.arange(len(slots)), lengths)
+    first_index = np.cumsum(lengths) - lengths
+    inside = np.arange(len(session_index)) - first_index[session_index]
+    items = layout.items[starts[session_index] + inside]
+    match_position = (
+        np.flatnonzero(items == query.items[matched][session_index]) - first_index
+    )
+    distance_index = len(weights.distance) // 2 + inside - match_position[session_index]
+    votes = (similar * weights.vote[matched])[session_index] * weights.distance[
+        distance_index
+    ]
+    return items.astype(np.int64), votes
