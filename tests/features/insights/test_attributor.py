@@ -22,6 +22,7 @@ from productrecs.storage.tables import (
     credit_days,
     event_hours,
     events,
+    item_credit_days,
     outcome_days,
     outcomes,
     purchase_lines,
@@ -56,6 +57,7 @@ MONTH = 30 * DAY_MS
 VIEWS = (
     outcomes,
     credit_days,
+    item_credit_days,
     outcome_days,
     touch_days,
     event_hours,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,7 +105,9 @@ def test_what_followed_a_click_stands_apart_from_what_was_only_seen(
     totals = {"attribution": ("carts", "sales"), "widgets": ("carted", "bought")}
     widgets = widgets_report(database, shop.store, PERIOD)
     items = items_report(database, shop.store, PERIOD)
-    for report in (made, widgets, items):
+    in_one_widget = replace(PERIOD, where=(("widget", "recs"),))
+    filtered_items = items_report(database, shop.store, in_one_widget)
+    for report in (made, widgets, items, filtered_items):
         (row,) = table(report)
         carts, lines = totals.get(report.name, ("carts", "sales"))
         assert [row[f"{carts}{part}"] for part in parts] == [3, 1, 2]

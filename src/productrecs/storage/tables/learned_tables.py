@@ -72,6 +72,24 @@ credit_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# The same by product.
+item_credit_days = sa.Table(
+    "item_credit_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
+    sa.Column("currency", sa.String(8), primary_key=True),
+    sa.Column("carts", sa.BigInteger, nullable=False),
+    sa.Column("carts_clicked", sa.BigInteger, nullable=False),
+    sa.Column("lines", sa.BigInteger, nullable=False),
+    sa.Column("lines_clicked", sa.BigInteger, nullable=False),
+    sa.Column("units", sa.BigInteger, nullable=False),
+    sa.Column("revenue", sa.Double, nullable=False),
+    sa.Column("revenue_clicked", sa.Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # Sums of all `outcomes`, attributed or not: the base of attributed shares.
 outcome_days = sa.Table(
     "outcome_days",

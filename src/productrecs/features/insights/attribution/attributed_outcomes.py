@@ -55,6 +55,21 @@ class CreditDay(NamedTuple):
     revenue_clicked: float
 
 
+class ItemCreditDay(NamedTuple):
+    """A day's attributed sums of one product, in the order of the table's columns."""
+
+    day: str
+    item: int
+    currency: str
+    carts: int
+    carts_clicked: int
+    lines: int
+    lines_clicked: int
+    units: int
+    revenue: float
+    revenue_clicked: float
+
+
 class OutcomeDay(NamedTuple):
     """All of a day's outcomes in a currency, in the order of the table's columns."""
 
@@ -96,9 +111,10 @@ class SearchDay(NamedTuple):
 
 
 class DaySums(NamedTuple):
-    """Daily sums of outcomes: attributed, all, and after searches."""
+    """Daily sums of outcomes: attributed, by place and by product, all, after searches."""
 
     credited: list[CreditDay]
+    items: list[ItemCreditDay]
     totals: list[OutcomeDay]
     searched: list[SearchCreditDay]
 
@@ -146,6 +162,7 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
     Equal outcomes give equal sums to the last bit, in any order.
     """
     credited: dict[tuple[str, str, str, int, str], _Sum] = defaultdict(_Sum)
+    items: dict[tuple[str, int, str], _Sum] = defaultdict(_Sum)
     sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
     searched: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
     for one in outcomes:
@@ -153,10 +170,12 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
         if one.touch is not None:
             place = (one.day, one.widget, one.source, one.position, one.currency)
             credited[place].add(one)
+            items[one.day, one.item, one.currency].add(one)
         if one.search is not None:
             searched[one.day, one.intent, one.currency].add(one)
     return DaySums(
         [_credit_day(place, found) for place, found in credited.items()],
+        [_item_day(place, found) for place, found in items.items()],
         [_outcome_day(place, found) for place, found in sums.items()],
         [_search_day(place, found) for place, found in searched.items()],
     )
@@ -173,6 +192,19 @@ def _credit_day(place: tuple[str, str, str, int, str], found: _Sum) -> CreditDay
         found.carts,
         found.carts_clicked,
         math.fsum(found.cart_values),
+        found.lines,
+        found.lines_clicked,
+        found.units,
+        math.fsum(found.revenues),
+        math.fsum(found.revenues_clicked),
+    )
+
+
+def _item_day(place: tuple[str, int, str], found: _Sum) -> ItemCreditDay:
+    return ItemCreditDay(
+        *place,
+        found.carts,
+        found.carts_clicked,
         found.lines,
         found.lines_clicked,
         found.units,

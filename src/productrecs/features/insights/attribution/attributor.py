@@ -107,7 +107,7 @@ def _new_sketches(
     }
 
 
-VERSION: Final = 4
+VERSION: Final = 5
 """The version of the stored results; a new version recomputes them from the beginning."""
 
 STEP: Final = 50_000
@@ -294,11 +294,12 @@ def _sums(
     by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
     for one in outcomes:
         by_day[one.day].append(one)
-    sums = DaySums([], [], [])
+    sums = DaySums([], [], [], [])
     for day in days:
         remaining = [one for one in repository.outcomes_on(day) if one.fact not in removed]
         of_day = sum_by_day([*remaining, *by_day[day]])
         sums.credited.extend(of_day.credited)
+        sums.items.extend(of_day.items)
         sums.totals.extend(of_day.totals)
         sums.searched.extend(of_day.searched)
     return sums

@@ -18,6 +18,7 @@ from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
     event_hours,
+    item_credit_days,
     look_days,
     outcome_days,
     outcomes,
@@ -123,6 +124,7 @@ _DELETE_SEARCHES: Final = (
 _STORED_SEARCHES_SQL: Final = (
     outcomes,
     credit_days,
+    item_credit_days,
     outcome_days,
     touch_days,
     look_days,
@@ -334,6 +336,7 @@ class AttributionRepository:
         """Replace the sums of `days`."""
         stored: tuple[tuple[sa.Table, Sequence[Row]], ...] = (
             (credit_days, sums.credited),
+            (item_credit_days, sums.items),
             (outcome_days, sums.totals),
             (search_credit_days, sums.searched),
         )

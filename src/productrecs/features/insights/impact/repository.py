@@ -13,6 +13,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
+    item_credit_days,
     items,
     look_days,
     outcome_days,
@@ -28,6 +29,15 @@ _CREDITS: Final = (
     "carts",
     "carts_clicked",
     "cart_value",
+    "lines",
+    "lines_clicked",
+    "units",
+    "revenue",
+    "revenue_clicked",
+)
+_ITEM_SUMS: Final = (
+    "carts",
+    "carts_clicked",
     "lines",
     "lines_clicked",
     "units",
@@ -208,20 +218,55 @@ class ImpactRepository:
 
     def items(self, period: ReportQuery) -> list[AttributedItem]:
         """Return the products with most attributed revenue in the store's own currency."""
-        one, item = outcomes.c, items.c
-        is_sale, is_line = one.kind == _SALE, (one.kind == _SALE) & (one.units > 0)
-        revenue = _sum(is_sale, one.value)
-        summed = (
-            sa.select(
-                one.item,
-                _sum(~is_sale, 1).label("carts"),
-                _sum(~is_sale & one.clicked, 1).label("carts_clicked"),
-                _sum(is_line, 1).label("lines"),
-                _sum(is_line & one.clicked, 1).label("lines_clicked"),
-                _sum(is_sale, one.units).label("units"),
-                revenue.label("revenue"),
-                _sum(is_sale & one.clicked, one.value).label("revenue_clicked"),
+        item = items.c
+        summed = self._filtered_items(period) if period.where else self._item_sums(period)
+        revenue = summed.selected_columns["revenue"]
+        top = summed.order_by(revenue.desc(), summed.selected_columns["item"])
+        top_items = top.limit(period.limit).subquery()
+        query = (
+            sa.select(item.item_id, item.title, *list(top_items.c)[1:])
+            .join(
+                top_items,
+                (item.store_id == self._store_id) & (item.number == top_items.c.item),
             )
+            .order_by(top_items.c.revenue.desc(), item.item_id)
+        )
+        return [
+            AttributedItem(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
+            for row in self._connection.execute(query)
+        ]
+
+    def _item_sums(self, period: ReportQuery) -> sa.Select[Any]:
+        """Select the sums of each product from the daily sums."""
+        days = item_credit_days.c
+        return (
+            sa.select(
+                days.item, *(sa.func.sum(days[name]).label(name) for name in _ITEM_SUMS)
+            )
+            .where(
+                days.store_id == self._store_id,
+                days.currency.in_(("", self._currency)),
+                *_in_period(item_credit_days, period),
+            )
+            .group_by(days.item)
+        )
+
+    def _filtered_items(self, period: ReportQuery) -> sa.Select[Any]:
+        """Select the same from the outcomes: daily sums have no placements."""
+        one = outcomes.c
+        is_sale, is_line = one.kind == _SALE, (one.kind == _SALE) & (one.units > 0)
+        sums = (
+            _sum(~is_sale, 1),
+            _sum(~is_sale & one.clicked, 1),
+            _sum(is_line, 1),
+            _sum(is_line & one.clicked, 1),
+            _sum(is_sale, one.units),
+            _sum(is_sale, one.value),
+            _sum(is_sale & one.clicked, one.value),
+        )
+        labels = zip(sums, _ITEM_SUMS, strict=True)
+        return (
+            sa.select(one.item, *(part.label(name) for part, name in labels))
             .where(
                 one.store_id == self._store_id,
                 one.touch.is_not(None),
@@ -230,25 +275,7 @@ class ImpactRepository:
                 *_filters(period),
             )
             .group_by(one.item)
-            .order_by(revenue.desc(), one.item)
-            .limit(period.limit)
-            .subquery()
         )
-        query = (
-            sa.select(
-                item.item_id,
-                item.title,
-                *list(summed.c)[1:],
-            )
-            .join(
-                summed, (item.store_id == self._store_id) & (item.number == summed.c.item)
-            )
-            .order_by(summed.c.revenue.desc(), item.item_id)
-        )
-        return [
-            AttributedItem(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
-            for row in self._connection.execute(query)
-        ]
 
     def sales(self, period: ReportQuery) -> list[AttributedSale]:
         """Return the newest attributed sales of a period, newest first."""
