@@ -16,8 +16,10 @@ from benchmarks.report import Figure
 from benchmarks.speed.stores import DOMAIN, scratch
 from benchmarks.speed.traffic import shopper_id
 from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.core.ids import visitor_hash
 from productrecs.core.report import report_query
 from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.attribution.search_clicks import Intents
 from productrecs.features.insights.health.health_report import health_report
 from productrecs.features.insights.impact.attribution_report import attribution_report
 from productrecs.features.insights.impact.sales_and_funnel_reports import (
@@ -48,6 +50,7 @@ SHOWN = 8  # products in a list
 VISIT = SHOWN + 7  # rows of the log, on average some fewer
 CHUNK = 100_000
 SEARCHING, QUERIES = 0.2, 20_000  # visits with a click on a search's result, and of what
+NAMED = 0.8  # searches whose call has a shopper id
 FULL_SECONDS, STEP_MS, REPORT_MS = 60.0, 100.0, 200.0
 SOURCES, WIDGETS = ("buy", "browse", "similar", "trending"), ("recs", "fbt", "cart")
 
@@ -82,7 +85,7 @@ class Visits:
     def _visit(
         self, made: list[tuple[object, ...]], bought: list[tuple[object, ...]]
     ) -> None:
-        shopper = f"s_{int(self._rng.integers(SHOPPERS)):08d}"
+        shopper = session(int(self._rng.integers(SHOPPERS)))
         chance = self._rng.random(7).tolist()
         shown = (self._rng.zipf(1.3, SHOWN) % PRODUCTS).tolist()
         widget, source = WIDGETS[int(chance[4] * 3)], SOURCES[int(chance[5] * 4)]
@@ -206,18 +209,29 @@ def fill(database: Database, store: Store, visits: Visits, count: int) -> None:
 
 
 def search_daily(database: Database, store: Store) -> None:
-    """Let it be searched 10,000 times a day."""
-    rng = np.random.default_rng(3)
+    """Let it be searched 10,000 times a day; four of five searches name their shopper."""
+    rng, of = np.random.default_rng(3), Intents(store.settings.language)
     today = np.datetime64(system_ms(), "ms").astype("datetime64[D]")
     for back in range(DAYS):
-        drawn = rng.zipf(1.2, 10_000) % QUERIES
-        intents, counts = np.unique(drawn, return_counts=True)
-        found = {
-            f"{number} words": SearchCount(f"words {number}", int(count), 0)
-            for number, count in zip(intents.tolist(), counts.tolist(), strict=True)
-        }
+        found: dict[str, SearchCount] = {}
+        searches = zip(
+            (rng.zipf(1.2, 10_000) % QUERIES).tolist(),
+            rng.integers(SHOPPERS, size=10_000).tolist(),
+            (rng.random(10_000) < NAMED).tolist(),
+            strict=True,
+        )
+        for number, shopper, is_named in searches:
+            text = f"words {number}"
+            named = frozenset({visitor_hash(session(shopper))} if is_named else ())
+            one = SearchCount(text, 1, 0, not is_named, named)
+            found[of[text]] = found.get(of[text], SearchCount(text, 0, 0)).plus(one)
         with database.transaction(synced=False) as transaction:
             SearchCountRepository(transaction, store.store_id).add(str(today - back), found)
+
+
+def session(number: int) -> str:
+    """Return the session of a shopper."""
+    return f"s_{number:08d}"
 
 
 def _bare(database: Database, store: Store) -> float:

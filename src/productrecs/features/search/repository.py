@@ -1,15 +1,20 @@
 """Search repository: SQL for synonyms, search rules, and the results of searches."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.hyperloglog import EMPTY_SKETCH
+from productrecs.engines.hyperloglog import (
+    CODE_BYTES,
+    EMPTY_SKETCH,
+    MAX_EXACT_BYTES,
+    cardinality,
+)
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
-from productrecs.storage.dialects import RawReader, raw_connection
+from productrecs.storage.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
 from productrecs.storage.store_log import next_counter_value
 from productrecs.storage.tables import (
     attribution_marks,
@@ -28,19 +33,27 @@ _RULES_SQL: Final = (
 _DESCRIPTIONS_SQL: Final = (
     "SELECT number, description FROM items WHERE store_id = ? AND number IN ({})"
 )
-# Raw rows: a report reads tens of thousands, and row objects are slow.
+# Raw rows: a report reads tens of thousands, and row objects are slow. The spelling of a
+# query is read for the listed queries only.
+_EXACT_SHOPPERS: Final = (
+    f"CASE WHEN length(shoppers) <= {MAX_EXACT_BYTES} THEN length(shoppers) / {CODE_BYTES} "
+    "ELSE 0 END"
+)
+_COUNTS: Final = (
+    "SELECT intent, max(day), CAST(sum(searches) AS BIGINT), CAST(sum(empty) AS BIGINT), "  # noqa: S608 - own words
+    # The sum of rare intents has no searchers: their number is not known.
+    f"CAST(sum(CASE WHEN intent <> '' THEN unnamed + {_EXACT_SHOPPERS} ELSE 0 END) "
+    "AS BIGINT) FROM search_counts "
+    "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"
+)
+_LARGE_SKETCHES: Final = (
+    "SELECT intent, shoppers FROM search_counts WHERE store_id = ? AND day >= ? "  # noqa: S608 - own words
+    f"AND day <= ? AND intent <> '' AND length(shoppers) > {MAX_EXACT_BYTES}"
+)
 _CLICKS: Final = (
-    "SELECT intent, max(day || text), sum(clicks), sum(shoppers), sum(positions), "
-    "sum(position_sum) FROM search_days "
-    "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
-)
-_UNNAMED: Final = (
-    "SELECT intent, sum(unnamed) FROM search_counts WHERE store_id = ? AND day >= ? "
-    "AND day <= ? AND intent <> '' GROUP BY intent"  # leaves out the sum of rare intents
-)
-_NAMED: Final = (
-    "SELECT intent, shoppers FROM search_counts WHERE store_id = ? AND day >= ? "
-    "AND day <= ? AND intent <> '' AND length(shoppers) > 0"
+    "SELECT intent, max(day), CAST(sum(clicks) AS BIGINT), CAST(sum(shoppers) AS BIGINT), "
+    "CAST(sum(positions) AS BIGINT), CAST(sum(position_sum) AS BIGINT) FROM search_days "
+    "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"
 )
 # Counts clicks only on days with searches of the same intent.
 _OBSERVED: Final = (
@@ -51,8 +64,15 @@ _OBSERVED: Final = (
     "WHERE clicked.store_id = ? AND clicked.day >= ? AND clicked.day <= ? "
     "AND clicked.intent <> ''"
 )
+_TEXTS: Final = (
+    "SELECT intent, text FROM {table} WHERE store_id = ? AND (day, intent) IN "  # noqa: S608 - own words
+    f"(SELECT given.value ->> 0, given.value ->> 1 FROM {ROWS_PLACEHOLDER})"
+)
+_SEARCHED_TEXTS: Final = _TEXTS.replace("{table}", "search_counts")
+_CLICKED_TEXTS: Final = _TEXTS.replace("{table}", "search_days")
 _CREDITS: Final = (
-    "SELECT intent, sum(carts), sum(lines), sum(units), sum(revenue) "
+    "SELECT intent, CAST(sum(carts) AS BIGINT), CAST(sum(lines) AS BIGINT), "
+    "CAST(sum(units) AS BIGINT), sum(revenue) "
     "FROM search_credit_days WHERE store_id = ? AND day >= ? AND day <= ? "
     "AND currency IN ('', ?) GROUP BY intent"
 )
@@ -83,6 +103,15 @@ def read_rules(reader: RawReader, store_id: StoreId) -> dict[int, SearchRule]:
     return {int(row[0]): _rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
 
 
+class QueryCount(NamedTuple):
+    """Searches of one intent."""
+
+    last_day: str
+    searches: int
+    empty: int  # searches without results
+    searchers: int  # distinct shoppers per day, summed, and searches without a shopper
+
+
 class ObservedSearches(NamedTuple):
     """A day's searches for one intent, and the shoppers who clicked on its results."""
 
@@ -95,7 +124,7 @@ class ObservedSearches(NamedTuple):
 class QueryClicks(NamedTuple):
     """Clicks on the results of one intent."""
 
-    text: str  # latest spelling
+    last_day: str
     clicks: int
     shoppers: int  # distinct shoppers per day, summed
     positions: int  # clicks with a position
@@ -111,35 +140,37 @@ class QuerySales(NamedTuple):
     revenue: float
 
 
-class SearchClickRepository:
-    """One store's search clicks, as summed by attribution."""
+class SearchFigureRepository:
+    """One store's searches of a period, and the clicks and sales after them, by intent."""
 
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Read `store_id`'s rows only."""
+    def __init__(
+        self, transaction: sa.Connection, store_id: StoreId, days: tuple[str, str]
+    ) -> None:
+        """Read `store_id`'s rows of the first to the last of `days` only."""
         self._transaction = transaction
+        self._raw = raw_connection(transaction)
         self._store_id = store_id
+        self._period = (store_id, *days)
 
-    def clicks(self, first: str, last: str) -> dict[str, QueryClicks]:
-        """Return the clicks of days by intent, including clicks on photo results."""
-        rows = raw_connection(self._transaction).all(_CLICKS, (self._store_id, first, last))
-        return {row[0]: QueryClicks(row[1][10:], *map(int, row[2:])) for row in rows}
+    def counts(self) -> dict[str, QueryCount]:
+        """Return the searches by intent."""
+        found = {
+            row[0]: QueryCount._make(row[1:])
+            for row in self._raw.all(_COUNTS, self._period)
+        }
+        for intent, sketch in self._raw.all(_LARGE_SKETCHES, self._period):
+            count = found[intent]
+            searchers = count.searchers + cardinality(bytes(sketch))
+            found[intent] = count._replace(searchers=searchers)
+        return found
 
-    def unnamed(self, first: str, last: str) -> dict[str, int]:
-        """Return the searches without a shopper id, by intent; 0 for some."""
-        rows = raw_connection(self._transaction).all(
-            _UNNAMED, (self._store_id, first, last)
-        )
-        return {intent: int(count) for intent, count in rows}
+    def clicks(self) -> dict[str, QueryClicks]:
+        """Return the clicks by intent, including clicks on photo results."""
+        rows = self._raw.all(_CLICKS, self._period)
+        return {row[0]: QueryClicks._make(row[1:]) for row in rows}
 
-    def named(self, first: str, last: str) -> list[tuple[str, bytes]]:
-        """Return intents, with a sketch of the shoppers who searched on one day."""
-        rows = raw_connection(self._transaction).all(_NAMED, (self._store_id, first, last))
-        return [(intent, bytes(sketch)) for intent, sketch in rows]
-
-    def observed(self, first: str, last: str) -> list[ObservedSearches]:
+    def observed(self) -> list[ObservedSearches]:
         """Return the days and intents with searches and clicks."""
-        period = (self._store_id, first, last)
-        rows = raw_connection(self._transaction).all(_OBSERVED, period)
         return [
             ObservedSearches(
                 row[0],
@@ -147,17 +178,25 @@ class SearchClickRepository:
                 bytes(row[2] or EMPTY_SKETCH),
                 bytes(row[3] or EMPTY_SKETCH),
             )
-            for row in rows
+            for row in self._raw.all(_OBSERVED, self._period)
         ]
 
-    def credits(self, first: str, last: str, currency: str) -> dict[str, QuerySales]:
+    def credits(self, currency: str) -> dict[str, QuerySales]:
         """Return carts and sales after those clicks, by intent, in the store's currency."""
-        period = (self._store_id, first, last, currency)
-        rows = raw_connection(self._transaction).all(_CREDITS, period)
-        return {
-            row[0]: QuerySales(int(row[1]), int(row[2]), int(row[3]), float(row[4]))
-            for row in rows
-        }
+        rows = self._raw.all(_CREDITS, (*self._period, currency))
+        return {row[0]: QuerySales._make(row[1:]) for row in rows}
+
+    def searched_texts(self, days: Mapping[str, str]) -> dict[str, str]:
+        """Return the spelling of intents on their given days, as last typed."""
+        return self._texts(_SEARCHED_TEXTS, days)
+
+    def clicked_texts(self, days: Mapping[str, str]) -> dict[str, str]:
+        """Return the same for the queries of clicks."""
+        return self._texts(_CLICKED_TEXTS, days)
+
+    def _texts(self, sql: str, days: Mapping[str, str]) -> dict[str, str]:
+        keys = [[day, intent] for intent, day in days.items()]
+        return dict(self._raw.all(sql, (self._store_id, keys))) if keys else {}
 
     def behind(self) -> int:
         """Return the number of log entries that are not counted yet."""

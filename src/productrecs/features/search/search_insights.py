@@ -9,23 +9,24 @@ day, and by the same shopper if the call has one. An unknown value is None, not 
 import functools
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from heapq import nsmallest
-from typing import Final, NamedTuple
+from heapq import nlargest, nsmallest
+from itertools import chain
+from typing import Final
 
-from productrecs.engines.hyperloglog import cardinality, intersection_cardinality
+from productrecs.engines.hyperloglog import cardinality, intersection_cardinalities
 from productrecs.features.search.repository import (
     ObservedSearches,
     QueryClicks,
+    QueryCount,
     QuerySales,
-    SearchClickRepository,
+    SearchFigureRepository,
 )
 from productrecs.records.searches.repository import (
     OTHER_INTENTS,
     PHOTO_SEARCHES,
-    SearchCount,
     SearchCountRepository,
 )
 from productrecs.storage.database import Database
@@ -91,33 +92,23 @@ class SearchInsights:
     behind: int  # records whose clicks and sales are not counted yet
 
 
-class ClickThrough(NamedTuple):
-    """The number of searchers, and of those who clicked on a result."""
-
-    searchers: int = 0
-    clicked: int = 0
-
-    def plus(self, other: "ClickThrough") -> "ClickThrough":
-        """Return the sum."""
-        return ClickThrough(self.searchers + other.searchers, self.clicked + other.clicked)
-
-
-def searchers_who_clicked(day: ObservedSearches) -> int:
-    """Return how many of a day's searchers clicked.
+def searchers_who_clicked(days: Sequence[ObservedSearches]) -> list[int]:
+    """Return how many of each day's searchers clicked, in the same order.
 
     A shopper with a search counts if the same shopper clicked. Each search without a
     shopper is matched with one clicker who has no search of their own; further clickers
     are not counted.
     """
-    both = intersection_cardinality(day.searched, day.clicked)
-    only_clickers = cardinality(day.clicked) - both
-    return both + min(day.unnamed, only_clickers)
+    both = intersection_cardinalities([(day.searched, day.clicked) for day in days])
+    return [
+        named + min(day.unnamed, cardinality(day.clicked) - named)
+        for day, named in zip(days, both, strict=True)
+    ]
 
 
-_NO_COUNT: Final = SearchCount("", 0, 0)
+_NO_COUNT: Final = QueryCount("", 0, 0, 0)
 _NO_CLICKS: Final = QueryClicks("", 0, 0, 0, 0)
-_NO_CREDITS: Final = QuerySales(0, 0, 0, 0.0)
-_NO_SEARCHES: Final = ClickThrough()
+_NO_SALES: Final = QuerySales(0, 0, 0, 0.0)
 
 
 def search_insights(
@@ -131,7 +122,7 @@ def search_insights(
 
     Both are days in the store's time zone. The most frequent searches come first.
     """
-    return _read(database, store, days).insights(query_filter, limit)
+    return _insights(database, store, days, (query_filter,), limit)[query_filter]
 
 
 def count_searches(
@@ -146,92 +137,128 @@ def every_search_insight(
     database: Database, store: Store, days: tuple[str, str], limit: int = 100
 ) -> dict[QueryFilter, SearchInsights]:
     """Return the same for each filter, from one reading."""
-    found = _read(database, store, days)
-    return {one: found.insights(one, limit) for one in QueryFilter}
+    return _insights(database, store, days, tuple(QueryFilter), limit)
 
 
-def _read(database: Database, store: Store, days: tuple[str, str]) -> "_Found":
+def _insights(
+    database: Database,
+    store: Store,
+    days: tuple[str, str],
+    query_filters: Sequence[QueryFilter],
+    limit: int,
+) -> dict[QueryFilter, SearchInsights]:
     with database.reading() as connection:
-        counts = SearchCountRepository(connection, store.store_id).counts_between(*days)
-        repository = SearchClickRepository(connection, store.store_id)
-        clicks, behind = repository.clicks(*days), repository.behind()
-        credited = repository.credits(*days, store.settings.currency)
-        searchers = Counter(repository.unnamed(*days))
-        named, observed = repository.named(*days), repository.observed(*days)
+        repository = SearchFigureRepository(connection, store.store_id, days)
+        found = _read(repository, store.settings.currency)
+        chosen = {one: found.matching(one) for one in query_filters}
+        listed = {one: found.most_frequent(limit, chosen[one]) for one in query_filters}
+        texts = found.texts(repository, {*chain.from_iterable(listed.values())})
+        behind = repository.behind()
+    return {
+        one: SearchInsights(
+            total=found.total,
+            intents=len(found.intents),
+            image_clicks=found.image_clicks,
+            queries=[found.of(intent, texts[intent]) for intent in listed[one]],
+            omitted=max(0, len(chosen[one]) - limit),
+            behind=behind,
+        )
+        for one in query_filters
+    }
+
+
+def _read(repository: SearchFigureRepository, currency: str) -> "_Found":
+    counts, clicks = repository.counts(), repository.clicks()
+    observed = repository.observed()
     image_clicks = clicks.pop(PHOTO_SEARCHES, _NO_CLICKS).clicks
     clicked = Counter[str]()
-    for intent, sketch in named:
-        searchers[intent] += cardinality(sketch)
-    for day in observed:
-        clicked[day.intent] += searchers_who_clicked(day)
-    through = {
-        intent: ClickThrough(count, clicked[intent]) for intent, count in searchers.items()
-    }
-    return _Found(counts, clicks, credited, through, image_clicks, behind)
+    for day, count in zip(observed, searchers_who_clicked(observed), strict=True):
+        clicked[day.intent] += count
+    return _Found(counts, clicks, repository.credits(currency), clicked, image_clicks)
 
 
 @dataclass(frozen=True)
 class _Found:
     """All figures by intent; there may be tens of thousands."""
 
-    counts: Mapping[str, SearchCount]
+    counts: Mapping[str, QueryCount]
     clicks: Mapping[str, QueryClicks]
-    credited: Mapping[str, QuerySales]
-    through: Mapping[str, ClickThrough]
+    sales: Mapping[str, QuerySales]
+    searchers_clicked: Mapping[str, int]
     image_clicks: int
-    behind: int
 
-    def insights(self, query_filter: QueryFilter, limit: int) -> SearchInsights:
-        """Return the totals, and the most frequent of the wanted queries."""
-        listed = self.intents() - {OTHER_INTENTS}
-        chosen = [intent for intent in listed if self.matches(intent, query_filter)]
-        return SearchInsights(
-            total=self.total,
-            intents=len(listed),
-            image_clicks=self.image_clicks,
-            queries=[self.of(one) for one in nsmallest(limit, chosen, key=self.rank)],
-            omitted=max(0, len(chosen) - limit),
-            behind=self.behind,
-        )
-
+    @functools.cached_property
     def intents(self) -> set[str]:
-        """Return all intents with figures."""
-        return self.counts.keys() | self.clicks.keys() | self.credited.keys()
+        """All intents with figures."""
+        found = self.counts.keys() | self.clicks.keys() | self.sales.keys()
+        return found - {OTHER_INTENTS}
 
-    def matches(self, intent: str, query_filter: QueryFilter) -> bool:
-        """Return whether an intent belongs on a list."""
+    def matching(self, query_filter: QueryFilter) -> Collection[str]:
+        """Return the intents that belong on a list."""
         if query_filter is QueryFilter.ALL:
-            return True
-        count = self.counts.get(intent, _NO_COUNT)
+            return self.intents
         if query_filter is QueryFilter.NO_RESULTS:
-            return count.empty > 0
-        return count.searches > count.empty and not self._clicked(intent).clicks
+            return [
+                intent
+                for intent, count in self.counts.items()
+                if count.empty and intent != OTHER_INTENTS
+            ]
+        return [
+            intent
+            for intent, count in self.counts.items()
+            if count.searches > count.empty
+            and intent not in self.clicks
+            and intent != OTHER_INTENTS
+        ]
 
-    def rank(self, intent: str) -> tuple[int, int, str]:
-        """Return the sort key of a query."""
-        count, clicked = self.counts.get(intent, _NO_COUNT), self._clicked(intent)
-        text = count.text or clicked.text or intent
-        return -count.searches, -clicked.clicks, text
+    def most_frequent(self, limit: int, intents: Collection[str]) -> list[str]:
+        """Return the intents with most searches, then most clicks, then by name."""
+        counts = self.counts
+        searches = [counts.get(intent, _NO_COUNT).searches for intent in intents]
+        if len(searches) > limit:
+            fewest = min(nlargest(limit, searches), default=0)
+            pairs = zip(intents, searches, strict=True)
+            intents = [intent for intent, count in pairs if count >= fewest]
+        return nsmallest(limit, intents, key=self._rank)
 
-    def of(self, intent: str) -> QueryInsight:
+    def _rank(self, intent: str) -> tuple[int, int, str]:
+        count = self.counts.get(intent, _NO_COUNT)
+        return -count.searches, -self._clicked(intent).clicks, intent
+
+    def texts(
+        self, repository: SearchFigureRepository, intents: Collection[str]
+    ) -> dict[str, str]:
+        """Return the latest spelling of intents: of a search, or else of a click."""
+        counts, clicks = self.counts, self.clicks
+        days = {one: counts[one].last_day for one in intents if one in counts}
+        texts = repository.searched_texts(days)
+        without = [one for one in intents if not texts.get(one)]
+        days = {one: clicks[one].last_day for one in without if one in clicks}
+        texts |= repository.clicked_texts(days)
+        return {one: texts.get(one) or one for one in intents}
+
+    def of(self, intent: str, text: str) -> QueryInsight:
         """Return the figures of one intent."""
         return _insight(
-            intent,
+            text,
             self.counts.get(intent, _NO_COUNT),
             self._clicked(intent),
-            self.credited.get(intent, _NO_CREDITS),
-            self.through.get(intent, _NO_SEARCHES),
+            self.sales.get(intent, _NO_SALES),
+            self.searchers_clicked.get(intent, 0),
         )
 
     @functools.cached_property
     def total(self) -> QueryInsight:
-        """Return the totals."""
+        """The sums of all intents."""
         counts, clicks = self.counts.values(), self.clicks.values()
-        credited = self.credited.values()
+        sales = self.sales.values()
         return _insight(
             "",
-            SearchCount(
-                "", sum(one.searches for one in counts), sum(one.empty for one in counts)
+            QueryCount(
+                "",
+                sum(one.searches for one in counts),
+                sum(one.empty for one in counts),
+                sum(one.searchers for one in counts),
             ),
             QueryClicks(
                 "",
@@ -241,12 +268,12 @@ class _Found:
                 sum(one.position_sum for one in clicks),
             ),
             QuerySales(
-                sum(one.carts for one in credited),
-                sum(one.lines for one in credited),
-                sum(one.units for one in credited),
-                math.fsum(one.revenue for one in credited),
+                sum(one.carts for one in sales),
+                sum(one.lines for one in sales),
+                sum(one.units for one in sales),
+                math.fsum(one.revenue for one in sales),
             ),
-            functools.reduce(ClickThrough.plus, self.through.values(), _NO_SEARCHES),
+            sum(self.searchers_clicked.values()),
         )
 
     def _clicked(self, intent: str) -> QueryClicks:
@@ -254,24 +281,20 @@ class _Found:
 
 
 def _insight(
-    intent: str,
-    count: SearchCount,
-    clicks: QueryClicks,
-    credited: QuerySales,
-    through: ClickThrough,
+    text: str, count: QueryCount, clicks: QueryClicks, sales: QuerySales, clicked: int
 ) -> QueryInsight:
     return QueryInsight(
-        text=count.text or clicks.text or intent,
+        text=text,
         searches=count.searches,
         empty=count.empty,
-        searchers=through.searchers,
-        searchers_clicked=through.clicked,
+        searchers=count.searchers,
+        searchers_clicked=clicked,
         clicks=clicks.clicks,
         clickers=clicks.shoppers,
         positions=clicks.positions,
         position_sum=clicks.position_sum,
-        carts=credited.carts,
-        sales=credited.lines,
-        units=credited.units,
-        revenue=credited.revenue,
+        carts=sales.carts,
+        sales=sales.lines,
+        units=sales.units,
+        revenue=sales.revenue,
     )

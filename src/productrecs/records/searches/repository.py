@@ -34,14 +34,9 @@ _ADD: Final = (
     "empty = search_counts.empty + excluded.empty, "
     "unnamed = search_counts.unnamed + excluded.unnamed"
 )
-# Raw SQL: a report reads tens of thousands of rows, and row objects are slow.
 _TOTALS: Final = (
     "SELECT sum(searches), sum(empty) FROM search_counts "
     "WHERE store_id = ? AND day >= ? AND day <= ?"
-)
-_OF_DAYS: Final = (
-    "SELECT intent, max(day || text), sum(searches), sum(empty) FROM search_counts "
-    "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"  # a day has ten letters
 )
 
 
@@ -112,13 +107,6 @@ class SearchCountRepository:
             rows = self._transaction.execute(query)
             found += [(row[0], bytes(row[1] or EMPTY_SKETCH)) for row in rows]
         return found
-
-    def counts_between(self, first: str, last: str) -> dict[str, SearchCount]:
-        """Return the summed counts by intent of a range of days, inclusive."""
-        rows = raw_connection(self._transaction).all(
-            _OF_DAYS, (self._store_id, first, last)
-        )
-        return {row[0]: SearchCount(row[1][10:], int(row[2]), int(row[3])) for row in rows}
 
     def totals_between(self, first: str, last: str) -> tuple[int, int]:
         """Return the searches of a range of days, and how many had no results."""
