@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.features.insights.health.repository import (
     Buyer,
@@ -185,10 +187,8 @@ def _pictures(
 
 
 def _clocks(times: Sequence[int]) -> Iterator[DataIssue]:
-    latest, back = 0, 0
-    for time_ms in times:
-        latest = max(latest, time_ms)
-        back = max(back, latest - time_ms)
+    moments = np.array(times, np.int64)
+    back = int((np.maximum.accumulate(moments) - moments).max(initial=0))
     if back > MAX_BACKWARD_MS:
         message = (
             f"its newest events jump back by up to {round(back / MINUTE_MS)} minutes: "
@@ -196,11 +196,8 @@ def _clocks(times: Sequence[int]) -> Iterator[DataIssue]:
         )
         remedy = "synchronise every machine of the service with one time server (NTP)"
         yield DataIssue("clocks_differ", is_serious=True, message=message, remedy=remedy)
-    run, longest = 0, 0
-    before: int | None = None
-    for time_ms in times:
-        run = run + 1 if time_ms == before else 1
-        longest, before = max(longest, run), time_ms
+    changes = np.flatnonzero(np.diff(moments))
+    longest = int(np.diff(changes, prepend=-1, append=len(times) - 1).max(initial=0))
     if longest >= FROZEN:
         message = (
             f"{longest} events in a row have exactly the same time: the clock is frozen"

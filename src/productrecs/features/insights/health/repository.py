@@ -1,11 +1,11 @@
 """Data health repository: SQL for hourly counts and a sample of the newest records."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.events.event import EventKind
+from productrecs.storage.dialects import Row, raw_connection
 from productrecs.storage.tables import (
     bot_events,
     event_hours,
@@ -13,7 +13,6 @@ from productrecs.storage.tables import (
     items,
     outcome_days,
     purchase_lines,
-    shopper_links,
     store_heads,
 )
 
@@ -130,12 +129,27 @@ class HealthRepository:
         return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES
 
 
-TOUCHPOINT_KINDS: Final = (int(EventKind.REC_IMPRESSION), int(EventKind.REC_CLICK))
 _EVENTS: Final = 20_000
 _MAX_TOUCHPOINTS: Final = 5_000
 _LINES: Final = 5_000
 _LINES_READ: Final = 20_000  # after an import, most of them are not live
 _OF_ONE_BUYER: Final = 300
+# Raw SQL: Home and Impact read tens of thousands of rows and ask hundreds of short queries.
+_TOUCHPOINTS: Final = (
+    "SELECT shopper, session, widget <> '' AND source <> '' FROM events "  # noqa: S608 - own words
+    "WHERE store_id = ? AND seq > ? AND NOT imported AND kind IN (9, 10) "
+    f"ORDER BY seq DESC LIMIT {_MAX_TOUCHPOINTS}"
+)
+_TIMES: Final = (
+    "SELECT ts FROM events WHERE store_id = ? AND seq > ? AND NOT imported "  # noqa: S608 - own words
+    f"ORDER BY seq DESC LIMIT {_EVENTS}"
+)
+_SHOWN_TO: Final = (
+    "SELECT DISTINCT shopper FROM events WHERE store_id = ? AND seq IN ("  # noqa: S608 - own words
+    "SELECT seq FROM events WHERE store_id = ? AND person = ? AND kind IN (9, 10) "
+    f"ORDER BY seq DESC LIMIT {_OF_ONE_BUYER})"
+)
+_CUSTOMER: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
 
 
 class SoldLine(NamedTuple):
@@ -170,25 +184,13 @@ class DiagnosisRepository:
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
         """Read `store_id`'s rows only."""
         self._connection = connection
+        self._raw = raw_connection(connection)
         self._store_id = store_id
 
     def touchpoints(self) -> list[Touchpoint]:
         """Return the newest clicks and impressions of recommendations."""
-        query = (
-            sa.select(events.c.shopper, events.c.session, events.c.widget, events.c.source)
-            .where(
-                events.c.store_id == self._store_id,
-                events.c.seq > self._since(),
-                events.c.kind.in_(TOUCHPOINT_KINDS),
-                events.c.imported.is_(False),
-            )
-            .order_by(events.c.seq.desc())
-            .limit(_MAX_TOUCHPOINTS)
-        )
-        return [
-            Touchpoint(shopper, session, bool(widget and source))
-            for shopper, session, widget, source in self._connection.execute(query)
-        ]
+        rows = self._raw.all(_TOUCHPOINTS, (self._store_id, self._since()))
+        return [Touchpoint(row[0], row[1], bool(row[2])) for row in rows]
 
     def newest_lines(self, since_ms: int) -> list[SoldLine]:
         """Return the newest live order lines since then, among the newest lines of all."""
@@ -230,42 +232,17 @@ class DiagnosisRepository:
 
     def event_times(self) -> list[int]:
         """Return the times of the newest live events, in the order of receipt."""
-        query = (
-            sa.select(events.c.ts)
-            .where(
-                events.c.store_id == self._store_id,
-                events.c.seq > self._since(),
-                events.c.imported.is_(False),
-            )
-            .order_by(events.c.seq.desc())
-            .limit(_EVENTS)
-        )
-        return [int(row[0]) for row in self._connection.execute(query)][::-1]
+        rows = self._raw.all(_TIMES, (self._store_id, self._since()))
+        return [row[0] for row in reversed(rows)]
 
     def _shown_to(self, persons: set[str]) -> set[str]:
-        rows: set[str] = set()
+        rows: list[Row] = []
         for person in sorted(persons):
-            newest = (
-                sa.select(events.c.seq)
-                .where(
-                    events.c.store_id == self._store_id,
-                    events.c.person == person,
-                    events.c.kind.in_(TOUCHPOINT_KINDS),
-                )
-                .order_by(events.c.seq.desc())
-                .limit(_OF_ONE_BUYER)
-            )
-            query = sa.select(events.c.shopper).where(
-                events.c.store_id == self._store_id, events.c.seq.in_(newest)
-            )
-            rows |= set(self._connection.execute(query.distinct()).scalars())
-        return rows
+            rows += self._raw.all(_SHOWN_TO, (self._store_id, self._store_id, person))
+        return {row[0] for row in rows}
 
-    def _customer(self, session: str) -> list[Any]:
-        query = sa.select(shopper_links.c.customer).where(
-            shopper_links.c.store_id == self._store_id, shopper_links.c.session == session
-        )
-        return list(self._connection.execute(query).scalars())
+    def _customer(self, session: str) -> list[str]:
+        return [row[0] for row in self._raw.all(_CUSTOMER, (self._store_id, session))]
 
     def _since(self) -> int:
         query = sa.select(store_heads.c.seq)
