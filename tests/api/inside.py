@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.http.dispatch.dispatcher import Application, Dispatcher
-from productrecs.entrypoints.http.transport.header_cache import RequestHead
+from productrecs.entrypoints.http.transport.request_parser import RequestHead
 from tests.support.service import Reply, eventually
 
 if TYPE_CHECKING:

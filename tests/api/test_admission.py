@@ -209,7 +209,7 @@ def test_a_quota_warning_is_the_same_both_ways(
     target = f"/v1/recommendations?key={store.publishable_key}"
     assert inside.ask("GET", target, headers=somebody()).status == 200
     context = getattr(inside.application, "_context")  # noqa: B009 - of the process alone
-    meter = context.metering.get(store.store_id)
+    meter = context.metering.meters.get(store.store_id)
     for _ in range(8_000):  # 80 % of the trial's calls
         meter.count()
 

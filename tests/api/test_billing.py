@@ -131,7 +131,7 @@ class Shop:
     def use(self, calls: int, month: str = "2026-03") -> None:
         """Let another process have counted so many calls, and this one know."""
         store = self.store
-        meter = self.context.metering.get(store.store_id)
+        meter = self.context.metering.meters.get(store.store_id)
         if meter is not None:
             eventually(lambda: not meter.months()[-1].unsaved)
         with self.services.database.transaction() as transaction:

@@ -232,6 +232,7 @@ class _Process:
         )
         context = self._context = Context(
             services=services,
+            clock=services.clock,
             accounts=accounts,
             shops=StoreCache(services, accounts),
             metering=UsageMetering(services),

@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.limits.load_shedding import (
     LoadShedder,
 )
 from productrecs.entrypoints.http.transport.connection import FastPathHandler
-from productrecs.entrypoints.http.transport.header_cache import RequestHead
+from productrecs.entrypoints.http.transport.request_parser import RequestHead
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own

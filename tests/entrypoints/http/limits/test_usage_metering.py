@@ -117,7 +117,7 @@ def test_a_meter_is_opened_once_and_begins_with_what_is_stored(
     assert first.check(store.subscription, NOON) == QuotaNotice(
         BillingStatus.WARN, 1_000_000, 1_000_000
     )
-    assert opened(metering, services, store) is first is metering.get(store.store_id)
+    assert opened(metering, services, store) is first is metering.meters.get(store.store_id)
 
 
 def test_what_other_processes_count_is_known_within_a_second(
@@ -214,7 +214,7 @@ def test_a_deleted_stores_meter_is_forgotten_and_leaves_nothing(
 
     serve(meter, store, 3)
 
-    eventually(lambda: metering.get(store.store_id) is None)
+    eventually(lambda: metering.meters.get(store.store_id) is None)
     assert kept(services, store.store_id) == 0
 
 
@@ -225,7 +225,7 @@ def test_a_meter_that_nobody_asks_is_forgotten_once_it_is_kept(
     serve(opened(metering, services, store), store, 3)
     monkeypatch.setattr(module, "MAX_IDLE_ROUNDS", 1)
 
-    eventually(lambda: metering.get(store.store_id) is None)
+    eventually(lambda: metering.meters.get(store.store_id) is None)
 
     assert kept(services, store.store_id) == 3
     assert opened(metering, services, store).months()[-1].used == 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.transport.header_cache import RequestHead
+    from productrecs.entrypoints.http.transport.request_parser import RequestHead
 
 _kept: list[bytearray] = []
 _answer = FastPath.reply

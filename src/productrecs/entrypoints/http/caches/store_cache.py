@@ -10,7 +10,8 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,6 @@ from productrecs.core.cache_registry import Cache
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.caches.recommendation_cache import RecommendationCache
-from productrecs.entrypoints.http.caches.search_cache import SearchCache
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import make_card
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.repository import PublishedLooks
@@ -50,6 +50,50 @@ from productrecs.training.search.text_embedder import TextEmbedder
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
 from productrecs.training.tuning.personal_search import CatalogTraits
 from productrecs.training.visual.served_visual_model import ServedPictures
+
+SearchState = tuple[object, ...]
+"""The inputs of a search; each is replaced as a whole when it changes."""
+
+_ENTRY_OVERHEAD_BYTES: Final = 400
+
+
+class SearchCache:
+    """LRU cache of search replies, valid while no input changes."""
+
+    def __init__(self, limit_bytes: int = Cache.SEARCH_RESULTS.limit) -> None:
+        """Hold up to `limit_bytes`; the least recently used is evicted first."""
+        self.size = 0
+        self._limit = limit_bytes
+        self._state: SearchState = ()
+        self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
+
+    def get(self, state: SearchState, key: Hashable) -> bytes | None:
+        """Return the body for `key`, if it was stored in the same state."""
+        if not are_same_inputs(state, self._state):
+            self._bodies.clear()
+            self._state, self.size = state, 0
+            return None
+        body = self._bodies.get(key)
+        if body is not None:
+            self._bodies.move_to_end(key)
+        return body
+
+    def put(self, state: SearchState, key: Hashable, body: bytes) -> None:
+        """Store a body, unless the state has changed."""
+        if key in self._bodies or not are_same_inputs(state, self._state):
+            return
+        self._bodies[key] = body
+        self.size += len(body) + _ENTRY_OVERHEAD_BYTES
+        while self.size > self._limit:
+            self.size -= len(self._bodies.popitem(last=False)[1]) + _ENTRY_OVERHEAD_BYTES
+
+
+def are_same_inputs(one: SearchState, other_state: SearchState) -> bool:
+    """Return whether all inputs are the same objects."""
+    return len(one) == len(other_state) and all(
+        a is b for a, b in zip(one, other_state, strict=True)
+    )
+
 
 _log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     requires_active_plan,
 )
 from productrecs.entrypoints.http.pipeline.route_context import Context
-from productrecs.entrypoints.http.transport.header_cache import Header
+from productrecs.entrypoints.http.transport.request_parser import Header
 from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import Meter
@@ -125,7 +125,7 @@ def _decide(
             return
         if load_shedder.may_reject and load_shedder.should_reject(store.store_id):
             raise OverloadedError
-        meter = context.metering.get(store.store_id)
+        meter = context.metering.meters.get(store.store_id)
         if meter is not None:
             admission.check_quota(meter, store, context.clock())
 

@@ -5,10 +5,8 @@ forwards all others to the FastAPI route of the same path. That route is the ref
 gives the exact 422 and the documentation. Both call the same functions.
 """
 
-import itertools
 import logging
 import random
-import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +17,7 @@ from productrecs.entrypoints.http.dispatch.exchange import (
     Message,
     Scope,
     Send,
+    request_id_generator,
 )
 from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, RequestQueue
@@ -85,7 +84,7 @@ from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.transport.header_cache import Header
+    from productrecs.entrypoints.http.transport.request_parser import Header
 
 _log = logging.getLogger(__name__)
 
@@ -112,8 +111,7 @@ class Dispatcher:
         self._draining = draining
         self._context: Context | None = None
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
-        self._id_prefix = secrets.token_hex(6).encode()
-        self._request_numbers = itertools.count()
+        self.new_request_id = request_id_generator()
         self.load_shedder = LoadShedder()
         self.fast_path = FastPath(self.load_shedder, traffic, self.new_request_id)
         self.line = RequestQueue(self.load_shedder, self.fast_path.store_of)
@@ -266,10 +264,6 @@ class Dispatcher:
         """Return the base URL of a request; "" while still starting."""
         context = self._context
         return base_url_by_headers(headers, context.services.settings) if context else ""
-
-    def new_request_id(self) -> bytes:
-        """Return an id that is unique across processes."""
-        return b"%b%08x" % (self._id_prefix, next(self._request_numbers))
 
     def retry_after(self) -> bytes:
         """Return the Retry-After of a refused request, in seconds."""

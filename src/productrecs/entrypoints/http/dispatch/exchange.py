@@ -3,27 +3,28 @@
 It adds the common headers to every reply, and counts metered replies.
 """
 
+import itertools
 import logging
+import re
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import unquote_to_bytes
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dispatch.admission import Admission
+from productrecs.entrypoints.http.limits.bot_detection import SHOPPER_PARAMETERS
 from productrecs.entrypoints.http.pipeline.authentication import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.pipeline.conditional_response import conditional_response
 from productrecs.entrypoints.http.pipeline.error_responses import (
     error_code_of,
     retry_after_of,
 )
-from productrecs.entrypoints.http.pipeline.urls import (
-    parse_plain_query,
-    raw_path_of,
-    without_shopper,
-)
-from productrecs.entrypoints.http.transport.asgi_cycle import send_in_single_write
+from productrecs.entrypoints.http.pipeline.urls import raw_path_of
+from productrecs.entrypoints.http.transport.connection import send_in_single_write
 from productrecs.entrypoints.http.transport.error_body import (
     JSON,
     ErrorBody,
@@ -31,12 +32,11 @@ from productrecs.entrypoints.http.transport.error_body import (
     FailedRequest,
     build_error_body,
 )
-from productrecs.entrypoints.http.transport.header_cache import Header, valid_request_id
+from productrecs.entrypoints.http.transport.request_parser import Header, valid_request_id
 from productrecs.entrypoints.http.writes.search_count_recorder import IS_BOT
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.authentication import Route
-
 
 INTERFACE_VERSION: Final = "3.0.0"
 """The version of the HTTP interface; the program has its own version."""
@@ -49,6 +49,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
+_PRINTED: Final = re.compile(rb"[!-~]+")
 _NO_STORE: Final[Header] = (b"cache-control", b"no-store")
 _CLOSE: Final[Header] = (b"connection", b"close")
 _OK: Final = 200
@@ -89,8 +90,49 @@ def raw_error_response(
     return kind + about + form.body
 
 
+def parse_plain_query(query: bytes) -> dict[str, str] | None:
+    """Return the parameters of a query string; None if it is unusual.
+
+    Unusual: a repeated name, text that is not UTF-8, or characters that no URL may contain.
+    The declared route handles those.
+    """
+    found: dict[str, str] = {}
+    if not query:
+        return found
+    if not _PRINTED.fullmatch(query):
+        return None
+    for pair in query.decode("ascii").split("&"):
+        name, separator, value = pair.partition("=")
+        if not separator or name in found or "%" in name or "+" in name:
+            return None
+        if "%" in value or "+" in value:
+            try:
+                value = unquote_to_bytes(value.replace("+", " ")).decode()
+            except UnicodeDecodeError:
+                return None
+        found[name] = value
+    return found
+
+
+def without_shopper(query: bytes) -> bytes:
+    """Return a query string without the parameters that name the shopper."""
+    return b"&".join(
+        pair
+        for pair in query.split(b"&")
+        if pair.partition(b"=")[0].decode("latin-1") not in SHOPPER_PARAMETERS
+    )
+
+
+def request_id_generator() -> Callable[[], bytes]:
+    """Return a function that returns ids unique across processes."""
+    prefix, numbers = secrets.token_hex(6).encode(), itertools.count()
+    return lambda: b"%b%08x" % (prefix, next(numbers))
+
+
 class ServerInfo(Protocol):
     """What an exchange needs from the dispatcher."""
+
+    new_request_id: Callable[[], bytes]
 
     @property
     def is_draining(self) -> bool:
@@ -98,9 +140,6 @@ class ServerInfo(Protocol):
 
     def base_of(self, headers: Mapping[bytes, bytes]) -> str:
         """Return the base URL of a request."""
-
-    def new_request_id(self) -> bytes:
-        """Return an id that is unique across processes."""
 
     def retry_after(self) -> bytes:
         """Return the Retry-After of a refused request, in seconds."""

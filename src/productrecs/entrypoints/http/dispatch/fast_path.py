@@ -18,15 +18,16 @@ from typing import Final
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival, admit
-from productrecs.entrypoints.http.dispatch.exchange import raw_error_response, raw_response
+from productrecs.entrypoints.http.dispatch.exchange import (
+    parse_plain_query,
+    raw_error_response,
+    raw_response,
+)
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, OverloadedError
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.route_context import Context
-from productrecs.entrypoints.http.pipeline.urls import (
-    base_url_by_headers,
-    parse_plain_query,
-)
+from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
 from productrecs.entrypoints.http.routes.widget.answer_list_calls import answer_immediately
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
@@ -43,7 +44,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     build_error_body,
     random_retry_after,
 )
-from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
+from productrecs.entrypoints.http.transport.request_parser import Header, RequestHead
 from productrecs.entrypoints.http.writes.search_count_recorder import Searcher, searcher_of
 from productrecs.features.recommendations.list_request_and_picks import (
     RecommendationRequest,

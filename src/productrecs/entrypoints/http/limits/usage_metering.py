@@ -50,7 +50,7 @@ class UsageMetering:
     def __init__(self, services: Services) -> None:
         """Start without meters; `start` begins to flush counts."""
         self._services = services
-        self._meters: dict[StoreId, Meter] = {}
+        self.meters: dict[StoreId, Meter] = {}
         self._idle_rounds: dict[StoreId, int] = {}  # rounds without a call
         self._requested = threading.Event()
         self._stopping = threading.Event()
@@ -69,10 +69,6 @@ class UsageMetering:
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
-    def get(self, store_id: StoreId) -> Meter | None:
-        """Return the store's meter; None before `open`."""
-        return self._meters.get(store_id)
-
     async def open(self, store: Store, read: Read) -> Meter:
         """Return the store's meter, with the month's count from the database.
 
@@ -87,7 +83,7 @@ class UsageMetering:
         plans, request_flush = self._services.settings.plans, self._requested.set
         meter = Meter(plans, store.subscription, now_ms, stored[store_id], request_flush)
         # Another request may have created the meter meanwhile: use one.
-        return self._meters.setdefault(store_id, meter)
+        return self.meters.setdefault(store_id, meter)
 
     def _run(self) -> None:
         reader: RawReader | None = None
@@ -126,7 +122,7 @@ class UsageMetering:
         """Store counts that the database does not have yet."""
         unsaved = [
             _Unsaved(store_id, meter, month, calls)
-            for store_id, meter in list(self._meters.items())
+            for store_id, meter in list(self.meters.items())
             for month in meter.months()
             if (calls := month.unsaved)
         ]
@@ -150,7 +146,7 @@ class UsageMetering:
         month = month_at(self._services.clock()).name
         months = {
             store_id: (meter, present)
-            for store_id, meter in list(self._meters.items())
+            for store_id, meter in list(self.meters.items())
             if (present := meter.months()[-1]).month == month
         }
         for store_id, total in read_calls(reader, month, list(months)).items():
@@ -158,7 +154,7 @@ class UsageMetering:
             present.set_total(total, meter.limit)
 
     def _drop_idle_meters(self) -> None:
-        for store_id, meter in list(self._meters.items()):
+        for store_id, meter in list(self.meters.items()):
             self._idle_rounds[store_id] = (
                 0 if meter.is_used else self._idle_rounds.get(store_id, 0) + 1
             )
@@ -170,7 +166,7 @@ class UsageMetering:
                 self._drop(store_id)
 
     def _drop(self, store_id: StoreId) -> None:
-        self._meters.pop(store_id, None)
+        self.meters.pop(store_id, None)
         self._idle_rounds.pop(store_id, None)
 
 

@@ -38,6 +38,7 @@ class Context:
     """The services, caches and pools of one process."""
 
     services: Services
+    clock: Clock  # the business clock
     accounts: AccountDirectory
     shops: StoreCache
     metering: UsageMetering
@@ -87,11 +88,6 @@ class Context:
     def outcomes(self) -> StorageHealth:
         """The results of this process's last reads and writes."""
         return self.services.database.outcomes
-
-    @property
-    def clock(self) -> Clock:
-        """The business clock."""
-        return self.services.clock
 
 
 @dataclass(frozen=True, slots=True)

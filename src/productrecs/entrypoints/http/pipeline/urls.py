@@ -8,7 +8,6 @@ from urllib.parse import unquote_to_bytes
 from fastapi import Request
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.limits.bot_detection import SHOPPER_PARAMETERS
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 _ITEM_PREFIX: Final = b"/v1/items/"
 FORECAST_PREFIX: Final = b"/v1/forecast/items/"
 
-_PRINTED: Final = re.compile(rb"[!-~]+")
 _HOST: Final = re.compile(
     r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
 )
@@ -47,39 +45,6 @@ def item_id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None
     except UnicodeDecodeError as error:
         message = "the item id in the path is not UTF-8; percent-encode it as UTF-8"
         raise BadPathError(message) from error
-
-
-def parse_plain_query(query: bytes) -> dict[str, str] | None:
-    """Return the parameters of a query string; None if it is unusual.
-
-    Unusual: a repeated name, text that is not UTF-8, or characters that no URL may contain.
-    The declared route handles those.
-    """
-    found: dict[str, str] = {}
-    if not query:
-        return found
-    if not _PRINTED.fullmatch(query):
-        return None
-    for pair in query.decode("ascii").split("&"):
-        name, separator, value = pair.partition("=")
-        if not separator or name in found or "%" in name or "+" in name:
-            return None
-        if "%" in value or "+" in value:
-            try:
-                value = unquote_to_bytes(value.replace("+", " ")).decode()
-            except UnicodeDecodeError:
-                return None
-        found[name] = value
-    return found
-
-
-def without_shopper(query: bytes) -> bytes:
-    """Return a query string without the parameters that name the shopper."""
-    return b"&".join(
-        pair
-        for pair in query.split(b"&")
-        if pair.partition(b"=")[0].decode("latin-1") not in SHOPPER_PARAMETERS
-    )
 
 
 def raw_path_of(scope: MutableMapping[str, Any]) -> str:

@@ -2,13 +2,17 @@
 
 Our parser reads requests and uvicorn runs the application. uvicorn has no timeout for a
 client that sends slowly or never reads the reply. The timeouts here add no cost to a
-request: one pass per second over all connections finds the overdue ones.
+request: one pass per second over all connections finds the overdue ones. A complete reply
+leaves in one write.
 """
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import unquote
+from weakref import ref
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
@@ -19,15 +23,11 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
+from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import random_text
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     ConnectionLimiter,
     ConnectionLimits,
-)
-from productrecs.entrypoints.http.transport.asgi_cycle import (
-    AsgiCycle,
-    allow_single_write,
-    scope_of,
 )
 from productrecs.entrypoints.http.transport.error_body import (
     BAD_REQUEST,
@@ -37,16 +37,130 @@ from productrecs.entrypoints.http.transport.error_body import (
     FailedRequest,
     build_error_body,
 )
-from productrecs.entrypoints.http.transport.header_cache import HeaderCache, RequestHead
 from productrecs.entrypoints.http.transport.request_parser import (
     HeadersTooLargeError,
     MalformedRequestError,
     ParsedRequest,
+    RequestHead,
     RequestParser,
 )
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.limits.load_shedding import RequestQueue
+
+
+SINGLE_WRITE_KEY: Final = "productrecs.whole"
+
+
+class AsgiCycle(RequestResponseCycle):
+    """One request and its response."""
+
+    async def send(self, message: Any) -> None:
+        """Close after the reply if 100 Continue was not sent: a body may follow."""
+        if self.waiting_for_100_continue and not self.response_started:
+            self.keep_alive = False
+        await super().send(message)
+
+
+def scope_of(request: ParsedRequest, connection: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ASGI scope of a request; `connection` has the connection's entries."""
+    raw_path, _, query = request.target.partition(b"?")
+    path = raw_path.decode("ascii")
+    return {
+        **connection,
+        "type": "http",
+        "http_version": request.version,
+        "method": request.method.decode("ascii"),
+        "path": unquote(path) if "%" in path else path,
+        "raw_path": raw_path,
+        "query_string": query,
+        "headers": request.head.lines,
+    }
+
+
+def allow_single_write(cycle: AsgiCycle, scope: MutableMapping[str, Any]) -> None:
+    """Let `send_in_single_write` find the cycle of a scope.
+
+    The reference is weak, because the cycle holds the scope. Garbage collection of such
+    reference cycles paused all requests for 20 ms.
+    """
+    scope[SINGLE_WRITE_KEY] = ref(cycle)
+
+
+def send_in_single_write(scope: MutableMapping[str, Any], reply: bytes) -> bool:
+    """Send a complete reply in one write; return whether that was possible.
+
+    uvicorn validates each header again and writes twice, which takes a third of the time
+    of a cached reply. Nothing is sent for HEAD, for the last reply of a connection, to a
+    client that does not read, or with another server.
+    """
+    found: ref[AsgiCycle] | None = scope.get(SINGLE_WRITE_KEY)
+    cycle = None if found is None else found()
+    if (
+        cycle is None
+        or cycle.response_started
+        or cycle.disconnected
+        or not cycle.keep_alive
+        or cycle.waiting_for_100_continue
+        or cycle.flow.write_paused
+        or cycle.scope["method"] == "HEAD"
+    ):
+        return False
+    cycle.response_started = cycle.response_complete = True
+    cycle.transport.write(reply)
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
+
+
+_MAX_BYTES: Final = 2_048
+"""The most bytes of cached headers."""
+_API_GET: Final = b"GET /v1/"
+_TARGET_AT: Final = len(b"GET ")
+_COMPLETE_HEADERS: Final = re.compile(rb" HTTP/1\.1\r\n(?:[^\r\n]+\r\n)*\r\n")
+
+
+class HeaderCache:
+    """Parsed request headers of one process by their bytes; the oldest is evicted first.
+
+    A browser sends the same headers with each request, and parsing them costs more than
+    finding a cached list. The cache holds the headers of fast-path requests. For a later
+    request with the same bytes, only the target is parsed.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._heads: dict[bytes, RequestHead] = {}
+        self._limit = Cache.REQUEST_HEADERS.limit
+
+    def find(self, data: bytes) -> tuple[bytes, RequestHead] | None:
+        """Return target and headers of a request; None if it has to be parsed.
+
+        The target is not validated: it may contain anything but a space, and the caller has
+        to reject what the parser would reject.
+        """
+        if not data.startswith(_API_GET):
+            return None
+        end = data.find(b" ", len(_API_GET))
+        head = self._heads.get(data[end:])
+        return None if head is None else (data[_TARGET_AT:end], head)
+
+    def add(self, data: bytes, target: bytes, head: RequestHead) -> None:
+        """Cache the headers of a GET parsed from `data`, if `data` is only that request."""
+        end = _TARGET_AT + len(target)
+        after_target = data[end:]
+        if (
+            len(after_target) > _MAX_BYTES
+            or data[_TARGET_AT:end] != target
+            or head.request_id is not None  # unique to this request
+            or not head.is_all
+            or not _COMPLETE_HEADERS.fullmatch(after_target)
+        ):
+            return
+        if len(self._heads) == self._limit:
+            del self._heads[next(iter(self._heads))]
+        self._heads[after_target] = head
+
 
 FastPathHandler = Callable[[bytes, RequestHead, str], bytes | None]
 

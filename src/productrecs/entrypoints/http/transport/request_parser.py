@@ -6,11 +6,13 @@ smuggling). The parser rejects an ambiguous message and reads nothing after it. 
 """
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, Self
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.entrypoints.http.transport.header_cache import Header, RequestHead
+from productrecs.entrypoints.http.limits.bot_detection import crawler_name
+
+Header = tuple[bytes, bytes]
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 """The most bytes of a message's head, trailers and chunk extensions together."""
@@ -35,6 +37,11 @@ _ONCE: Final = frozenset((b"host", b"content-length", b"transfer-encoding", b"ex
 _BEGIN: Final = "start with `GET /path HTTP/1.1`, and end each line with CR and LF"
 _LINE_END: Final = b"\r\n"
 _HEAD_END: Final = b"\r\n\r\n"
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_BODY_HEADERS: Final = frozenset(
+    (b"content-length", b"transfer-encoding", b"expect", b"upgrade")
+)
+"""Headers that announce a body or a special request."""
 
 
 class MalformedRequestError(Exception):
@@ -43,6 +50,31 @@ class MalformedRequestError(Exception):
 
 class HeadersTooLargeError(Exception):
     """The head, the trailers or the chunk extensions are over the limit."""
+
+
+def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
+    """Return the request id that the client sent, if it is valid."""
+    request_id = headers.get(b"x-request-id")
+    return request_id if request_id and _REQUEST_ID.fullmatch(request_id) else None
+
+
+class RequestHead(NamedTuple):
+    """The headers of a request; names are in lower case."""
+
+    lines: Sequence[Header]
+    by_name: Mapping[bytes, bytes]
+    request_id: bytes | None  # sent by the client, if valid
+    is_all: bool  # no header announces a body, a special request or a crawler
+
+    @classmethod
+    def of(cls, lines: Sequence[Header]) -> Self:
+        """Return the headers with these lines."""
+        named = dict(lines)
+        is_all = (
+            _BODY_HEADERS.isdisjoint(named)
+            and crawler_name(named.get(b"user-agent", b"")) is None
+        )
+        return cls(lines, named, valid_request_id(named), is_all)
 
 
 class ParsedRequest(NamedTuple):

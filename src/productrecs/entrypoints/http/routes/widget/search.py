@@ -11,8 +11,12 @@ from pydantic import BeforeValidator
 from productrecs.core.errors import StorageError
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.search_index import Relaxed
-from productrecs.entrypoints.http.caches.search_cache import SearchState, are_same_inputs
-from productrecs.entrypoints.http.caches.store_cache import CachedStore, searchable_store
+from productrecs.entrypoints.http.caches.store_cache import (
+    CachedStore,
+    SearchState,
+    are_same_inputs,
+    searchable_store,
+)
 from productrecs.entrypoints.http.openapi.responses import error_responses, search_response
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
