@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class JointPurchase:
     """Products bought for one purpose, each with the probability of being in the basket.
 
     `share` is the frequency of this bundle relative to the others.
@@ -24,9 +24,9 @@ class RepeatPurchase:
     item_probabilities: tuple[tuple[str, float], ...]
 
 
-def _bundle(season: str, share: float, *item_ids: str) -> Bundle:
+def _bundle(season: str, share: float, *item_ids: str) -> JointPurchase:
     probabilities = (0.92, 0.68, 0.45, 0.3, 0.22)
-    return Bundle(season, share, tuple(zip(item_ids, probabilities, strict=False)))
+    return JointPurchase(season, share, tuple(zip(item_ids, probabilities, strict=False)))
 
 
 def _repeat_purchase(every_days: int, share: float, *item_ids: str) -> RepeatPurchase:

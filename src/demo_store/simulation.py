@@ -9,7 +9,7 @@ from demo_store.shoppers import Shopper
 from demo_store.shopping_patterns import (
     BUNDLES,
     REPEAT_PURCHASES,
-    Bundle,
+    JointPurchase,
     RepeatPurchase,
 )
 from demo_store.simulated_lists import Card, SimulatedLists
@@ -93,7 +93,7 @@ class ShopperSimulation:
                 self._companions.setdefault(item_id, []).extend(other_items)
         self._lists = SimulatedLists(self._shop, self._companions)
 
-    def buy_bundle(self, bundle: Bundle) -> None:
+    def buy_bundle(self, bundle: JointPurchase) -> None:
         """Simulate a shopper who buys most of a bundle."""
         item_ids = self._some_of(bundle.item_probabilities)
         if item_ids:

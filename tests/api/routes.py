@@ -82,6 +82,19 @@ def _upload_to_ask_for(merchant: Merchant) -> Call:
     return Call(f"/orders/upload/{upload(merchant)}")
 
 
+def _bundle_to_add(merchant: Merchant) -> Call:
+    parts = [f"part-{next(_COUNT)}", f"part-{next(_COUNT)}"]
+    assert merchant.push(*({"id": one} for one in parts)).status == 200
+    return Call("/integration/bundles", body(item_ids=parts))
+
+
+def _bundle(merchant: Merchant) -> str:
+    call = _bundle_to_add(merchant)
+    made = merchant.client.ask("POST", call.target, call.body, merchant.server)
+    assert made.status == 200, made
+    return f"{call.target}?id={made.json['id']}"
+
+
 def _event(_merchant: Merchant) -> Call:
     sent = body(event="detail-page-view", item_id="a", session_id="s_1")
     return Call("/v1/events", sent)
@@ -154,6 +167,14 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ),
         ("PUT", "/integration/recommender-settings"): Row(
             SECRET, _always("/integration/recommender-settings", body(rec_num=7))
+        ),
+        ("GET", "/integration/bundles"): Row(SECRET, _always("/integration/bundles")),
+        ("POST", "/integration/bundles"): Row(SECRET, _bundle_to_add),
+        ("PUT", "/integration/bundles"): Row(
+            SECRET, lambda merchant: Call(_bundle(merchant), body(name="Camp"))
+        ),
+        ("DELETE", "/integration/bundles"): Row(
+            SECRET, lambda merchant: Call(_bundle(merchant))
         ),
         ("POST", "/integration/engines/init"): Row(
             SECRET, _always("/integration/engines/init")

@@ -51,10 +51,18 @@ UNFIT: Final[Mapping[Route, str]] = {
     ("POST", "/integration/connect"): JSON,
     ("PUT", "/integration/widget-config"): JSON,
     ("PUT", "/integration/recommender-settings"): JSON,
+    ("POST", "/integration/bundles"): JSON,
+    ("PUT", "/integration/bundles"): JSON,
+    ("DELETE", "/integration/bundles"): "id=x",
     ("POST", "/integration/engines/init"): JSON,
     ("POST", "/integration/dashboard-link"): JSON,
     ("POST", "/integration/train"): "engine=steam",
     ("GET", "/integration/report"): "limit=x",
+}
+# What the address must have for the body to be looked at.
+NEEDED: Final[Mapping[Route, str]] = {
+    ("PUT", "/integration/bundles"): "?id=1",
+    ("DELETE", "/integration/bundles"): "?id=1",
 }
 # Routes that read no body, or cannot be asked wrongly.
 HAVE_NO_BODY: Final = {
@@ -67,6 +75,8 @@ NEED_A_PLAN: Final = {
     ("POST", "/integration/connect"),
     ("PUT", "/integration/widget-config"),
     ("PUT", "/integration/recommender-settings"),
+    ("POST", "/integration/bundles"),
+    ("PUT", "/integration/bundles"),
     ("POST", "/integration/engines/init"),
     ("POST", "/integration/sync-engines"),
     ("POST", "/integration/train"),
@@ -89,7 +99,7 @@ def refusals_of(merchant: Merchant, *, is_suspended: bool) -> Iterator[Refusal]:
         if row.wants not in KEYS:
             continue
         _, path = route
-        target = path.format(item_id="a", upload_id="up_a")
+        target = path.format(item_id="a", upload_id="up_a") + NEEDED.get(route, "")
         key = {"x-api-key": merchant.account.secret}
         if row.wants == PUBLISHABLE:
             key = {"x-pub-key": merchant.account.publishable}

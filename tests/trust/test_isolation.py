@@ -7,6 +7,7 @@ canary, and so does no text of B: then B calls every route with A's ids.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -73,6 +74,7 @@ class A:
 
     merchant: Merchant
     upload_id: str
+    bundle_id: int = 1
 
 
 def settle(merchant: Merchant) -> A:
@@ -101,7 +103,9 @@ def settle(merchant: Merchant) -> A:
         return bool(reply.json["status"] == "done")
 
     eventually(is_done, 30)
-    return A(merchant, upload_id)
+    bundle = body(item_ids=[ONLY_A, IDS[0]], name=CANARY)
+    made = merchant.client.ask("POST", "/integration/bundles", bundle, server)
+    return A(merchant, upload_id, made.json["id"])
 
 
 def live(merchant: Merchant, mark: str, *, is_a: bool) -> None:
@@ -169,6 +173,8 @@ def _plain(*targets: str) -> Callable[[A], Calls]:
     return lambda _: [Call(target) for target in targets]
 
 
+_COUNT: Final = itertools.count()  # a set is stored once
+
 # Every route, asked by B for what is A's: a route without a row fails.
 CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/v1/recommendations"): _lists,
@@ -219,6 +225,19 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ),
     ("PUT", "/integration/recommender-settings"): lambda _: [
         Call("/integration/recommender-settings", body(rec_num=9))
+    ],
+    ("GET", "/integration/bundles"): _plain("/integration/bundles"),
+    ("POST", "/integration/bundles"): lambda _: [
+        Call(
+            "/integration/bundles",
+            body(item_ids=[ONLY_A, f"with-{next(_COUNT)}"], state="rejected"),
+        ),
+    ],
+    ("PUT", "/integration/bundles"): lambda a: [
+        Call(f"/integration/bundles?id={a.bundle_id}", body(name="sparrow"))
+    ],
+    ("DELETE", "/integration/bundles"): lambda a: [
+        Call(f"/integration/bundles?id={a.bundle_id}")
     ],
     ("POST", "/integration/engines/init"): lambda _: [
         Call("/integration/engines/init", body(currency="GBP"))

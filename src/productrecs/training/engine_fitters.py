@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.arrays import Ints, Items
+from productrecs.engines.arrays import Ints, Items, Scores
 from productrecs.engines.browse import (
     SessionIndex,
     SessionOptions,
@@ -22,8 +22,10 @@ from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseModels,
     CopurchaseOptions,
+    ItemSets,
     VariantGroups,
     fit_copurchase,
+    fit_item_sets,
 )
 from productrecs.records.events.event import EventKind
 from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
@@ -50,6 +52,15 @@ def fit_copurchase_model(
     `products` as returned by `CatalogInputs.kinds`.
     """
     return _concatenated(_ordered(purchases), n_items, now_ms, options, products)
+
+
+def fit_bundle_candidates(
+    model: CopurchaseModel, purchases: Purchases, now_ms: int
+) -> ItemSets:
+    """Return the sets of items that the valid orders contain together."""
+    lines = _ordered(purchases)
+    ages = _ages_days(lines.times, now_ms)
+    return fit_item_sets(model, lines.baskets, lines.items, ages, lines.buyers)
 
 
 def fit_cart_model(
@@ -137,12 +148,16 @@ def _concatenated(
     return fit_copurchase(
         lines.baskets,
         lines.items,
-        ((now_ms - lines.times) / DAY_MS).clip(min=0).astype(np.float32),
+        _ages_days(lines.times, now_ms),
         n_items,
         options,
         lines.buyers,
         products=products,
     )
+
+
+def _ages_days(times: Ints, now_ms: int) -> Scores:
+    return ((now_ms - times) / DAY_MS).clip(min=0).astype(np.float32)
 
 
 def fit_session_index(

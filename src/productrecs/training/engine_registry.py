@@ -65,6 +65,13 @@ ENGINES: Final = (
             ("new", "newest in the catalog"),
         )
     ),
+    EngineSpec(
+        name="bundle",
+        summary="in an accepted bundle with the product",
+        guide="bundles",
+        is_trained=False,
+        is_evaluated=False,
+    ),
 )
 
 

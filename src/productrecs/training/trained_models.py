@@ -14,7 +14,7 @@ from productrecs.engines.arrays import Ints
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.complementary import ComplementModel
-from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.engines.copurchase import CopurchaseModel, ItemSets
 from productrecs.engines.item_stats import ItemStats
 from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.engines.ranking import TreeEnsemble
@@ -38,6 +38,7 @@ class TrainedModels:
     trending: npt.NDArray[np.int32]  # item numbers, most trending first
     ranks: Ranks  # rank of each item in `trending`; its length for others
     complements: ComplementModel = field(default_factory=ComplementModel.empty)
+    item_sets: ItemSets = field(default_factory=ItemSets.empty)  # candidates for bundles
     pooled: CopurchaseModel | None = None  # with pooled baskets of variants, if any
     carts: CopurchaseModel | None = None  # of orders and carts, if carts add pairs
     choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
@@ -105,6 +106,7 @@ class TrainedModels:
             trending=trending,
             ranks=_ranks(trending),
             complements=ComplementModel.from_arrays(engine_arrays(arrays, "complementary")),
+            item_sets=ItemSets.from_arrays(engine_arrays(arrays, "sets")),
             pooled=CopurchaseModel.from_arrays(pooled) if pooled else None,
             carts=CopurchaseModel.from_arrays(carts) if carts else None,
             choices=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),

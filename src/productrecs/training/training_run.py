@@ -29,6 +29,7 @@ from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseModels,
     CopurchaseOptions,
+    ItemSets,
 )
 from productrecs.engines.engine_spec import Facts
 from productrecs.engines.popularity import TrendingSales, rank_trending
@@ -41,6 +42,7 @@ from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_fitters import (
+    fit_bundle_candidates,
     fit_cart_model,
     fit_complement_model,
     fit_copurchase_model,
@@ -212,7 +214,7 @@ def fit(
     Engines use their default hyperparameters unless `constants` has others.
     """
     hyperparameters = constants or Hyperparameters()
-    models, carts, complements = _bought(
+    models, carts, complements, item_sets = _bought(
         inputs, n_items, hyperparameters.companions, now_ms
     )
     sessions = fit_session_index(inputs.behaviour, n_items, hyperparameters.visits)
@@ -225,6 +227,7 @@ def fit(
         **{f"browse.{name}": array for name, array in viewed.items()},
         **{f"carts.{name}": array for name, array in carted.items()},
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
+        **{f"sets.{name}": array for name, array in item_sets.to_arrays().items()},
         **own_models,
         "marks": item_fingerprints(viewed, pairs, fingerprints),
         "personal_search": np.array(astuple(hyperparameters.search), np.float64),
@@ -264,7 +267,7 @@ def _own_models(
 
 def _bought(
     inputs: TrainingInputs, n_items: int, options: CopurchaseOptions, now_ms: int
-) -> tuple[CopurchaseModels, CopurchaseModel | None, ComplementModel]:
+) -> tuple[CopurchaseModels, CopurchaseModel | None, ComplementModel, ItemSets]:
     """Return the models of purchases: the cached ones, if nothing was bought.
 
     Orders decay relative to the newest purchase, not `now_ms`, so time alone changes
@@ -294,7 +297,13 @@ def _bought(
         n_items,
         lambda: fit_complement_model(hashes, inputs, n_items),
     )
-    return models, carts, complements
+    item_sets = cache.of(
+        "sets",
+        (bought, models),
+        (n_items, newest_ms),
+        lambda: fit_bundle_candidates(models.plain, bought, newest_ms),
+    )
+    return models, carts, complements, item_sets
 
 
 def _intervals(inputs: TrainingInputs, n_items: int) -> Ints:

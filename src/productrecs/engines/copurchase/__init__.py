@@ -2,6 +2,7 @@
 
 from productrecs.engines.copurchase.fit import CopurchaseModels, fit_copurchase
 from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
+from productrecs.engines.copurchase.item_sets import ItemSets, fit_item_sets
 from productrecs.engines.copurchase.model import CopurchaseModel, warm_up
 from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
@@ -9,7 +10,9 @@ __all__ = [
     "CopurchaseModel",
     "CopurchaseModels",
     "CopurchaseOptions",
+    "ItemSets",
     "VariantGroups",
     "fit_copurchase",
+    "fit_item_sets",
     "warm_up",
 ]

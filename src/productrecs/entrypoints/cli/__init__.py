@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "account": ".commands.account:account",
     "api": ".processes.api:api",
     "backup": ".commands.backup:backup",
+    "bundles": ".commands.bundles:bundles",
     "demo": "demo_store.command:demo",
     "doctor": ".doctor.command:doctor",
     "embed": ".commands.embed:embed",

@@ -42,6 +42,7 @@ from productrecs.entrypoints.http.pipeline.request_metrics import (
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.routes.integration import (
+    bundles,
     connect,
     dashboard_link,
     engines,
@@ -170,6 +171,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         connect.router,
         widget_config.router,
         recommender_settings.router,
+        bundles.router,
         engines.router,
         status.router,
         report.router,

@@ -134,6 +134,12 @@ GUIDES: Final = (
         _SHOW,
     ),
     Guide(
+        "bundles",
+        "Bundles",
+        "Offer sets of products that sell together, with a discount.",
+        _SHOW,
+    ),
+    Guide(
         "trending", "Trending", "What sells right now, the same for every shopper.", _SHOW
     ),
     Guide(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.engine_spec import CandidateRequest, OwnModel
 from productrecs.engines.fusion import RANK_OFFSET, fuse
+from productrecs.features.recommendations.bundles import listable_parts
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     RecommendationRequest,
@@ -134,6 +135,8 @@ class CandidateCall(NamedTuple):
     eligible: EligibleItems
     now_ms: int
     is_only_engine: bool  # no other engine supplies candidates
+    num: int  # length of the list
+    not_listable: frozenset[int]
 
 
 Candidates = Callable[[CandidateCall], Ranked]
@@ -141,7 +144,7 @@ Candidates = Callable[[CandidateCall], Ranked]
 
 def _browse_candidates(call: CandidateCall) -> Ranked:
     """Return next items of similar visits, and items that match the shopper's interests."""
-    store, _, context, eligible, now_ms, is_only_engine = call
+    store, _, context, eligible, now_ms, is_only_engine, *_ = call
     visit, found = context_visit(context), NO_RANKED
     if visit:
         sessions, visitor = store.models.sessions, context.visitor
@@ -208,6 +211,19 @@ def _newest(call: CandidateCall) -> Ranked:
     return _in_order(newest[visible[newest]][:_RANKED].tolist())
 
 
+def _bundle_parts(call: CandidateCall) -> Ranked:
+    """Return the other parts of a bundle that the list can show whole, in their order."""
+    anchors, eligible = call.context.anchors, call.eligible
+    rules = eligible.rules
+    if rules is not None and np.isin(anchors, rules.excluded).any():
+        return NO_RANKED
+
+    def may_list(item: int) -> bool:
+        return item not in call.not_listable and eligible.may_show(item)
+
+    return _in_order(listable_parts(call.store, anchors, call.now_ms, may_list, call.num))
+
+
 def _best_selling(call: CandidateCall) -> Ranked:
     """Return visible items by the store's trending metric, above its minimum price."""
     prices, least = call.store.catalog.prices, call.store.settings.trending_min_price
@@ -258,6 +274,7 @@ def _candidates_by_engine() -> dict[str, Candidates]:
         Engine.RECENTLY_VIEWED: _recently_viewed,
         Engine.BUY_AGAIN: _due_again,
         Engine.NEW: _newest,
+        Engine.BUNDLE: _bundle_parts,
     }
     table |= {engine: _own_model_candidates(engine) for engine in _OWN_MODELS}
     backfills: Mapping[Any, object] = BACKFILLS

@@ -9,6 +9,7 @@ from dataclasses import replace
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.features.recommendations.bundles import offer_in
 from productrecs.features.recommendations.candidates import narrowest_categories
 from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
@@ -157,6 +158,7 @@ class _Explainer:
     ) -> None:
         self._shop = shop
         self._decision = decision
+        self._request = request
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
         self._source = request.source
@@ -207,8 +209,16 @@ class _Explainer:
             if explored is not None and explored.pick == pick
             else None,
             replaces=self._replaces(pick.item),
+            bundle=self._bundle_name(),
             earning=earning_of(self._shop, pick.item),
         )
+
+    def _bundle_name(self) -> str | None:
+        picks = self._decision.picks
+        offer = offer_in(self._shop, self._request, picks, self._now_ms)
+        if offer is None:
+            return None
+        return offer.bundle.content.name or f"no. {offer.bundle.bundle_id}"
 
     def hidden_products(self) -> Iterator[HiddenProduct]:
         """Yield candidates and pins that may not be shown, in the order of the fusion."""

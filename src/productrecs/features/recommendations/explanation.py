@@ -95,6 +95,7 @@ class ExplainedProduct:
     rests: float | None = None  # cooldown factor of its rank in the backfill
     tried: float | None = None  # exploration probability of a new product today
     replaces: str | None = None  # the sold-out product that it can replace
+    bundle: str | None = None  # name of the bundle, or its number
     earning: float | None = None  # earning index, where lists follow it: -1 to 1
 
 

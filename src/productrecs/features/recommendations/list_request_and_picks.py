@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         RECENTLY_VIEWED = "recently_viewed"
         BUY_AGAIN = "buy_again"
         NEW = "new"
+        BUNDLE = "bundle"
 
 else:  # all registered engines, in registry order
     Engine = StrEnum("Engine", [(name.upper(), name) for name in NAMES])

@@ -94,13 +94,14 @@ def decide_placement(
     """Return the list of a placement, with its decisions.
 
     The strategy's products come first. The fallback fills up the list. A list with fewer
-    products than the placement's minimum is empty.
+    products than the placement's minimum is empty. A bundle is not filled up.
     """
     content, num = placed.placement.content, placed.num
     picks: list[Pick] = []
     decisions: list[tuple[RecommendationRequest, Decision]] = []
     for request in (placed.main, placed.fallback):
-        if request is None or len(picks) >= num:
+        is_whole = bool(picks) and content.strategy is Strategy.BUNDLE
+        if request is None or len(picks) >= num or is_whole:
             continue
         ids = [shop.catalog.ids[pick.item] or "" for pick in picks]
         excluded = (*request.excluded, *ids)

@@ -42,6 +42,7 @@ class Recipe:
     uses_purchase_memory: bool = (
         False  # the shopper's purchases count in addition to the visit
     )
+    is_whole: bool = False  # one set in its order: nothing is added, moved or left out
     has_fatigue: bool = False  # often ignored products are discounted
     has_cooldown: bool = False  # categories just bought or in the cart are demoted
     habit_blend: Mapping[Engine, float] | None = None  # weights for habitual repurchasers
@@ -132,6 +133,7 @@ _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
             _in_all_placements({Engine.BUY_AGAIN: 1.0}), rebuys=True
         ),
         Strategy.NEW: Recipe(_in_all_placements({Engine.NEW: 1.0})),
+        Strategy.BUNDLE: Recipe(_in_all_placements({Engine.BUNDLE: 1.0}), is_whole=True),
         **dict.fromkeys(
             (
                 Strategy.TRENDING,

@@ -144,8 +144,15 @@ def decide(
     not_listable = context.bought.union(
         context.anchors, shop.catalog.numbers_of(request.excluded)
     )
-    weights, proposals = _generate_candidates(shop, recipe, context, eligible, now_ms)
+    weights, proposals = _generate_candidates(
+        shop, recipe, context, eligible, now_ms, request.num, not_listable
+    )
     fused = fuse_candidates(weights, proposals)
+    if recipe.is_whole:
+        picks = _eligible_picks(
+            fused, context, eligible, not_listable, request.num, is_varied=False
+        )
+        return Decision(context, eligible, weights, proposals, fused, not_listable, picks)
     ordered = None
     if recipe.uses_learned_ranker and shop.settings.learned_order:
         ordered = _learned_order(fused, proposals, context, eligible, request.num, now_ms)
@@ -166,8 +173,7 @@ def decide(
             found, picks, not_listable, leading_places(request.num)
         )
         picks = merge_leads(replacements, picks, reach)
-    if len(picks) < reach and recipe.backfill:
-        picks += _backfill(recipe, context, eligible, not_listable, picks, reach)
+    picks += _backfill(recipe, context, eligible, not_listable, picks, reach)
     picks = earning_order(shop, picks, len(replacements))
     if plan is not None and plan.is_limited:
         picks = within_limits(picks, eligible, plan)
@@ -235,6 +241,8 @@ def _generate_candidates(
     context: ShopperContext,
     eligible: EligibleItems,
     now_ms: int,
+    num: int,
+    not_listable: frozenset[int],
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
     """Return each engine's candidates and weight."""
     place = context.page_type
@@ -242,7 +250,9 @@ def _generate_candidates(
     is_only_engine = (
         len(weights) == 1
     )  # then `browse` also adds what follows later in visits
-    call = CandidateCall(shop, recipe, context, eligible, now_ms, is_only_engine)
+    call = CandidateCall(
+        shop, recipe, context, eligible, now_ms, is_only_engine, num, not_listable
+    )
     proposals = tuple([CANDIDATES[one](call) for one in weights])
     if recipe.completing is None or place not in recipe.completing:
         return weights, proposals
@@ -356,6 +366,8 @@ def _backfill(
     num: int,
 ) -> list[Pick]:
     """Return the backfill of `picks`, up to `num` items together."""
+    if len(picks) >= num or not recipe.backfill:
+        return []
     anchors, discount = (
         backfill_anchors(context, eligible),
         discount_factor(context, eligible),

@@ -27,6 +27,7 @@ from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import ListRules, RuleBook
 from productrecs.records.merchandising.rules_view import RulesView
+from productrecs.records.placements.bundle import Bundle
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
 
@@ -261,6 +262,7 @@ class StoreState:
     settings: StoreSettings
     rules: RulesView | None = None  # None: no rules
     earnings: Floats | None = None  # by item number; None: relevance only
+    bundles: Mapping[str, tuple[Bundle, ...]] = field(default_factory=dict)  # by item id
     _eligible_cache: _EligibleCache | None = None
     _companions: BasketCandidates | None = None
 

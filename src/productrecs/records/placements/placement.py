@@ -32,6 +32,7 @@ class Strategy(StrEnum):
     TOP_OF_BRAND = "top_of_brand"
     NEW = "new"
     ON_SALE = "on_sale"
+    BUNDLE = "bundle"
 
 
 class RelativeFilter(StrEnum):
@@ -128,6 +129,9 @@ def validate_placement(name: str, content: PlacementContent) -> PlacementContent
         raise PlacementError(message, "minimum")
     if content.fallback is content.strategy:
         message = "the fallback must be another strategy than the placement's own"
+        raise PlacementError(message, "fallback")
+    if content.fallback is Strategy.BUNDLE:
+        message = "a bundle is whole and fills up nothing; choose another fallback"
         raise PlacementError(message, "fallback")
     filters = tuple(dict.fromkeys(one.strip() for one in content.filters if one.strip()))
     if len(filters) > MAX_FILTERS:

@@ -1,4 +1,4 @@
-"""Placement repository: SQL of a store's placements."""
+"""Placement repository: SQL of a store's placements and bundles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.placements.bundle import Bundle, BundleContent, bundles_by_item
 from productrecs.records.placements.placement import (
     Placement,
     PlacementContent,
@@ -15,27 +16,35 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.store_log import next_counter_value
-from productrecs.storage.tables import placements, store_heads
+from productrecs.storage.tables import bundles, placements, store_heads
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")
 _ALL_SQL: Final = (
     f"SELECT {', '.join(_COLUMNS)} FROM placements "  # noqa: S608 - own names
     "WHERE store_id = ? ORDER BY name"
 )
+_BUNDLE_COLUMNS: Final = ("bundle_id", "content", "version", "created_at", "updated_at")
+_BUNDLES_SQL: Final = (
+    f"SELECT {', '.join(_BUNDLE_COLUMNS)} FROM bundles "  # noqa: S608 - own names
+    "WHERE store_id = ? ORDER BY bundle_id"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class StorePlacements:
-    """A store's placements at one moment, by name."""
+    """A store's placements by name and accepted bundles by product, at one moment."""
 
     seq: int = -1
     by_name: Mapping[str, Placement] = field(default_factory=dict)
+    bundles: Mapping[str, tuple[Bundle, ...]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, reader: RawReader, store_id: StoreId, seq: int) -> Self:
         """Return the placements as of `seq`; a store without any change has none."""
         rows = reader.all(_ALL_SQL, (store_id,)) if seq else []
-        return cls(seq, {one.name: one for one in map(_placement, rows)})
+        of_bundles = reader.all(_BUNDLES_SQL, (store_id,)) if seq else []
+        by_name = {one.name: one for one in map(_placement, rows)}
+        return cls(seq, by_name, bundles_by_item(map(_bundle, of_bundles)))
 
     def find(self, name: str) -> Placement:
         """Return the placement of that name.
@@ -97,6 +106,59 @@ class PlacementRepository:
             placements.c.store_id == self._store_id, placements.c.name == name
         )
         self._transaction.execute(query)
+
+
+class BundleRepository:
+    """One store's bundles, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def next_version(self) -> int:
+        """Lock the store's bundles and return the version of this change.
+
+        Raises:
+            StoreDeletedError: when the store was deleted.
+        """
+        return PlacementRepository(self._transaction, self._store_id).next_version()
+
+    def all(self) -> list[Bundle]:
+        """Return every bundle, accepted or rejected, the oldest first."""
+        query = sa.select(*(bundles.c[name] for name in _BUNDLE_COLUMNS))
+        query = query.where(bundles.c.store_id == self._store_id)
+        rows = self._transaction.execute(query.order_by(bundles.c.bundle_id))
+        return [_bundle(row) for row in rows]
+
+    def put(self, bundle: Bundle, *, is_new: bool) -> None:
+        """Store a new bundle, or replace the one of its number."""
+        row: dict[str, object] = {
+            "content": msgspec.json.encode(bundle.content).decode(),
+            "version": bundle.version,
+            "created_at": bundle.created_at,
+            "updated_at": bundle.updated_at,
+        }
+        if is_new:
+            row |= {"store_id": self._store_id, "bundle_id": bundle.bundle_id}
+            self._transaction.execute(bundles.insert().values(row))
+            return
+        query = bundles.update().where(
+            bundles.c.store_id == self._store_id, bundles.c.bundle_id == bundle.bundle_id
+        )
+        self._transaction.execute(query.values(row))
+
+    def remove(self, bundle_id: int) -> None:
+        """Delete a bundle."""
+        query = bundles.delete().where(
+            bundles.c.store_id == self._store_id, bundles.c.bundle_id == bundle_id
+        )
+        self._transaction.execute(query)
+
+
+def _bundle(row: Sequence[Any]) -> Bundle:
+    content = msgspec.json.decode(row[1], type=BundleContent)
+    return Bundle(int(row[0]), content, int(row[2]), int(row[3]), int(row[4]))
 
 
 def _placement(row: Sequence[Any]) -> Placement:

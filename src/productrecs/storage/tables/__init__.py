@@ -48,6 +48,7 @@ from productrecs.storage.tables.learned_tables import (
 )
 from productrecs.storage.tables.record_tables import (
     bot_events,
+    bundles,
     erased_names,
     erasures,
     event_receipts,
@@ -78,6 +79,7 @@ __all__ = [
     "attribution_marks",
     "audit_log",
     "bot_events",
+    "bundles",
     "counters",
     "credit_days",
     "dashboard_challenges",

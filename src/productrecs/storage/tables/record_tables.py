@@ -340,6 +340,18 @@ placements = sa.Table(
     sa.Column("updated_at", sa.BigInteger, nullable=False),
 )
 
+# Bundles and rejected proposals; `placements_seq` is their counter too.
+bundles = sa.Table(
+    "bundles",
+    metadata,
+    store_id_column(),
+    sa.Column("bundle_id", sa.BigInteger, primary_key=True),
+    sa.Column("content", sa.Text, nullable=False),  # JSON: items, name, state, discount
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("updated_at", sa.BigInteger, nullable=False),
+)
+
 
 # Tables of looks: a picture's address, and the positions of products in it.
 

@@ -253,6 +253,8 @@ def _reasons(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
         yield f"pinned by rule {product.pinned_by}"
     if product.replaces is not None:
         yield f"can replace {title_of(product.replaces)}, which cannot be bought now"
+    if product.bundle is not None:
+        yield f"part of the bundle {product.bundle}"
     yield from map(_vote_text, product.voices)
     yield from _evidence(product, title_of)
     if product.tried is not None:

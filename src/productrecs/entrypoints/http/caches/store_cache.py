@@ -409,6 +409,7 @@ def _apply_content(
         cached_store.looks = PublishedLooks.load(reader, store_id, looks_seq)
     if cached_store.placements.seq != placements_seq:
         cached_store.placements = StorePlacements.load(reader, store_id, placements_seq)
+        cached_store.shop.bundles = cached_store.placements.bundles
 
 
 def _enqueue_training(services: Services, store_id: StoreId) -> None:

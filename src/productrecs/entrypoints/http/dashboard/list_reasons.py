@@ -29,6 +29,7 @@ ENGINE_NAMES: Final = MappingProxyType(
         Engine.RECENTLY_VIEWED: "Viewed before",
         Engine.BUY_AGAIN: "Due again",
         Engine.NEW: "New",
+        Engine.BUNDLE: "Bundle",
     }
 )
 _HIDDEN: Final = MappingProxyType(
@@ -138,6 +139,8 @@ def _reasons(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str
         yield f"Pinned by rule {_rule_name(one.rules, RuleAction.PIN)}"
     if one.replaces is not None:
         yield f"Can replace {named(one.replaces)}, which cannot be bought now"
+    if one.bundle is not None:
+        yield f"Part of the bundle {one.bundle}"
     yield from _orders(visit, one, named)
     yield from _views(visit, one)
     if one.category is not None:

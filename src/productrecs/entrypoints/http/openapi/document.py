@@ -18,6 +18,7 @@ from productrecs.entrypoints.http.openapi.responses import (
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Credential
 from productrecs.entrypoints.http.schemas.events import EventBody
 from productrecs.entrypoints.http.schemas.integration import (
+    BundleBody,
     ConnectBody,
     DashboardLinkBody,
     EnginesInitBody,
@@ -41,6 +42,7 @@ MODELS: Final[Sequence[type[BaseModel]]] = (
     DashboardLinkBody,
     RecommenderSettingsBody,
     WidgetConfigBody,
+    BundleBody,
 )
 _SCHEMAS: Final = "#/components/schemas/"
 INTRODUCTION: Final = """\

@@ -93,6 +93,14 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "Unknown placement",
             "there is no placement 'carts'; there are: cart, home-hero",
         ),
+        "bundle_unknown": ErrorExample(
+            "Unknown bundle",
+            "there is no bundle 9; the list of bundles names those there are",
+        ),
+        "bundle_changed": ErrorExample(
+            "Changed by somebody else",
+            "bundle 3 was changed since you read it; read it again and repeat your change",
+        ),
         "guide_unknown": ErrorExample(
             "Unknown guide",
             "there is no guide of this name; try quickstart, items, orders",

@@ -141,6 +141,9 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/recommender-settings": Route(
             {"GET": Credential.SECRET, "PUT": Credential.SECRET}
         ),
+        "/integration/bundles": Route(
+            dict.fromkeys(("GET", "POST", "PUT", "DELETE"), Credential.SECRET)
+        ),
         "/integration/engines/init": Route({"POST": Credential.SECRET}),
         "/integration/sync-engines": Route({"POST": Credential.SECRET}),
         "/integration/train": Route({"POST": Credential.SECRET}),

@@ -69,6 +69,7 @@ from productrecs.records.orders.uploads.upload import (
 )
 from productrecs.records.orders.uploads.upload_folder import FileTooLargeError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError
+from productrecs.records.placements.bundle import BundleChangedError, UnknownBundleError
 from productrecs.records.placements.placement import UnknownPlacementError
 from productrecs.storage.search_index_files import DamagedIndexError
 from productrecs.storage.store_log import StoreDeletedError
@@ -101,10 +102,12 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UnknownItemError: ErrorCode(404, "item_unknown"),
         UnknownGuideError: ErrorCode(404, "guide_unknown"),
         UnknownPlacementError: ErrorCode(404, "placement_unknown"),
+        UnknownBundleError: ErrorCode(404, "bundle_unknown"),
         UnknownPictureError: ErrorCode(404, "picture_unknown"),
         UnknownBuildError: ErrorCode(404, "build_unknown"),
         UnknownUploadError: ErrorCode(404, "upload_unknown"),
         IdempotencyConflictError: ErrorCode(409, "idempotency_key_reused"),
+        BundleChangedError: ErrorCode(409, "bundle_changed"),
         BodyTooLargeError: ErrorCode(413, "body_too_large"),
         FileTooLargeError: ErrorCode(413, "body_too_large"),
         PictureTooLargeError: ErrorCode(413, "image_too_large"),

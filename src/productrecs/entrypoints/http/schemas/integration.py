@@ -1,6 +1,8 @@
 """Integration schemas: the bodies of `/integration/...`."""
 
-from typing import Annotated, Final, TypeVar
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -13,15 +15,24 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from productrecs.entrypoints.http.schemas.field_readers import (
+    Identifier,
+    OptionalCount,
     OptionalCurrency,
+    OptionalNumber,
     OptionalSwitch,
     integer_reader,
     integer_schema,
+    list_of,
     nullable,
     string_schema,
     text_reader,
 )
-from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
+from productrecs.entrypoints.http.schemas.validation_errors import (
+    BodyError,
+    Problem,
+    from_details,
+)
+from productrecs.records.placements.bundle import MAX_NAME, MAX_PARTS, BundleState
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
 from productrecs.tenancy.accounts.store_settings import (
     MAX_PRICE_FORMAT,
@@ -75,6 +86,25 @@ _RecNum = Annotated[
 ]
 
 
+_BundleItems = Annotated[tuple[Identifier, ...], list_of(MAX_PARTS)]
+_BundleName = Annotated[
+    str,
+    PlainValidator(text_reader(MAX_NAME, "")),
+    WithJsonSchema(nullable(string_schema(0, MAX_NAME))),
+]
+BUNDLE_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "items": "item_ids",
+        "name": "name",
+        "state": "state",
+        "discount_percent": "discount_percent",
+        "discount_amount": "discount_amount",
+        "proposed": "proposed_item_ids",
+    }
+)
+"""The names of a bundle's fields in bodies, by those of `BundleContent`."""
+
+
 class ConnectBody(BaseModel):
     """The connected system. Absent or null fields keep their values."""
 
@@ -126,6 +156,47 @@ class RecommenderSettingsBody(BaseModel):
     allow_repeat_recommendations: OptionalSwitch = Field(
         None, description="Whether bought products may be recommended again; default no."
     )
+
+
+class BundleBody(BaseModel):
+    """A bundle. When one is changed, absent fields keep their values."""
+
+    model_config = ConfigDict(title="Bundle", extra="ignore")
+
+    item_ids: _BundleItems = Field(
+        (), description="The ids of its two to four products, in order."
+    )
+    name: _BundleName = Field("", description="A name for the merchant and the shop.")
+    state: BundleState = Field(
+        BundleState.ACCEPTED, description="`rejected` sets are not proposed again."
+    )
+    discount_percent: OptionalNumber = Field(
+        None, description="Above 0 and below 100; not together with an amount."
+    )
+    discount_amount: OptionalNumber = Field(
+        None, description="In the store's currency; below the sum of the prices."
+    )
+    proposed_item_ids: _BundleItems = Field(
+        (), description="The products of the proposal, if they were changed."
+    )
+    version: OptionalCount = Field(
+        None, description="Of the bundle that is changed, as it was read."
+    )
+
+
+def parse_bundle(body: object, *, is_new: bool) -> tuple[dict[str, Any], int | None]:
+    """Return the sent fields of a `BundleContent`, and the version that is changed.
+
+    Raises:
+        BodyError: when the body is no bundle, or a new one has no products.
+    """
+    sent = _parsed(BundleBody, body).model_dump(exclude_unset=True)
+    version = sent.pop("version", None)
+    if is_new and "item_ids" not in sent:
+        message = "name the bundle's two to four products"
+        raise BodyError([Problem(("body", "item_ids"), message, "missing")])
+    wire_names = {wire: name for name, wire in BUNDLE_FIELDS.items()}
+    return {wire_names[name]: value for name, value in sent.items()}, version
 
 
 def parse_introduction(body: object) -> PluginDetails:

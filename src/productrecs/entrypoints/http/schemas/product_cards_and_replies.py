@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from productrecs.features.recommendations.bundles import BundleOffer
 from productrecs.features.recommendations.list_request_and_picks import Engine, Pick
 from productrecs.features.recommendations.placements import PlacedRequests
 from productrecs.features.recommendations.serving_state import StoreState
@@ -71,8 +72,10 @@ def with_sold_out(body: bytes) -> bytes:
     return body[:-1] + b',"sold_out":true}'
 
 
-def with_placement(body: bytes, placed: PlacedRequests, shop: StoreState) -> bytes:
-    """Return the reply of a placement's list with its name, title and limits."""
+def with_placement(
+    body: bytes, placed: PlacedRequests, shop: StoreState, offer: BundleOffer | None = None
+) -> bytes:
+    """Return the reply of a placement's list with its name, title, limits and bundle."""
     content = placed.placement.content
     extra_fields = {
         "name": placed.placement.name,
@@ -80,7 +83,20 @@ def with_placement(body: bytes, placed: PlacedRequests, shop: StoreState) -> byt
         "num": content.num or shop.settings.rec_num,
         "minimum": content.minimum,
     }
-    return body[:-1] + b',"placement":%b}' % _encode(extra_fields)
+    body = body[:-1] + b',"placement":%b}' % _encode(extra_fields)
+    if offer is None:
+        return body
+    bundle = offer.bundle.content
+    offered = {
+        "id": offer.bundle.bundle_id,
+        "name": bundle.name or None,
+        "item_ids": bundle.items,
+        "sum": offer.price.total,
+        "discount_percent": bundle.discount_percent,
+        "discount_amount": bundle.discount_amount,
+        "price": offer.price.price,
+    }
+    return body[:-1] + b',"bundle":%b}' % _encode(offered)
 
 
 def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:

@@ -51,6 +51,7 @@ STRATEGIES: Final = MappingProxyType(
         Strategy.TOP_OF_BRAND: "Best sellers of a brand",
         Strategy.NEW: "New products",
         Strategy.ON_SALE: "On sale",
+        Strategy.BUNDLE: "The rest of a bundle",
     }
 )
 _RELATIVE: Final = MappingProxyType(

@@ -21,6 +21,7 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     with_placement,
     with_sold_out,
 )
+from productrecs.features.recommendations.bundles import offer_in
 from productrecs.features.recommendations.list_request_and_picks import (
     Pick,
     RecommendationRequest,
@@ -205,7 +206,10 @@ def _making(
         body = recommendations_body(picks, shop.catalog.cards)
         if sold_out is not None and starts_with_replacement(shop.catalog, sold_out, picks):
             body = with_sold_out(body)
-        return body if placed is None else with_placement(body, placed, shop)
+        if placed is None:
+            return body
+        offer = None if main is None else offer_in(shop, main, picks, now_ms)
+        return with_placement(body, placed, shop, offer)
 
     return _Making(pick, write, sold_out)
 
@@ -244,7 +248,7 @@ def _anonymous_list(
             cached_store, now_ms, key, making, ListFingerprint(shop, list_request, now_ms)
         )
     # Filters depend on prices and attributes, which no fingerprint covers.
-    version = cached_store.placements.find(list_request.placement).version
+    version = cached_store.placements.seq  # of the bundles too
     placed_key = (*key, list_request.placement, version, shop.catalog.version)
     return _cached_or_computed(cached_store, now_ms, placed_key, making, NoFingerprint())
 

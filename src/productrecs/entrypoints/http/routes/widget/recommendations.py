@@ -55,6 +55,24 @@ _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
             "replace it lead the list. Otherwise absent."
         ),
     },
+    "bundle": {
+        "type": "object",
+        "required": ["id", "name", "item_ids", "sum", "price"],
+        "properties": {
+            "id": {"type": "integer"},
+            "name": {"type": ["string", "null"]},
+            "item_ids": {"type": "array", "items": {"type": "string"}},
+            "sum": {"type": ["number", "null"]},
+            "discount_percent": {"type": ["number", "null"]},
+            "discount_amount": {"type": ["number", "null"]},
+            "price": {"type": ["number", "null"]},
+        },
+        "description": (
+            "With a placement of the strategy `bundle`: the bundle whose other parts are "
+            "listed. `item_ids` has all its parts in order, `sum` the sum of their prices, "
+            "`price` what is left after the discount. The shop itself applies the discount."
+        ),
+    },
     "placement": {
         "type": "object",
         "required": ["name", "title", "num", "minimum"],

@@ -1,0 +1,267 @@
+"""Item sets: two to four items that orders contain together far more often than by chance.
+
+The lists of one item come from `CopurchaseModel`; here its significant pairs grow into sets
+for bundles. A set's lift is cautious in two ways. Chance is the best explanation by a
+smaller set: all its items but one are together anyway, and the last one joins them by
+chance. And the number of orders is the lower end of its 95 % interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import numpy as np
+
+from productrecs.engines.arrays import Arrays, Floats, Ints, Items, Scores, csr_offsets
+from productrecs.engines.copurchase.item_pairs import (
+    Baskets,
+    gather_baskets,
+    without_repeated_baskets,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scipy import sparse
+
+    from productrecs.engines.copurchase.model import CopurchaseModel
+
+MAX_SET: Final = 4
+"""The largest number of items of a set; the smallest is two."""
+
+_NO_ITEM: Final = -1
+_BLOCK: Final = 256  # sets that are counted at once, which bounds the memory
+
+
+@dataclass(frozen=True, slots=True)
+class SetOptions:
+    """Hyperparameters of item sets."""
+
+    recent_days: float = 365.0  # older orders do not count
+    min_orders: int = 3  # that contain the whole set
+    min_lift: float = 1.5
+    standard_errors: float = 1.645  # below the number of orders: one-sided 95 %
+    pairs: int = 600  # stored pairs; as many sets of three, and of four
+    counted: int = 2_000  # pairs whose recent orders are counted
+    growths: int = 4  # items that a set grows by, in turn
+    min_share: float = 0.25  # of a set's orders that contain an item that it grows by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemSets:
+    """Candidate sets for bundles, best first; parallel arrays.
+
+    `items` [n_sets, 4] are item numbers, best sellers first; -1 fills up. `orders` counts
+    the recent orders that contain the whole set. `lifts` is how many times as many as by
+    chance these are at least.
+    """
+
+    items: Items
+    orders: Items
+    lifts: Scores
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the sets of a store without orders."""
+        none = np.zeros(0, np.int32)
+        return cls(none.reshape(0, MAX_SET), none, np.zeros(0, np.float32))
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the sets stored as `arrays`; an older release stored none.
+
+        Raises:
+            KeyError: when only some exist.
+        """
+        if not arrays:
+            return cls.empty()
+        return cls(**{one.name: np.asarray(arrays[one.name]) for one in fields(cls)})
+
+    def to_arrays(self) -> Arrays:
+        """Return the sets as plain arrays, named as the fields."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def members(self, index: int) -> tuple[int, ...]:
+        """Return the items of one set."""
+        return tuple(item for item in self.items[index].tolist() if item != _NO_ITEM)
+
+    def choose(
+        self,
+        limit: int,
+        may_use: Callable[[tuple[int, ...]], bool],
+        most_per_item: int = 3,
+    ) -> list[int]:
+        """Return the indexes of up to `limit` different sets, best first.
+
+        `may_use` decides on a set by its items. Two chosen sets have at most one item in
+        common, and an item is in at most `most_per_item` sets.
+        """
+        chosen: list[int] = []
+        taken: set[tuple[int, int]] = set()
+        uses: dict[int, int] = {}
+        for index in range(len(self.orders)):
+            if len(chosen) == limit:
+                break
+            members = self.members(index)
+            pairs = {(one, two) for one in members for two in members if one < two}
+            is_crowded = any(uses.get(item, 0) >= most_per_item for item in members)
+            if is_crowded or pairs & taken or not may_use(members):
+                continue
+            chosen.append(index)
+            taken |= pairs
+            uses |= {item: uses.get(item, 0) + 1 for item in members}
+        return chosen
+
+
+class _Sets(NamedTuple):
+    """Sets of one size: items [n, size] ascending, number of orders, excess and lift."""
+
+    items: Ints
+    orders: Ints
+    excess: Floats  # orders beyond chance, at least
+    lifts: Floats
+
+    def best(self, limit: int) -> _Sets:
+        """Return the `limit` sets with the highest excess; ties by item."""
+        order = np.lexsort((*self.items.T[::-1], -self.excess))[:limit]
+        return _Sets(
+            self.items[order], self.orders[order], self.excess[order], self.lifts[order]
+        )
+
+
+def fit_item_sets(
+    model: CopurchaseModel,
+    baskets: Ints,
+    items: Items,
+    ages_days: Scores,
+    buyers: Ints,
+    options: SetOptions | None = None,
+) -> ItemSets:
+    """Return the sets that the significant pairs of `model` grow into.
+
+    Parallel arrays as in `fit_copurchase`, of the same orders. Sets are ranked by the
+    number of additional items that they sell: (size - 1) times the orders beyond chance.
+    """
+    chosen = options or SetOptions()
+    recent = (ages_days <= chosen.recent_days) & (items < model.n_items)
+    lines = gather_baskets(baskets[recent], items[recent], ages_days[recent], model.n_items)
+    lines = without_repeated_baskets(lines, baskets[recent], buyers[recent])
+    if not len(lines.items) or not len(model.companions):
+        return ItemSets.empty()
+    grower = _Grower(lines, chosen)
+    sets = grower.pairs(model)
+    found = [sets]
+    while sets.items.shape[1] < MAX_SET and len(sets.items):
+        sets = grower.grown(sets)
+        found.append(sets)
+    return grower.stored(found)
+
+
+class _Grower:
+    """Counts the orders of sets, and makes larger sets of smaller ones."""
+
+    def __init__(self, lines: Baskets, options: SetOptions) -> None:
+        from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
+
+        self._options = options
+        self._counts = lines.counts
+        self._n_orders = len(lines.ages_days)
+        ones = np.ones(len(lines.items), np.int32)
+        offsets = csr_offsets(lines.baskets, self._n_orders)
+        self._orders = sparse.csr_array(
+            (ones, lines.items, offsets), shape=(self._n_orders, lines.n_items)
+        )
+        self._by_item = sparse.csc_array(self._orders)
+
+    def pairs(self, model: CopurchaseModel) -> _Sets:
+        """Return the best pairs of a model."""
+        owners = np.repeat(np.arange(model.n_items), np.diff(model.offsets))
+        voting = np.flatnonzero(model.likeness > 0)
+        one, two = owners[voting], model.companions[voting].astype(np.int64)
+        codes = np.minimum(one, two) * model.n_items + np.maximum(one, two)
+        codes, first = np.unique(codes, return_index=True)
+        pairs = np.column_stack((codes // model.n_items, codes % model.n_items))
+        ever = model.support[voting][first].astype(np.int64)  # at least the recent orders
+        likely = self._judged(pairs, ever).best(self._options.counted).items
+        return self._judged(likely, self._count(likely)).best(self._options.pairs)
+
+    def grown(self, sets: _Sets) -> _Sets:
+        """Return the best sets that have one item more than the given ones."""
+        wanted = self._options.growths
+        larger, orders = [np.zeros((0, sets.items.shape[1] + 1), np.int64)], [_NONE]
+        for start in range(0, len(sets.items), _BLOCK):
+            block = sets.items[start : start + _BLOCK]
+            counts = (self._holding(block).T @ self._orders).tocsr()
+            owner = np.repeat(np.arange(len(block)), np.diff(counts.indptr))
+            least = self._options.min_share * sets.orders[start + owner]
+            frequent = np.flatnonzero(counts.data >= least)
+            owner, item = owner[frequent], counts.indices[frequent].astype(np.int64)
+            count = counts.data[frequent].astype(np.int64)
+            is_new = (block[owner] != item[:, None]).all(axis=1)
+            owner, item, count = owner[is_new], item[is_new], count[is_new]
+            chance = sets.orders[start + owner] * (self._counts[item] / self._n_orders)
+            rank = np.lexsort((item, -(self._low(count) - chance), owner))
+            places = np.arange(len(rank)) - np.searchsorted(owner[rank], owner[rank])
+            rank = rank[places < wanted]
+            larger.append(np.column_stack((block[owner[rank]], item[rank])))
+            orders.append(count[rank])
+        items, first = np.unique(
+            np.sort(np.concatenate(larger), axis=1), axis=0, return_index=True
+        )
+        return self._judged(items, np.concatenate(orders)[first]).best(self._options.pairs)
+
+    def stored(self, found: list[_Sets]) -> ItemSets:
+        """Return sets of all sizes, best first, each with its best sellers first."""
+        padded = np.full((sum(len(one.items) for one in found), MAX_SET), _NO_ITEM)
+        start = 0
+        for one in found:
+            size = one.items.shape[1]
+            by_sales = np.argsort(-self._counts[one.items], axis=1, kind="stable")
+            rows = slice(start, start + len(one.items))
+            padded[rows, :size] = np.take_along_axis(one.items, by_sales, axis=1)
+            start += len(one.items)
+        sold = np.concatenate([(one.items.shape[1] - 1) * one.excess for one in found])
+        order = np.lexsort((*padded.T[::-1], -sold))
+        return ItemSets(
+            padded[order].astype(np.int32),
+            np.concatenate([one.orders for one in found])[order].astype(np.int32),
+            np.concatenate([one.lifts for one in found])[order].astype(np.float32),
+        )
+
+    def _judged(self, items: Ints, orders: Ints) -> _Sets:
+        """Return the sets that chance does not explain."""
+        size = items.shape[1]
+        chance = np.zeros(len(items))
+        for place in range(size):
+            others = np.delete(items, place, axis=1)
+            together = self._counts[others[:, 0]] if size == 2 else self._count(others)  # noqa: PLR2004 - a pair
+            joins = self._counts[items[:, place]] / self._n_orders
+            chance = np.maximum(chance, together * joins)
+        low = self._low(orders)
+        lifts = low / np.maximum(chance, 1e-9)
+        options = self._options
+        good = (orders >= options.min_orders) & (lifts >= options.min_lift)
+        return _Sets(items[good], orders[good], (low - chance)[good], lifts[good])
+
+    def _low(self, orders: Ints) -> Floats:
+        low: Floats = orders - self._options.standard_errors * np.sqrt(orders)
+        return low
+
+    def _count(self, sets: Ints) -> Ints:
+        """Return how many orders contain each set."""
+        blocks = [
+            self._holding(sets[start : start + _BLOCK]).sum(axis=0)
+            for start in range(0, len(sets), _BLOCK)
+        ]
+        return np.concatenate([_NONE, *blocks]).astype(np.int64)
+
+    def _holding(self, sets: Ints) -> sparse.csc_array:
+        """Return the orders [n_orders, n_sets] that contain each set, as ones."""
+        holding = self._by_item[:, sets[:, 0]]
+        for place in range(1, sets.shape[1]):
+            holding = holding.multiply(self._by_item[:, sets[:, place]])
+        return holding.tocsc()
+
+
+_NONE: Final = np.zeros(0, np.int64)

@@ -1,0 +1,319 @@
+"""Bundles: sets proposed from orders, and the bundle that a page shows."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+from productrecs.features.recommendations.list_request_and_picks import (
+    Engine,
+    Pick,
+    RecommendationRequest,
+)
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.catalog.title_words import variant_key
+from productrecs.records.placements.bundle import (
+    Bundle,
+    BundleContent,
+    BundlePrice,
+    BundleState,
+    is_offerable,
+    price_of,
+    sum_of,
+)
+from productrecs.records.placements.repository import BundleRepository
+from productrecs.storage.database import Database
+
+MAX_PROPOSALS: Final = 50
+_ALIKE: Final = 0.5  # share of common words from which titles name designs of one product
+
+
+class BundleOffer(NamedTuple):
+    """An accepted bundle that can be bought now; `missing` parts are not on the page."""
+
+    bundle: Bundle
+    missing: tuple[int, ...]
+    price: BundlePrice
+
+
+class BundleProposal(NamedTuple):
+    """A set of products that orders contain together.
+
+    `orders` counts the orders of the last year with the whole set. `lift` is how many times
+    as many as by chance these are at least.
+    """
+
+    item_ids: tuple[str, ...]
+    orders: int
+    lift: float
+
+
+def offers(
+    shop: StoreState, anchors: Collection[int], now_ms: int
+) -> Iterator[BundleOffer]:
+    """Yield the bundles that a page can offer, the most fitting first.
+
+    They contain an anchor and something else, and every part can be bought. Those with more
+    anchors come first, then those that begin with one, then the older ones.
+    """
+    catalog = shop.catalog
+    here = {item_id for one in anchors if (item_id := catalog.ids[one]) is not None}
+    found = {
+        bundle.bundle_id: bundle
+        for item_id in here
+        for bundle in shop.bundles.get(item_id, ())
+    }
+
+    def rank(bundle: Bundle) -> tuple[int, bool, int]:
+        items = bundle.content.items
+        return -len(here.intersection(items)), items[0] not in here, bundle.bundle_id
+
+    for bundle in sorted(found.values(), key=rank):
+        parts = catalog.numbers_of(bundle.content.items)
+        missing = tuple(part for part in parts if part not in anchors)
+        prices = [float(catalog.prices[part]) for part in parts]
+        price = price_of(prices, bundle.content)
+        if (
+            missing
+            and can_be_bought(shop, bundle.content.items, now_ms)
+            and is_offerable(price, bundle.content)
+        ):
+            yield BundleOffer(bundle, missing, price)
+
+
+def can_be_bought(shop: StoreState, item_ids: Sequence[str], now_ms: int) -> bool:
+    """Return whether all these products are in the catalog and can be bought now."""
+    numbers = shop.catalog.numbers_of(item_ids)
+    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    return len(numbers) == len(item_ids) and all(
+        number < len(buyable) and buyable[number] for number in numbers
+    )
+
+
+def offer_in(
+    shop: StoreState, request: RecommendationRequest, picks: Sequence[Pick], now_ms: int
+) -> BundleOffer | None:
+    """Return the bundle that a list shows; None for a list of other products."""
+    if not picks or picks[0].engine is not Engine.BUNDLE:
+        return None
+    anchors = shop.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
+    shown = {pick.item for pick in picks}
+    found = offers(shop, anchors, now_ms)
+    return next((one for one in found if set(one.missing) == shown), None)
+
+
+def propose_bundles(
+    shop: StoreState,
+    stored: Sequence[Bundle],
+    now_ms: int,
+    limit: int = MAX_PROPOSALS,
+) -> list[BundleProposal]:
+    """Return the sets that are worth offering, best first.
+
+    Every part can be bought now and is excluded from no list. No part replaces another: no
+    variants, no two of a category of which people buy one, no designs of one product. A set
+    that contains a rejected one, or more than one product of an accepted one, is left out.
+    """
+    catalog, sets = shop.catalog, shop.models.item_sets
+    known = len(catalog)
+    eligible = shop.eligible(now_ms, "product")
+    buyable = catalog.visible(now_ms, hide_sold_out=True)
+    contents = [one.content for one in stored]
+    by_state = {
+        state: [frozenset(one.items) for one in contents if one.state is state]
+        for state in BundleState
+    }
+    accepted = by_state[BundleState.ACCEPTED]
+    rejected = by_state[BundleState.REJECTED]
+    rejected += [frozenset(one.proposed) for one in contents if one.proposed]
+    alternatives = _Alternatives(shop)
+
+    def may_use(members: tuple[int, ...]) -> bool:
+        if any(
+            one >= known or not (buyable[one] and eligible.may_show(one)) for one in members
+        ):
+            return False
+        ids = {catalog.ids[one] for one in members}
+        if any(one <= ids for one in rejected) or any(
+            len(one & ids) > 1 for one in accepted
+        ):
+            return False
+        return not any(
+            alternatives.include(one, two)
+            for one in members
+            for two in members
+            if one < two
+        )
+
+    return [
+        BundleProposal(
+            tuple(catalog.ids[one] or "" for one in sets.members(index)),
+            int(sets.orders[index]),
+            float(sets.lifts[index]),
+        )
+        for index in sets.choose(limit, may_use)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRow:
+    """A stored or proposed bundle, as its merchant sees it; amounts are None if unknown.
+
+    `margin` is the price less the cost, known where every product has a cost. `is_shown` is
+    whether a page can show the bundle now.
+    """
+
+    bundle: Bundle | None  # None: proposed
+    content: BundleContent
+    titles: tuple[str, ...]
+    price: BundlePrice
+    cost: float | None
+    orders: int | None
+    lift: float | None
+    is_shown: bool
+
+    @property
+    def bundle_id(self) -> int | None:
+        """The number of a stored bundle."""
+        return None if self.bundle is None else self.bundle.bundle_id
+
+    @property
+    def margin(self) -> float | None:
+        """The price less the cost."""
+        if self.cost is None or self.price.price is None:
+            return None
+        return round(self.price.price - self.cost, 2)
+
+    def fields(self) -> dict[str, object]:
+        """Return the bundle's fields, as the API and the command line name them."""
+        bundle, content = self.bundle, self.content
+        return {
+            "id": self.bundle_id,
+            "version": None if bundle is None else bundle.version,
+            "state": "proposed" if bundle is None else content.state,
+            "name": content.name or None,
+            "item_ids": content.items,
+            "titles": self.titles,
+            "orders": self.orders,
+            "lift": None if self.lift is None else round(self.lift, 1),
+            "sum": self.price.total,
+            "discount_percent": content.discount_percent,
+            "discount_amount": content.discount_amount,
+            "price": self.price.price,
+            "cost": self.cost,
+            "margin": self.margin,
+            "is_shown": self.is_shown,
+        }
+
+
+def bundle_rows(database: Database, shop: StoreState, now_ms: int) -> list[BundleRow]:
+    """Return the store's bundles, the oldest first, then the proposals, best first."""
+    store_id = shop.catalog.store_id
+    with database.reading() as connection:
+        stored = BundleRepository(connection, store_id).all()
+        proposals = propose_bundles(shop, stored, now_ms)
+        contents = [
+            *(one.content for one in stored),
+            *(BundleContent(one.item_ids) for one in proposals),
+        ]
+        ids = {item_id for one in contents for item_id in one.items}
+        found = CatalogRepository(connection, store_id).find(ids)
+    items = {item_id: one.item for item_id, one in found.items() if one.present}
+    evidence = _evidence(shop, [one.items for one in contents])
+    rows = []
+    for bundle, content in zip_longest(stored, contents):
+        parts = [items.get(item_id) for item_id in content.items]
+        price = price_of([None if one is None else one.price for one in parts], content)
+        costs = [None if one is None else one.cost for one in parts]
+        orders, lift = evidence.get(frozenset(content.items), (None, None))
+        is_shown = bundle is not None and content.state is BundleState.ACCEPTED
+        rows.append(
+            BundleRow(
+                bundle=bundle,
+                content=content,
+                titles=tuple(
+                    (one.title if one else "") or item_id
+                    for one, item_id in zip(parts, content.items, strict=True)
+                ),
+                price=price,
+                cost=sum_of(costs),
+                orders=orders,
+                lift=lift,
+                is_shown=is_shown
+                and can_be_bought(shop, content.items, now_ms)
+                and is_offerable(price, content),
+            )
+        )
+    return rows
+
+
+def _evidence(
+    shop: StoreState, wanted: Sequence[tuple[str, ...]]
+) -> dict[frozenset[str], tuple[int, float]]:
+    """Return the number of orders and the lift of the sets that the model knows."""
+    sets, ids = shop.models.item_sets, shop.catalog.ids
+    looked_for = {frozenset(one) for one in wanted}
+    found = {}
+    for index in range(len(sets.orders)):
+        names = frozenset(
+            item_id
+            for one in sets.members(index)
+            if one < len(ids) and (item_id := ids[one])
+        )
+        if names in looked_for:
+            found[names] = int(sets.orders[index]), float(sets.lifts[index])
+    return found
+
+
+def are_designs(title: str, other_title: str) -> bool:
+    """Return whether titles name designs of one product: they share half their words.
+
+    Words for sizes and colours do not count.
+    """
+    words, other_words = (
+        set(variant_key(title).split()),
+        set(variant_key(other_title).split()),
+    )
+    return len(words & other_words) >= _ALIKE * max(len(words | other_words), 1)
+
+
+class _Alternatives:
+    """Which products replace each other; titles are read once."""
+
+    def __init__(self, shop: StoreState) -> None:
+        self._shop = shop
+        self._titles: dict[int, str] = {}
+
+    def include(self, one: int, two: int) -> bool:
+        """Return whether people choose between two products rather than buy both."""
+        catalog = self._shop.catalog
+        if catalog.variants[one] and catalog.variants[one] == catalog.variants[two]:
+            return True
+        kinds = catalog.narrowest[one], catalog.narrowest[two]
+        if kinds[0] != kinds[1]:
+            return False
+        complements = self._shop.models.complements
+        kind = int(complements.kinds[one]) if one < complements.n_items else -1
+        if kind >= 0 and not complements.several[kind]:
+            return True
+        return are_designs(self._title(one), self._title(two))
+
+    def _title(self, item: int) -> str:
+        if item not in self._titles:
+            self._titles[item] = self._shop.catalog.title(item)
+        return self._titles[item]
+
+
+def listable_parts(
+    shop: StoreState,
+    anchors: Collection[int],
+    now_ms: int,
+    may_list: Callable[[int], bool],
+    num: int,
+) -> tuple[int, ...]:
+    """Return the missing parts of the first bundle that a list of `num` can show whole."""
+    for offer in offers(shop, anchors, now_ms):
+        if len(offer.missing) <= num and all(map(may_list, offer.missing)):
+            return offer.missing
+    return ()
