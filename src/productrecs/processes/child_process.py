@@ -6,6 +6,7 @@ shares nothing. Each child has a connection to its parent; it closes when either
 """
 
 import contextlib
+import ctypes
 import gc
 import logging
 import os
@@ -179,6 +180,12 @@ def limit_memory(extra_bytes: int) -> None:
     limit = pages * resource.getpagesize() + extra_bytes
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def release_freed_memory() -> None:
+    """Return freed memory to the operating system, after work that needed much of it."""
+    with contextlib.suppress(AttributeError):  # only glibc has the function
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @contextlib.contextmanager

@@ -165,8 +165,8 @@ def _ranks(trending: npt.NDArray[np.int32]) -> Ranks:
 def warm_up() -> None:
     """Load the engines' compiled kernels.
 
-    The first time on a machine this compiles for about 10 s; meanwhile numpy gives the
-    same answers. `tools/setup` does it beforehand.
+    The first time on a machine this compiles for about 10 s; `tools/setup` does it
+    beforehand. Without it numpy gives the same answers.
     """
     browse.warm_up()
     copurchase.warm_up()

@@ -265,12 +265,12 @@ class _Process:
         await context.write_client.start()
         self.dispatcher.open(context)
         preloading = asyncio.create_task(self._preload(context))
-        # Replies do not wait for the compiled kernel: until then numpy computes the same.
         watchers = asyncio.gather(
             self._monitor(context),
             self.dispatcher.load_shedder.watch(),
             context.dependencies.watch(),
         )
+        # Loaded already in a forked process. Else replies do not wait: numpy does the same.
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
             async with context.event_watch.run():

@@ -11,6 +11,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
+from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.job_queue import INSTALLATION, Job, JobQueue, JobState, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.store_log import StoreDeletedError
@@ -173,6 +174,7 @@ class JobWorker:
         else:
             outcome = "done" if self._queue.done(job) else "lost"
         _log.info("job finished", extra=_facts(job, outcome, time.monotonic() - began))
+        release_freed_memory()
         return True
 
     def _run_due(self) -> timedelta:

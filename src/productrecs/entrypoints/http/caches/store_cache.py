@@ -29,6 +29,7 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
+from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rules_view import RulesView
@@ -262,6 +263,7 @@ class StoreCache:
     async def _load_in_thread(self, store: Store) -> CachedStore:
         with _without_gc():
             shop = await asyncio.to_thread(self._load, store)
+        await asyncio.to_thread(release_freed_memory)
         return self._add(store, shop)
 
     def _add(self, store: Store, shop: CachedStore) -> CachedStore:
