@@ -20,7 +20,7 @@ from productrecs.engines.browse import SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions, warm_up
 from productrecs.records.events.event import EventKind
 from productrecs.training.training_inputs import Behaviour, Purchases
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.tune_store import (
     tune_copurchase_options,
     tune_session_options,

@@ -23,7 +23,7 @@ from benchmarks.speed.servers import Server, ServerError, ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.nearest_neighbours import (
+from productrecs.engines.visual.visual_similarity import (
     ImageVectors,
     NeighbourTable,
     similarity_floor,

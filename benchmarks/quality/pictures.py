@@ -26,7 +26,7 @@ from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop
 from benchmarks.report import Figure
 from productrecs.engines.visual import EmbeddingSpace, describe, fit_embedding_space
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
-from productrecs.engines.visual.photo_regions import describe_regions
+from productrecs.engines.visual.region_proposals import describe_regions
 from productrecs.records.pictures.decode_picture import decode_to_pixels
 
 if TYPE_CHECKING:

@@ -19,19 +19,17 @@ from PIL import Image, ImageDraw
 from benchmarks.report import Figure
 from productrecs.engines.visual import VisualModel, fit_embedding_space
 from productrecs.engines.visual.image_descriptor import describe_parts
-from productrecs.engines.visual.match_confidence import (
-    MatchConfidence,
-    fit_match_confidence,
-)
-from productrecs.engines.visual.nearest_neighbours import (
-    ImageVectors,
-    NeighbourTable,
-    similarity_floor,
-)
-from productrecs.engines.visual.photo_regions import box_window
 from productrecs.engines.visual.region_proposals import (
+    box_window,
     intersection_over_union,
     propose_regions,
+)
+from productrecs.engines.visual.visual_similarity import (
+    ImageVectors,
+    MatchConfidence,
+    NeighbourTable,
+    fit_match_confidence,
+    similarity_floor,
 )
 from productrecs.features.looks.photo_analysis import MAX_PRODUCTS, PhotoSpot, find_spots
 from productrecs.training.visual.photo_matcher import RegionMatch

@@ -28,7 +28,7 @@ from benchmarks.quality.own_constants import purchases_of
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.tune_store import tune_copurchase_options
 
 if TYPE_CHECKING:

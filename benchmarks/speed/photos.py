@@ -31,7 +31,7 @@ from benchmarks.speed.traffic import get
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel, describe, fit_embedding_space
 from productrecs.engines.visual.embedding_space import DIMENSIONS
-from productrecs.engines.visual.nearest_neighbours import KEPT, ImageVectors, NeighbourTable
+from productrecs.engines.visual.visual_similarity import KEPT, ImageVectors, NeighbourTable
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays

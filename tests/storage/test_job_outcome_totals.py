@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.job_counts import backlogs
-from productrecs.storage.job_outcome_totals import JobTotals, all_totals
 from productrecs.storage.job_queue import (
     Job,
     JobQueue,
     JobState,
+    JobTotals,
     NewJob,
     RetryPolicy,
+    all_totals,
+    backlogs,
 )
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBrokenError
-from productrecs.storage import wal_checkpointer
+from productrecs.storage import sqlite
 from productrecs.storage.database import Database
 from productrecs.storage.group_commit import GroupCommit, WriteTransaction
 from productrecs.storage.tables import counters
@@ -71,7 +71,7 @@ def disk(
     connection = apsw.Connection(str(data_folder / "productrecs.db"))
     connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
     forgetful = Disk(data_folder)
-    monkeypatch.setattr(wal_checkpointer, "fdatasync", forgetful.sync)
+    monkeypatch.setattr(sqlite, "fdatasync", forgetful.sync)
     with sqlite_database.reading():  # else the last to close would remove the log
         yield forgetful
     connection.close()
@@ -150,7 +150,7 @@ def test_a_disk_that_fails_is_not_believed(
     def fail(_number: int) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(wal_checkpointer, "fdatasync", fail)
+    monkeypatch.setattr(sqlite, "fdatasync", fail)
 
     async def send() -> object:
         writer = GroupCommit(sqlite_database, lambda: broken.append(True))

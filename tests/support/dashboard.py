@@ -13,9 +13,12 @@ from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.accounts.login.passwords_and_tokens import hash_password
 from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.users_and_passwords import (
+    DashboardUser,
+    Role,
+    hash_password,
+)
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans import DEFAULT_PLANS
 from tests.support.uploads import BOUNDARY

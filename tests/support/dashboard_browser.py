@@ -14,9 +14,12 @@ import pytest
 
 from demo_store.generator import DOMAIN
 from productrecs.core.clock import system_ms
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.accounts.login.passwords_and_tokens import hash_password
 from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.users_and_passwords import (
+    DashboardUser,
+    Role,
+    hash_password,
+)
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_store,

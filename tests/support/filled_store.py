@@ -32,17 +32,15 @@ from productrecs.records.orders.uploads.upload import new_upload_id
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
-from productrecs.tenancy.accounts.login.dashboard_user import (
-    DashboardUser,
-    Role,
-    normalise_email,
-)
-from productrecs.tenancy.accounts.login.passwords_and_tokens import (
-    hash_password,
-    hash_token,
-)
 from productrecs.tenancy.accounts.login.repository import BrowserFacts, UserRepository
 from productrecs.tenancy.accounts.login.sessions import begin_session
+from productrecs.tenancy.accounts.login.users_and_passwords import (
+    DashboardUser,
+    Role,
+    hash_password,
+    hash_token,
+    normalise_email,
+)
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,

@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
+from productrecs.engines.visual.visual_similarity import ImageVectors, NeighbourTable
 from productrecs.training.trained_models import TrainedModels, empty_models
 from productrecs.training.training_run import item_fingerprints
 

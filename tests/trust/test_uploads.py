@@ -18,7 +18,7 @@ import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.uploads.repository import files_needed
-from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.records.orders.uploads.upload import UploadFolder
 from productrecs.storage.tables import purchase_lines
 from tests.records.orders.import_support import (
     NOON,

@@ -6,6 +6,8 @@ expires and another worker claims the job; the first one's token is then invalid
 
 Only one job of a key runs at a time. A second job of that key is queued, and further ones
 are merged into the queued one.
+
+Totals by kind remain after job rows are deleted.
 """
 
 import json
@@ -14,7 +16,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -24,8 +26,65 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
-from productrecs.storage.job_outcome_totals import JobOutcome, record_attempt
 from productrecs.storage.tables import jobs
+from productrecs.storage.tables.account_tables import job_totals
+
+_ALL_STORES: Final = "*"  # rows of the installation, not of a store
+
+
+class JobOutcome(StrEnum):
+    """The outcome of one attempt at a job."""
+
+    DONE = "done"
+    RETRIED = "retried"  # it failed, and will be retried
+    DEAD = "dead"  # the last attempt failed
+
+
+class JobTotals(NamedTuple):
+    """The jobs of one kind: attempts by outcome, and their total duration."""
+
+    kind: str
+    done: int
+    retried: int
+    dead: int
+    milliseconds: int
+    done_at: int | None  # time of the last success, by the machine's clock
+
+
+def record_attempt(
+    transaction: sa.Connection, kind: str, ending: JobOutcome, took_ms: int, now_ms: int
+) -> None:
+    """Add one attempt, in the transaction that ends it."""
+    counts = {one.value: int(one is ending) for one in JobOutcome}
+    row = upsert(transaction, job_totals).values(
+        store_id=_ALL_STORES,
+        kind=kind,
+        milliseconds=max(0, took_ms),
+        done_at=now_ms if ending is JobOutcome.DONE else None,
+        **counts,
+    )
+    added = {name: job_totals.c[name] + row.excluded[name] for name in counts}
+    query = row.on_conflict_do_update(
+        index_elements=[job_totals.c.store_id, job_totals.c.kind],
+        set_={
+            **added,
+            "milliseconds": job_totals.c.milliseconds + row.excluded.milliseconds,
+            "done_at": sa.func.coalesce(row.excluded.done_at, job_totals.c.done_at),
+        },
+    )
+    transaction.execute(query)
+
+
+def all_totals(connection: sa.Connection) -> list[JobTotals]:
+    """Return the totals of every kind that has run."""
+    columns = [job_totals.c[name] for name in JobTotals._fields]
+    query = (
+        sa.select(*columns)
+        .where(job_totals.c.store_id == _ALL_STORES)
+        .order_by(job_totals.c.kind)
+    )
+    return [JobTotals(*row) for row in connection.execute(query)]
+
 
 INSTALLATION: Final = StoreId("*")
 """The store id of jobs that belong to the whole installation."""
@@ -407,3 +466,52 @@ def _requeue(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) ->
     return _update(
         transaction, job, {"state": JobState.QUEUED, **_FREE, **values, **merged}
     )
+
+
+def count_jobs(connection: sa.Connection, store_id: StoreId) -> dict[JobState, int]:
+    """Return the store's number of jobs in each state, including 0."""
+    query = (
+        sa.select(jobs.c.state, sa.func.count())
+        .where(jobs.c.store_id == store_id)
+        .group_by(jobs.c.state)
+    )
+    found = {JobState(state): int(count) for state, count in connection.execute(query)}
+    return dict.fromkeys(JobState, 0) | found
+
+
+def job_progress(connection: sa.Connection, store_id: StoreId, kind: str) -> float | None:
+    """Return the progress (0 to 1) of the store's running job of a kind, or None."""
+    query = sa.select(sa.func.coalesce(jobs.c.progress, 0.0)).where(
+        jobs.c.store_id == store_id,
+        jobs.c.kind == kind,
+        jobs.c.state == JobState.RUNNING,
+    )
+    found = connection.execute(query).scalar()
+    return None if found is None else float(found)
+
+
+class Backlog(NamedTuple):
+    """The jobs of one kind over all stores, and the due time of the first."""
+
+    kind: str
+    counts: dict[JobState, int]
+    due_since: int | None  # None when none is due
+
+
+def backlogs(connection: sa.Connection, now_ms: int) -> list[Backlog]:
+    """Return queued, running and dead jobs by kind; `now_ms` is the machine's time."""
+    query = (
+        sa.select(jobs.c.kind, jobs.c.state, sa.func.count(), sa.func.min(jobs.c.run_at))
+        .where(
+            jobs.c.state.in_([JobState.QUEUED, JobState.RUNNING, JobState.DEAD])
+        )  # has an index
+        .group_by(jobs.c.kind, jobs.c.state)
+        .order_by(jobs.c.kind)
+    )
+    found: dict[str, Backlog] = {}
+    for kind, state, count, first in connection.execute(query):
+        backlog = found.get(kind) or Backlog(kind, {}, None)
+        backlog.counts[JobState(state)] = int(count)
+        is_due = state == JobState.QUEUED and first <= now_ms
+        found[kind] = backlog._replace(due_since=int(first)) if is_due else backlog
+    return list(found.values())

@@ -1,4 +1,4 @@
-"""SQLite: connections, transactions, raw SQL and errors.
+"""SQLite: connections, transactions, raw SQL, errors, and the WAL checkpointer.
 
 It is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power cut
 loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, and deleted
@@ -6,8 +6,13 @@ content is overwritten.
 """
 
 import contextlib
+import logging
+import os
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from os import fdatasync
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +23,7 @@ import sqlalchemy as sa
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import (
     DamagedDatabaseError,
+    StorageBrokenError,
     StorageError,
     UnsafeStorageError,
 )
@@ -43,7 +49,121 @@ from productrecs.storage.sqlite_connection import (
     configure_connection,
     storage_error,
 )
-from productrecs.storage.wal_checkpointer import INLINE_PAGES, WalCheckpointer, WalFile
+
+_log = logging.getLogger(__name__)
+
+INLINE_PAGES: Final = 8 * WAL_PAGES
+CHECK_SECONDS: Final = 0.1
+_MIN_PAGES: Final = WAL_PAGES // 4
+_LONG_PAGES: Final = 4 * WAL_PAGES
+_FEW_PAGES: Final = 400
+_MAX_PASSES: Final = 5
+_BUSY_TIMEOUT_MS: Final = 5
+_LOG_AGAIN_SECONDS: Final = 60.0
+
+
+class WalCheckpointer:
+    """The checkpoint thread, which runs until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        """Checkpoint the log of the database at `path`."""
+        self._path = path
+        self._logged_at = -_LOG_AGAIN_SECONDS
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop after the current copy."""
+        self._stopping.set()
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        with contextlib.closing(apsw_dbapi.connect(str(self._path))) as connection:
+            configure_connection(connection)
+            connection.apsw.set_busy_handler(SqliteBusyHandler(_BUSY_TIMEOUT_MS))
+            while not self._stopping.wait(CHECK_SECONDS):
+                try:
+                    _checkpoint_if_needed(connection.apsw)
+                except apsw.BusyError:
+                    pass  # another process is copying it
+                except apsw.Error as error:
+                    self._log_failure(error)
+
+    def _log_failure(self, error: apsw.Error) -> None:
+        """Log a warning at most once a minute: a full disk stays full for a while."""
+        now = time.monotonic()
+        if now - self._logged_at >= _LOG_AGAIN_SECONDS:
+            self._logged_at = now
+            _log.warning("checkpoint failed", extra={"error": str(error)})
+
+
+def _checkpoint_if_needed(connection: apsw.Connection) -> None:
+    pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_NOOP)
+    if pages - copied < _MIN_PAGES:
+        return
+    # Writers continue meanwhile; each pass has less to copy.
+    for _ in range(_MAX_PASSES):
+        pages, copied = connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if pages - copied < _FEW_PAGES:
+            break
+    if pages >= _LONG_PAGES and pages - copied < _FEW_PAGES:
+        # The log restarts by itself in a short pause of writes. Without a pause, writers
+        # have to wait here while these few pages are copied.
+        connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_RESTART)
+
+
+class WalFile:
+    """The log next to a database, which SQLite creates and removes with its connections."""
+
+    def __init__(self, path: Path) -> None:
+        """Open nothing yet."""
+        self._path = path
+        self._lock = threading.Lock()
+        self._number: int | None = None
+
+    def sync(self) -> None:
+        """Return once everything written to the log is on the disk.
+
+        A missing log needs no sync: before it is removed, its content is copied to the
+        database and synced there.
+
+        Raises:
+            StorageBrokenError: when the disk failed.
+        """
+        with self._lock:
+            try:
+                number = self._current()
+                if number is not None:
+                    fdatasync(number)
+            except OSError as error:
+                message = f"the disk failed to store a write: {error}"
+                raise StorageBrokenError(message) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._close()
+
+    def _current(self) -> int | None:
+        try:
+            on_disk = self._path.stat()
+        except FileNotFoundError:
+            self._close()
+            return None
+        if self._number is not None:
+            opened = os.fstat(self._number)
+            if (opened.st_dev, opened.st_ino) == (on_disk.st_dev, on_disk.st_ino):
+                return self._number
+            self._close()
+        self._number = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        return self._number
+
+    def _close(self) -> None:
+        if self._number is not None:
+            os.close(self._number)
+            self._number = None
+
 
 MIN_SQLITE_VERSION: Final = (3, 51, 3)
 _BRIEFLY_MS: Final = 500

@@ -1,9 +1,14 @@
-"""Training run: reads a store's new log entries, fits its engines, publishes the model."""
+"""Training run: reads a store's new log entries, fits its engines, publishes the model.
+
+The cached trainer trains stale stores and keeps their logs in memory.
+"""
 
 import contextlib
 import hashlib
 import json
 import shutil
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -12,8 +17,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.clock import DAY_MS, Clock
+from productrecs.core.cache_registry import Cache
+from productrecs.core.clock import DAY_MS, HOUR_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
+from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Arrays, Ints
 from productrecs.engines.buy_again import usual_intervals
 from productrecs.engines.click_boosts import (
@@ -39,6 +46,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays, remove_other_models
 from productrecs.storage.store_log import StoreDeletedError
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_fitters import (
@@ -53,11 +61,17 @@ from productrecs.training.engine_registry import OWN_MODELS
 from productrecs.training.interest_indicators import Interactions, fit_indicators
 from productrecs.training.ranking.ranking_due_stores import impressions_and_clicks
 from productrecs.training.ranking.repository import RankingRepository
-from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
+from productrecs.training.repository import (
+    TrainedModel,
+    TrainingHead,
+    TrainingProgress,
+    TrainingRepository,
+    training_progress,
+)
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository
 
 Words = npt.NDArray[np.uint64]
@@ -402,3 +416,81 @@ def _read_on(
 def _models_to_keep(head: TrainingHead, model_id: str) -> set[str]:
     # The previous model stays: a process may be about to map it.
     return {model_id} | ({head.model_id} if head.model_id else set())
+
+
+_PAUSE_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low priority
+_MAX_PAUSE_SECONDS: Final = 30.0
+_IDLE_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
+_MAX_IDLE_SECONDS: Final = 5.0
+
+
+class Trainer:
+    """Trains stores one after another and caches the inputs of recently trained ones."""
+
+    def __init__(
+        self, deps: TrainingDeps, max_facts: int = Cache.TRAINING_INPUTS.limit
+    ) -> None:
+        """Cache up to `max_facts` events and lines in memory (about 30 bytes each)."""
+        self._deps = deps
+        self._max_facts = max_facts
+        self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
+        self._paused_until: dict[StoreId, float] = {}
+        self._cpu_seconds: dict[StoreId, float] = {}  # CPU seconds of the last training
+
+    def train(self, store: Store, progress: Progress) -> TrainedModel:
+        """Return the model that now serves `store`.
+
+        Raises:
+            StoreDeletedError: when it was deleted.
+            OSError: when the model cannot be written.
+        """
+        spent = time.thread_time()
+        # Not in the cache while it is read: after a failure the next training starts over.
+        inputs = self._inputs.pop(store.store_id, None) or TrainingInputs()
+        cpu_seconds = self._cpu_seconds.get(
+            store.store_id, 0.0
+        )  # the first has normal priority
+        idle_seconds = min(_IDLE_FACTOR * cpu_seconds, _MAX_IDLE_SECONDS)
+        model = train_store(self._deps, store, inputs, progress, idle_seconds)
+        self._inputs[store.store_id] = inputs
+        self._evict()
+        cpu_seconds = self._cpu_seconds[store.store_id] = time.thread_time() - spent
+        pause = min(_PAUSE_FACTOR * cpu_seconds, _MAX_PAUSE_SECONDS)
+        self._paused_until[store.store_id] = time.monotonic() + pause
+        return model
+
+    def is_paused(self, store_id: StoreId) -> bool:
+        """Return whether the store was trained too recently to be trained again."""
+        return time.monotonic() < self._paused_until.get(store_id, 0.0)
+
+    def _evict(self) -> None:
+        while len(self._inputs) > 1 and self._size() > self._max_facts:
+            evicted, _ = self._inputs.popitem(last=False)
+            self._cpu_seconds.pop(evicted, None)  # its next training reads the whole log
+
+    def _size(self) -> int:
+        return sum(inputs.size for inputs in self._inputs.values())
+
+
+def stale_stores(
+    database: Database, accounts: AccountDirectory, now_ms: int
+) -> list[StoreId]:
+    """Return the stores whose model is older than their log or settings.
+
+    Time windows slide without new events, so a model is also stale after an hour.
+    """
+    with database.reading() as connection:
+        rows = training_progress(connection)
+    return [row.store_id for row in rows if _is_stale(row, accounts, now_ms)]
+
+
+def _is_stale(row: TrainingProgress, accounts: AccountDirectory, now_ms: int) -> bool:
+    store = accounts.by_id(row.store_id)
+    if store is None or row.seq == 0:
+        return False
+    return (
+        row.applied_seq is None
+        or row.applied_seq < row.seq
+        or row.settings_hash != settings_hash(store.settings)
+        or abs(now_ms - (row.trained_at or 0)) >= HOUR_MS
+    )

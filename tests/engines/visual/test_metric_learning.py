@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.visual import describe, fit_embedding_space
-from productrecs.engines.visual.metric_learning_targets import (
+from productrecs.engines.visual.fused_space import (
     MIN_PAIRS,
     fit_supervised_space,
 )

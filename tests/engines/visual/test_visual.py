@@ -15,25 +15,25 @@ from productrecs.engines.visual.embedding_space import (
     MIN_PICTURES,
     EmbeddingSpace,
 )
-from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.foreground import find_foreground, salient_boxes
 from productrecs.engines.visual.image_descriptor import (
     DESCRIPTOR_BLOCKS,
     LENGTH,
     describe_parts,
 )
 from productrecs.engines.visual.image_transforms import resized, to_lab
-from productrecs.engines.visual.nearest_neighbours import (
+from productrecs.engines.visual.region_proposals import (
+    MAX_PROPOSALS,
+    MAX_REGIONS,
+    describe_regions,
+    intersection_over_union,
+    propose_regions,
+)
+from productrecs.engines.visual.visual_similarity import (
     ImageVectors,
     merge_best,
     nearest_items_batch,
 )
-from productrecs.engines.visual.photo_regions import MAX_REGIONS, describe_regions
-from productrecs.engines.visual.region_proposals import (
-    MAX_PROPOSALS,
-    intersection_over_union,
-    propose_regions,
-)
-from productrecs.engines.visual.salient_objects import salient_boxes
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
 if TYPE_CHECKING:

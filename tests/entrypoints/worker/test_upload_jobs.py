@@ -15,8 +15,12 @@ from productrecs.entrypoints.worker import upload_jobs
 from productrecs.entrypoints.worker.upload_jobs import build_importer
 from productrecs.records.orders import csv_reader, history_import
 from productrecs.records.orders.uploads.repository import UploadRepository, submit_upload
-from productrecs.records.orders.uploads.upload import NewUpload, UploadStatus, new_upload_id
-from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.records.orders.uploads.upload import (
+    NewUpload,
+    UploadFolder,
+    UploadStatus,
+    new_upload_id,
+)
 from productrecs.settings import Settings
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import jobs

@@ -9,8 +9,11 @@ import pytest
 
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.match_confidence import MatchConfidence
-from productrecs.engines.visual.nearest_neighbours import ImageVectors, NeighbourTable
+from productrecs.engines.visual.visual_similarity import (
+    ImageVectors,
+    MatchConfidence,
+    NeighbourTable,
+)
 from productrecs.features.looks.photo_analysis import MAX_PRODUCTS, PhotoSpot, find_spots
 from productrecs.training.visual.photo_matcher import Box, RegionMatch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.features.widgets.default_titles import default_title
+from productrecs.features.widgets.widget_settings import default_title
 
 TYPES = ("recs", "fbt", "cart", "trending", "search", "look")
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "pl", "pt", "sv", "da", "cs", "ja", "ar")

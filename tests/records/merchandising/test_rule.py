@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from productrecs.core.clock import parse_timestamp
 from productrecs.records.merchandising.rule import (
+    MAX_ITEMS,
+    MAX_NAME_LENGTH,
     ListFilter,
     ListKind,
     Rule,
     RuleAction,
     RuleContent,
+    RuleError,
     RuleState,
     RuleTarget,
     by_priority,
     describe_rule,
+    validate_rule,
 )
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -109,3 +114,137 @@ def test_rules_are_obeyed_by_priority_then_by_age() -> None:
 )
 def test_a_rule_is_told_in_plain_words(content: RuleContent, words: str) -> None:
     assert describe_rule(content) == words
+
+
+ONE = RuleTarget(items=("a",))
+
+
+def test_a_rule_is_kept_in_normal_form() -> None:
+    said = RuleContent(
+        RuleAction.BOOST,
+        RuleTarget(
+            ("a", "b", "a", " "), ("Sale", "Sale"), ("Winter  coats", "COATS"), 5, 5
+        ),
+        name="  Winter ",
+        places=ListFilter(
+            (ListKind.CART, ListKind.BUY, ListKind.CART), (ListKind.SHOPPER,)
+        ),
+        starts="20261201",
+        ends=" 2026-12-01T10:00 ",
+        strength=2,
+    )
+
+    assert validate_rule(said, UTC) == RuleContent(
+        RuleAction.BOOST,
+        RuleTarget(("a", "b"), ("Sale",), ("coats", "winter"), 5, 5),
+        name="Winter",
+        places=ListFilter((ListKind.BUY, ListKind.CART), (ListKind.SHOPPER,)),
+        starts="2026-12-01",
+        ends="2026-12-01T10:00:00",
+        strength=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "words"),
+    [
+        (RuleContent(RuleAction.EXCLUDE, RuleTarget()), "target", "say which products"),
+        (RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(" ",))), "target", "say which"),
+        (
+            RuleContent(RuleAction.EXCLUDE, RuleTarget(title_words=("!",))),
+            "target",
+            "say which",
+        ),
+        (RuleContent(RuleAction.BOOST, SALE, name="x" * 201), "name", str(MAX_NAME_LENGTH)),
+        (RuleContent(RuleAction.BOOST, SALE, name="a\0b"), "name", "characters"),
+        (RuleContent(RuleAction.BOOST, SALE, priority=1_001), "priority", "1000"),
+        (RuleContent(RuleAction.BOOST, SALE, strength=1), "strength", "above 1"),
+        (RuleContent(RuleAction.BOOST, SALE, strength=1e9), "strength", "up to 100"),
+        (RuleContent(RuleAction.BOOST, SALE, strength=float("nan")), "strength", "above 1"),
+        (RuleContent(RuleAction.PIN, ONE, position=1, strength=2), "strength", "boost and"),
+        (RuleContent(RuleAction.BOOST, ONE, position=1), "position", "only pin"),
+        (RuleContent(RuleAction.PIN, ONE), "position", "from 1 to 20"),
+        (RuleContent(RuleAction.PIN, ONE, position=0), "position", "from 1 to 20"),
+        (RuleContent(RuleAction.PIN, ONE, position=21), "position", "from 1 to 20"),
+        (RuleContent(RuleAction.PIN, SALE, position=1), "target", "by item"),
+        (
+            RuleContent(RuleAction.PIN, RuleTarget(("a",), price_min=1), position=1),
+            "target",
+            "by item only",
+        ),
+        (
+            RuleContent(RuleAction.PIN, RuleTarget(("a", "b")), position=20),
+            "items",
+            "after position 20",
+        ),
+        (RuleContent(RuleAction.BOOST, SALE, starts="soon"), "starts", "ISO date"),
+        (RuleContent(RuleAction.BOOST, SALE, ends="2026-02-30"), "ends", "ISO date"),
+        (
+            RuleContent(RuleAction.BOOST, SALE, starts="2026-12-02", ends="2026-12-01"),
+            "ends",
+            "before it starts",
+        ),
+        (
+            RuleContent(RuleAction.BOOST, RuleTarget(price_min=5, price_max=4)),
+            "price_max",
+            "above the highest",
+        ),
+        (
+            RuleContent(RuleAction.BOOST, RuleTarget(price_min=float("inf"))),
+            "price_min",
+            "number",
+        ),
+        (RuleContent(RuleAction.BOOST, RuleTarget(price_max=1e13)), "price_max", "number"),
+        (
+            RuleContent(
+                RuleAction.BOOST, RuleTarget(tuple(map(str, range(MAX_ITEMS + 1))))
+            ),
+            "items",
+            "second rule",
+        ),
+        (RuleContent(RuleAction.BOOST, RuleTarget(items=("x" * 256,))), "items", "255"),
+        (
+            RuleContent(RuleAction.BOOST, RuleTarget(categories=("a\0",))),
+            "categories",
+            "is invalid",
+        ),
+        (
+            RuleContent(
+                RuleAction.BOOST, RuleTarget(title_words=tuple("abcdefghijklmnopqrstu"))
+            ),
+            "title_words",
+            "20",
+        ),
+        (
+            RuleContent(
+                RuleAction.BOOST,
+                SALE,
+                places=ListFilter((ListKind.CART,), (ListKind.CART,)),
+            ),
+            "places",
+            "cart",
+        ),
+        (
+            RuleContent(
+                RuleAction.PIN, ONE, position=1, places=ListFilter((ListKind.SEARCH,))
+            ),
+            "places",
+            "search-rules",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(content: RuleContent, field: str, words: str) -> None:
+    with pytest.raises(RuleError, match=words) as refused:
+        validate_rule(content, UTC)
+
+    assert refused.value.field == field
+
+
+def test_whether_a_schedule_ends_before_it_starts_is_asked_in_the_stores_zone() -> None:
+    content = RuleContent(
+        RuleAction.BOOST, SALE, starts="2026-12-01T23:30:00+00:00", ends="2026-12-01"
+    )
+
+    assert validate_rule(content, UTC) == content
+    with pytest.raises(RuleError, match="before it starts"):
+        validate_rule(content, ZoneInfo("Europe/Berlin"))

@@ -15,10 +15,10 @@ from productrecs.records.merchandising.rule import (
     ListKind,
     RuleAction,
     RuleContent,
+    RuleError,
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
-from productrecs.records.merchandising.rule_validation import RuleError
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
     Registration,

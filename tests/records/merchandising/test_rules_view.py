@@ -16,8 +16,8 @@ from productrecs.records.merchandising.rule import (
     RuleContent,
     RuleTarget,
 )
+from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.records.merchandising.rules_view import RulesView
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

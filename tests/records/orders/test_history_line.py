@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.records.orders.csv_format import HISTORY_LAYOUT
+from productrecs.records.orders.csv_reader import HISTORY_LAYOUT
 from productrecs.records.orders.history_line import (
     HistoryLine,
     HistoryLineReader,

@@ -11,7 +11,7 @@ from PIL import Image
 
 from productrecs.engines.visual import describe
 from productrecs.engines.visual.image_descriptor import LENGTH
-from productrecs.engines.visual.photo_regions import describe_regions
+from productrecs.engines.visual.region_proposals import describe_regions
 from productrecs.records.pictures import sandboxed_decoder as module
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,

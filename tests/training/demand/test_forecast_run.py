@@ -31,8 +31,11 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.training.demand import forecast_run as running
-from productrecs.training.demand.demand_inputs import DemandInputs, read_inputs
-from productrecs.training.demand.forecast_run import forecast_store
+from productrecs.training.demand.forecast_run import (
+    DemandInputs,
+    forecast_store,
+    read_inputs,
+)
 from productrecs.training.demand.repository import (
     DemandRepository,
     stores_due,

@@ -17,9 +17,12 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.group_visits_and_orders import steps_of_visits
 from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from productrecs.training.tuning import grid_search, tune_store
-from productrecs.training.tuning.grid_search import TuningTrial, is_better
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning import hyperparameter_search, tune_store
+from productrecs.training.tuning.hyperparameter_search import (
+    Hyperparameters,
+    TuningTrial,
+    is_better,
+)
 from productrecs.training.tuning.personal_search import PersonalSearchResult
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from productrecs.training.tuning.tune_store import (
@@ -121,7 +124,7 @@ def test_a_store_that_stays_as_it_is_forgets_no_sooner() -> None:
 
 
 def test_the_same_past_chooses_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid_search, "MAX_GROUPS", 30)
+    monkeypatch.setattr(hyperparameter_search, "MAX_GROUPS", 30)
     seen = looked_at(strolls(np.random.default_rng(3), 2_100))
 
     assert tune_session_options(seen, N_ITEMS, nothing) == tune_session_options(
@@ -157,7 +160,7 @@ def test_a_store_learns_how_much_a_cart_says(
     monkeypatch: pytest.MonkeyPatch, answers_to: int, at_least: float, at_most: float
 ) -> None:
     monkeypatch.setattr(tune_store, "GRID", ())
-    monkeypatch.setattr(grid_search, "MAX_GROUPS", 100)
+    monkeypatch.setattr(hyperparameter_search, "MAX_GROUPS", 100)
 
     found = tune_session_options(shopping(answers_to), N_ITEMS, nothing)
 
@@ -238,7 +241,7 @@ def test_luck_is_not_taken_for_better() -> None:
 def test_control_without_errors_luck_is_taken_for_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(grid_search, "MIN_STANDARD_ERRORS", 0.0)
+    monkeypatch.setattr(hyperparameter_search, "MIN_STANDARD_ERRORS", 0.0)
 
     assert best_of_many(60) > 30
 

@@ -6,6 +6,6 @@ pretrained weights: it is trained on the store's own pictures.
 
 from productrecs.engines.visual.embedding_space import EmbeddingSpace, fit_embedding_space
 from productrecs.engines.visual.image_descriptor import describe
-from productrecs.engines.visual.model import VisualModel
+from productrecs.engines.visual.visual_similarity import VisualModel
 
 __all__ = ["EmbeddingSpace", "VisualModel", "describe", "fit_embedding_space"]

@@ -1,4 +1,4 @@
-"""Image descriptor: features of one picture, independent of any catalog.
+"""Image descriptor: colours, edges and texture of one picture, independent of any catalog.
 
 Nothing here is trained, so stored descriptors stay valid when models change.
 """
@@ -7,21 +7,151 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from productrecs.engines.visual import colour_histogram, edge_histogram
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.visual.foreground import (
     Foreground,
     find_foreground,
+    salient_boxes,
     window_of,
 )
 from productrecs.engines.visual.image_transforms import (
     Descriptor,
     Floats,
     Pixels,
+    Plane,
     resized,
     to_lab,
 )
-from productrecs.engines.visual.salient_objects import salient_boxes
+
+BINS: Final = (12, 13, 13)  # of lightness, green-red and blue-yellow
+COLOURS: Final = BINS[0] * BINS[1] * BINS[2]
+
+_COLOUR_STEP: Final = 4.0
+"""Chroma below which bins are narrow: most clothes are nearly grey."""
+
+_REACH: Final = float(np.arcsinh(70 / _COLOUR_STEP))
+
+
+def histogram_axes(lab: Floats) -> Floats:
+    """Return the position of each Lab colour [..., 3] on the histogram's axes, in bins."""
+    axes = np.empty_like(lab)
+    axes[..., 0] = lab[..., 0] * ((BINS[0] - 1) / 100)
+    stretched = np.arcsinh(lab[..., 1:] / _COLOUR_STEP)
+    axes[..., 1:] = (stretched + _REACH) * ((BINS[1] - 1) / (2 * _REACH))
+    return np.clip(axes, 0.0, np.array(BINS, dtype=np.float32) - 1.001)
+
+
+def colour_shares(axes: Floats, weights: Plane) -> Floats:
+    """Return the square roots of the colours' shares, [COLOURS], from `histogram_axes`.
+
+    Each pixel is weighted and spread over the eight nearest bins by trilinear
+    interpolation.
+    """
+    flat = axes.reshape(-1, 3)
+    low = flat.astype(np.intp)
+    part = (flat - low).T
+    first = (low[:, 0] * BINS[1] + low[:, 1]) * BINS[2] + low[:, 2]
+    counts = np.zeros(COLOURS, dtype=np.float64)
+    sides = np.stack([1.0 - part, part])  # [2, 3, n]
+    weighed = weights.ravel()
+    for corner, step in enumerate(_corners().tolist()):
+        share = weighed * sides[corner >> 2, 0]
+        share *= sides[(corner >> 1) & 1, 1]
+        share *= sides[corner & 1, 2]
+        counts += np.bincount(first + step, share, minlength=COLOURS)
+    return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
+
+
+@memoized(Cache.CONSTANTS)
+def _corners() -> npt.NDArray[np.intp]:
+    """Return the offset of each corner of a cell of bins from its first, [8]."""
+    corners = [
+        (a * BINS[1] + b) * BINS[2] + c for a in (0, 1) for b in (0, 1) for c in (0, 1)
+    ]
+    return np.array(corners, dtype=np.intp)
+
+
+DIRECTIONS: Final = 9
+SIDE: Final = 96  # side of the square for edges
+_MOST: Final = 0.35  # maximum of one direction in a cell: limits a single seam
+_DIFFERENT: Final = 1.0  # minimum difference, of 255: less is noise
+
+
+def edge_directions(grey: Plane) -> Floats:
+    """Return [DIRECTIONS, SIDE, SIDE]: strength of edges by direction."""
+    down, across = np.zeros_like(grey), np.zeros_like(grey)
+    down[1:-1] = grey[2:] - grey[:-2]
+    across[:, 1:-1] = grey[:, 2:] - grey[:, :-2]
+    turn = np.mod(np.arctan2(down, across), np.pi) * (DIRECTIONS / np.pi)
+    low = turn.astype(np.intp) % DIRECTIONS
+    part = turn - np.floor(turn)
+    strength = np.hypot(across, down)
+    planes = np.zeros((DIRECTIONS, grey.size), dtype=np.float32)
+    pixels = np.arange(grey.size)
+    planes[low.ravel(), pixels] = (strength * (1.0 - part)).ravel()
+    planes[(low.ravel() + 1) % DIRECTIONS, pixels] += (strength * part).ravel()
+    return planes.reshape(DIRECTIONS, *grey.shape)
+
+
+def edge_histograms(planes: Floats, cells: int) -> Floats:
+    """Return [cells * cells / 2 * DIRECTIONS]: edges by cell, normalised locally."""
+    size = SIDE // cells
+    shape = (DIRECTIONS, cells, size, cells, size)
+    sums = np.moveaxis(planes.reshape(shape).sum(axis=(2, 4)), 0, 2)
+    energy = np.pad((sums**2).sum(axis=2), 1, mode="edge")
+    around = sum(
+        energy[row : row + cells, column : column + cells]
+        for row in range(3)
+        for column in range(3)
+    )
+    floor = 1e-3 * float(np.mean(around)) + 1e-6
+    normal = np.minimum(sums / np.sqrt(around + floor)[..., None], _MOST)
+    turned = normal[:, ::-1][:, :, -np.arange(DIRECTIONS) % DIRECTIONS]
+    both = (normal + turned) / 2
+    histogram: Floats = both[:, : cells // 2].ravel()
+    return histogram
+
+
+def texture_histogram(grey: Plane, weights: Plane) -> Floats:
+    """Return the square roots of the shares of local binary patterns, [TEXTURES].
+
+    A pattern marks which of a pixel's eight neighbours are brighter. Uniform patterns have
+    separate bins, all others share one; mirror images share a bin.
+    """
+    middle = grey[1:-1, 1:-1] + _DIFFERENT
+    rows, columns = middle.shape
+    codes = np.zeros(middle.shape, dtype=np.intp)
+    for bit, (row, column) in enumerate(_AROUND):
+        brighter = grey[row : row + rows, column : column + columns] >= middle
+        codes |= brighter.astype(np.intp) << bit
+    kinds = _kinds()[codes.ravel()]
+    counts = np.bincount(kinds, weights[1:-1, 1:-1].ravel(), minlength=TEXTURES)
+    return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
+
+
+_AROUND: Final = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))
+_MIRRORED: Final = (2, 1, 0, 7, 6, 5, 4, 3)
+_SMOOTH: Final = 2  # maximum changes around the ring of a uniform pattern
+
+
+@memoized(Cache.CONSTANTS)
+def _kinds() -> npt.NDArray[np.intp]:
+    """Return the bin of each of the 256 patterns."""
+    names: dict[int, int] = {}
+    kinds = []
+    for code in range(256):
+        bits = [code >> bit & 1 for bit in range(8)]
+        changes = sum(bits[bit] != bits[bit - 1] for bit in range(8))
+        mirrored = sum(bits[bit] << _MIRRORED[bit] for bit in range(8))
+        name = min(code, mirrored) if changes <= _SMOOTH else -1
+        kinds.append(names.setdefault(name, len(names)))
+    return np.array(kinds, dtype=np.intp)
+
+
+TEXTURES: Final = int(_kinds().max()) + 1
+
 
 FORMAT: Final = "tier0-1"
 """Format version: stored descriptors of another version are recomputed."""
@@ -32,7 +162,7 @@ PICTURE_SIDE: Final = 224
 LEAST_SIDE: Final = 8
 
 _COLOURED: Final = 72  # side of the square for colours
-_FINE, _COARSE = 12, 6  # edge cells per side
+_FINE_CELLS, _COARSE_CELLS = 12, 6  # edge cells per side
 _LAYOUT: Final = 8
 _TONES: Final = 12
 _SMALL: Final = 0.3  # share of a photo, including its margin
@@ -52,20 +182,24 @@ class DescriptorBlock(NamedTuple):
 
 
 DESCRIPTOR_BLOCKS: Final = (
-    DescriptorBlock("colours", colour_histogram.LENGTH, 0.0, 1.0, is_colour=True),
-    DescriptorBlock("colours_in_front", colour_histogram.LENGTH, 0.0, 1.0, is_colour=True),
+    DescriptorBlock("colours", COLOURS, 0.0, 1.0, is_colour=True),
+    DescriptorBlock("colours_in_front", COLOURS, 0.0, 1.0, is_colour=True),
     DescriptorBlock("layout", _LAYOUT * _LAYOUT // 2 * 3, -5.0, 5.0, is_colour=True),
     DescriptorBlock(
-        "edges", _FINE * _FINE // 2 * edge_histogram.DIRECTIONS, 0.0, 0.35, is_colour=False
-    ),
-    DescriptorBlock(
-        "rough_edges",
-        _COARSE * _COARSE // 2 * edge_histogram.DIRECTIONS,
+        "edges",
+        _FINE_CELLS * _FINE_CELLS // 2 * DIRECTIONS,
         0.0,
         0.35,
         is_colour=False,
     ),
-    DescriptorBlock("texture", edge_histogram.TEXTURES, 0.0, 1.0, is_colour=False),
+    DescriptorBlock(
+        "rough_edges",
+        _COARSE_CELLS * _COARSE_CELLS // 2 * DIRECTIONS,
+        0.0,
+        0.35,
+        is_colour=False,
+    ),
+    DescriptorBlock("texture", TEXTURES, 0.0, 1.0, is_colour=False),
     DescriptorBlock("tones", _TONES * _TONES // 2, -4.0, 4.0, is_colour=False),
     DescriptorBlock("outline", _TONES * _TONES // 2, 0.0, 1.0, is_colour=False),
     DescriptorBlock("proportions", 5, -2.0, 2.0, is_colour=False),
@@ -169,10 +303,10 @@ def _parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
     """Return the blocks, in the order of `DESCRIPTOR_BLOCKS`."""
     top, bottom, left, right = front.box
     cut, weights = lab[top:bottom, left:right], front.weights[top:bottom, left:right]
-    axes = colour_histogram.histogram_axes(resized(lab, _COLOURED, _COLOURED))
+    axes = histogram_axes(resized(lab, _COLOURED, _COLOURED))
     whole = np.ones((_COLOURED, _COLOURED), dtype=np.float32)
-    grey = resized(cut[..., 0] * 2.55, edge_histogram.SIDE, edge_histogram.SIDE)
-    planes = edge_histogram.edge_directions(grey)
+    grey = resized(cut[..., 0] * 2.55, SIDE, SIDE)
+    planes = edge_directions(grey)
     tones = _folded(resized(cut[..., 0], _TONES, _TONES))
     height, width = lab.shape[:2]
     proportions = [
@@ -183,16 +317,12 @@ def _parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
         front.plainness,
     ]
     return (
-        colour_histogram.colour_histogram(axes, whole),
-        colour_histogram.colour_histogram(
-            axes, resized(front.weights, _COLOURED, _COLOURED)
-        ),
+        colour_shares(axes, whole),
+        colour_shares(axes, resized(front.weights, _COLOURED, _COLOURED)),
         (_folded(resized(cut, _LAYOUT, _LAYOUT)) - (50.0, 0.0, 0.0)) / _SPREAD,
-        edge_histogram.edge_histograms(planes, _FINE),
-        edge_histogram.edge_histograms(planes, _COARSE),
-        edge_histogram.texture_histogram(
-            grey, resized(weights, edge_histogram.SIDE, edge_histogram.SIDE)
-        ),
+        edge_histograms(planes, _FINE_CELLS),
+        edge_histograms(planes, _COARSE_CELLS),
+        texture_histogram(grey, resized(weights, SIDE, SIDE)),
         (tones - tones.mean()) / (tones.std() + 3.0),
         _folded(resized(weights, _TONES, _TONES)),
         np.array(proportions, dtype=np.float32),

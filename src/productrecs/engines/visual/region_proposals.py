@@ -1,13 +1,24 @@
-"""Region proposals: boxes of a photo that may hold products, the most likely first."""
+"""Region proposals: boxes of a photo that may hold products, and their descriptors."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.foreground import Foreground, find_foreground
+from productrecs.engines.visual.foreground import (
+    Foreground,
+    find_foreground,
+    white_balanced,
+)
+from productrecs.engines.visual.image_descriptor import (
+    LEAST_SIDE,
+    parts_in,
+    views_in,
+    window_in,
+)
 from productrecs.engines.visual.image_transforms import (
+    Descriptor,
     Floats,
     Pixels,
     Plane,
@@ -32,7 +43,7 @@ _FIGURE: Final = (0.25, 0.04, 0.5, 0.93)  # usual place of a person in full-leng
 _GARMENTS: Final = ((0.0, 0.15, 1.0, 0.37), (0.05, 0.46, 0.9, 0.42))
 """Upper and lower garment, relative to a person's box."""
 
-_EVEN: Final = 1.5  # minimum Lab contrast of a picture with anything visible
+_LEAST_CONTRAST: Final = 1.5  # minimum Lab contrast of a picture with anything visible
 
 Boxes = npt.NDArray[np.float32]
 """[n, 4]: x, y, width and height, fractions of the picture, from its top left."""
@@ -62,7 +73,7 @@ def propose_regions(pixels: Pixels) -> Boxes:
 def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
     """Return the foreground and salient boxes of a picture in Lab."""
     small = resized(lab, _SIDE, _SIDE)
-    if float(np.ptp(small, axis=(0, 1)).max()) < _EVEN:
+    if float(np.ptp(small, axis=(0, 1)).max()) < _LEAST_CONTRAST:
         return np.zeros((0, 4), np.float32)
     front = front or find_foreground(lab)
     height, width = lab.shape[:2]
@@ -184,3 +195,64 @@ def _sum_of(
     top, bottom, left, right = edges
     held = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     return held, (bottom - top) * (right - left)
+
+
+MAX_REGIONS: Final = 4
+"""Regions besides the foreground; more add little and cost time."""
+
+
+_SCENE_CELLS: Final = 3  # grid cells per side
+_CLUTTERED, _EVEN = 0.6, 0.95  # plainness of a scene: below, always; above, never
+_WIDE: Final = 1.15  # minimum aspect ratio of a wide photo
+_SEVERAL: Final = 3  # separate things from which a photo is a scene; a pair of shoes is two
+
+
+class RegionDescriptors(NamedTuple):
+    """Descriptors of a photo and of its regions; windows are rows and columns."""
+
+    views: list[Descriptor]  # to be averaged: the photo, then its foreground
+    places: list[Descriptor]
+    front: tuple[slice, slice]
+    windows: list[tuple[slice, slice]]  # one per entry of `places`
+    is_scene: bool  # may show several objects anywhere
+
+
+def describe_regions(pixels: Pixels) -> RegionDescriptors:
+    """Return descriptors of an upright photo, to be averaged, and of regions in it.
+
+    The photo's own descriptors are those of `views_in`, with a pale wall as white. The
+    likeliest regions besides the foreground are described separately, because a small
+    product among others resembles one region more than the whole photo. A scene (a
+    cluttered photo, a wide one without a studio background, or one of several separate
+    things) is divided into a grid of nine cells.
+
+    Raises:
+        ValueError: when the photo has no `LEAST_SIDE` pixels a side.
+    """
+    lab = to_lab(white_balanced(pixels))
+    front = find_foreground(lab)
+    boxes = propose_regions_in(lab, front)[1 : 1 + MAX_REGIONS].tolist()
+    is_wide = lab.shape[1] >= _WIDE * lab.shape[0]
+    is_plain = front.plainness >= (_EVEN if is_wide else _CLUTTERED)
+    is_scene = bool(boxes) and (not is_plain or count_parts(front) >= _SEVERAL)
+    if is_scene:
+        side = 1 / _SCENE_CELLS
+        steps = range(_SCENE_CELLS)
+        boxes = [[x * side, y * side, side, side] for y in steps for x in steps]
+    windows = [box_window(lab, box) for box in boxes]
+    window, share = window_in(lab, front)
+    views = views_in(lab, front, window, share)
+    return RegionDescriptors(views, parts_in(lab, windows), window, windows, is_scene)
+
+
+def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:
+    """Return the rows and columns of a box; a speck includes its surroundings."""
+    height, width = pixels.shape[:2]
+    x, y, across, down = box
+    left, top = int(x * width), int(y * height)
+    right = min(width, max(left + LEAST_SIDE, round((x + across) * width)))
+    bottom = min(height, max(top + LEAST_SIDE, round((y + down) * height)))
+    return (
+        slice(max(0, bottom - max(bottom - top, LEAST_SIDE)), bottom),
+        slice(max(0, right - max(right - left, LEAST_SIDE)), right),
+    )

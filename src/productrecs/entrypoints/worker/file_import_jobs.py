@@ -35,7 +35,7 @@ from productrecs.records.file_imports.repository import (
     expire_imports,
     stores_in,
 )
-from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.records.orders.uploads.upload import UploadFolder
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory

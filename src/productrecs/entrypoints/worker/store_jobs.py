@@ -50,8 +50,7 @@ from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team.repository import AuditRepository
-from productrecs.training.train_stale_stores import Trainer, stale_stores
-from productrecs.training.training_run import TrainingDeps
+from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores
 
 _log = logging.getLogger(__name__)
 

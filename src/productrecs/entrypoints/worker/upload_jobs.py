@@ -29,7 +29,7 @@ from productrecs.records.orders.uploads.repository import (
     files_needed,
     stores_with_uploads,
 )
-from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.records.orders.uploads.upload import UploadFolder
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.store_log import ItemNumbers

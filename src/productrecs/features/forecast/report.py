@@ -22,7 +22,7 @@ from productrecs.features.forecast.stock_actions import (
     plan_stock_actions,
 )
 from productrecs.storage.database import Database
-from productrecs.storage.job_counts import job_progress
+from productrecs.storage.job_queue import job_progress
 from productrecs.tenancy.accounts.store import Store
 
 _NOT_YET: Final = (

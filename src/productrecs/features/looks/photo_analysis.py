@@ -1,14 +1,20 @@
-"""Photo analysis: finds the spots of a photo that look like products of the catalog."""
+"""Photo analysis: finds the spots of a photo that look like products of the catalog.
+
+It also proposes the products of a look; the merchant decides.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from productrecs.engines.arrays import Bools
-from productrecs.engines.visual.match_confidence import VOTERS, MatchConfidence
 from productrecs.engines.visual.region_proposals import intersection_over_union
+from productrecs.engines.visual.visual_similarity import VOTERS, MatchConfidence
+from productrecs.features.looks.look import LONGEST_LABEL, Hotspot, Look, LookError
+from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.pictures.fetch_picture import absolute_url, fetch_picture
 from productrecs.training.visual.photo_matcher import Box, PhotoSearch, RegionMatch
 
 MAX_HOTSPOTS: Final = 8
@@ -148,3 +154,70 @@ def spots_in_picture(
     """
     seen = photo_search.around(data, MAX_PRODUCTS, visible)
     return find_spots(seen.sureness, catalog, seen.places)
+
+
+_SAME: Final = 0.4  # intersection over union from which two boxes show one thing
+
+
+@dataclass(frozen=True, slots=True)
+class HotspotProposal:
+    """A box in a look's picture, its confidence, and its likely products, best first."""
+
+    label: str
+    box: tuple[float, float, float, float]
+    confidence: float  # 0 to 1
+    products: tuple[tuple[str, float], ...]  # (id, similarity); at least one
+
+    def hotspot(self, item_id: str | None = None) -> Hotspot:
+        """Return the proposal as a hotspot, with the given or the most similar product."""
+        return Hotspot(self.label, self.box, item_id or self.products[0][0])
+
+
+def look_picture(
+    looks: LookEditor, look: Look, domain: str, trusted: Collection[str]
+) -> bytes:
+    """Return the picture of a look: the stored one, or fetched from its address.
+
+    Raises:
+        LookError: when it is no longer stored.
+        PictureUnavailableError: when it cannot be fetched.
+    """
+    content = look.content
+    if content.picture_id:
+        found = looks.picture(content.picture_id)
+        if found is None:
+            message = "the look's picture is no longer stored here; upload it again"
+            raise LookError(message)
+        return found
+    url = absolute_url(content.image_url, domain)
+    return fetch_picture(url, trusted=trusted).content or b""
+
+
+def propose_hotspots(
+    spots: Sequence[PhotoSpot], catalog: CatalogView, existing: Sequence[Hotspot]
+) -> list[HotspotProposal]:
+    """Return proposals that do not overlap existing hotspots, most certain first."""
+    found = []
+    for spot in spots:
+        box = _within(spot.box)
+        products = tuple(
+            (item_id, round(score, 4))
+            for item, score in zip(spot.items, spot.scores, strict=True)
+            if (item_id := catalog.ids[item]) is not None
+        )
+        if products and not any(
+            intersection_over_union(box, one.box) > _SAME for one in existing
+        ):
+            label = spot.label[:LONGEST_LABEL]
+            found.append(HotspotProposal(label, box, round(spot.confidence, 4), products))
+    return found
+
+
+def _within(
+    box: tuple[float, float, float, float],
+) -> tuple[float, float, float, float]:
+    """Return a box in thousandths of the picture, clipped to it."""
+    x, y = (min(max(round(one, 3), 0.0), 0.99) for one in box[:2])
+    width = max(0.001, min(round(box[2], 3), round(1 - x, 3)))
+    height = max(0.001, min(round(box[3], 3), round(1 - y, 3)))
+    return x, y, width, height

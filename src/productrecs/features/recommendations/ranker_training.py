@@ -48,7 +48,7 @@ from productrecs.training.ranking.shown_lists import ShownList, ShownListReader
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import fit
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 
 WINDOW_DAYS: Final = 60
 MAX_LISTS: Final = 30_000

@@ -25,8 +25,7 @@ from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import NarrowestCategories
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter_masks
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.merchandising.rule_book import ListRules, RuleBook
-from productrecs.records.merchandising.rules_view import RulesView
+from productrecs.records.merchandising.rule_book import ListRules, RuleBook, RulesView
 from productrecs.records.placements.bundle import Bundle
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels

@@ -1,18 +1,145 @@
-"""Widget settings: their names, types, bounds, meanings and defaults.
+"""Widget settings: names, types, bounds, default titles and a check of colour contrast.
 
 Other keys belong to a theme: they are stored and returned unchanged.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import resources
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
-from productrecs.features.widgets.default_titles import default_title
+from PIL import ImageColor
+
 from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+_FALLBACK: Final = "en"
+_TYPES: Final = ("recs", "fbt", "cart", "trending", "search", "look")
+
+# By language, in the order of `_TYPES`.
+_TITLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "en": (
+            "You may also like",
+            "Frequently bought together",
+            "Complete your order",
+            "Trending now",
+            "Search",
+            "Shop the look",
+        ),
+        "de": (
+            "Das könnte Ihnen auch gefallen",
+            "Wird oft zusammen gekauft",
+            "Das passt zu Ihrem Warenkorb",
+            "Gerade beliebt",
+            "Suche",
+            "Shop the Look",
+        ),
+        "fr": (
+            "Vous aimerez aussi",
+            "Souvent achetés ensemble",
+            "Complétez votre panier",
+            "Tendances du moment",
+            "Recherche",
+            "Adoptez le look",
+        ),
+        "es": (
+            "También te puede gustar",
+            "Comprados juntos habitualmente",
+            "Completa tu compra",
+            "Lo más popular",
+            "Buscar",
+            "Compra el look",
+        ),
+        "it": (
+            "Potrebbe interessarti anche",
+            "Spesso comprati insieme",
+            "Completa il tuo ordine",
+            "Di tendenza ora",
+            "Cerca",
+            "Acquista il look",
+        ),
+        "nl": (
+            "Misschien vind je dit ook leuk",
+            "Vaak samen gekocht",
+            "Maak je bestelling compleet",
+            "Nu populair",
+            "Zoeken",
+            "Shop de look",
+        ),
+        "pl": (
+            "Może Ci się spodobać",
+            "Często kupowane razem",
+            "Uzupełnij swoje zamówienie",
+            "Teraz popularne",
+            "Szukaj",
+            "Kup ten look",
+        ),
+        "pt": (
+            "Você também pode gostar",
+            "Frequentemente comprados juntos",
+            "Complete sua compra",
+            "Em alta agora",
+            "Buscar",
+            "Compre o look",
+        ),
+        "sv": (
+            "Du kanske också gillar",
+            "Köps ofta tillsammans",
+            "Komplettera din beställning",
+            "Populärt just nu",
+            "Sök",
+            "Shoppa looken",
+        ),
+        "da": (
+            "Du vil måske også kunne lide",
+            "Købes ofte sammen",
+            "Gør din ordre komplet",
+            "Populært lige nu",
+            "Søg",
+            "Shop looket",
+        ),
+        "cs": (
+            "Mohlo by se vám líbit",
+            "Často kupováno společně",
+            "Doplňte svou objednávku",
+            "Právě populární",
+            "Hledat",
+            "Nakupte celý look",
+        ),
+        "ja": (
+            "こちらもおすすめ",
+            "よく一緒に購入されている商品",
+            "ご一緒にいかがですか",
+            "人気の商品",
+            "検索",
+            "このコーディネートを買う",
+        ),
+        "ar": (
+            "قد يعجبك أيضًا",
+            "غالبًا ما يُشترى معًا",
+            "أكمل طلبك",
+            "الأكثر رواجًا الآن",
+            "بحث",
+            "تسوّق الإطلالة",
+        ),
+    }
+)
+
+
+def default_title(widget_type: str, locale: str) -> str:
+    """Return the title of a widget type in the language of `locale`, else in English.
+
+    An unknown type has the title of `recs`.
+    """
+    language = locale.partition("-")[0].lower()
+    titles = _TITLES.get(language, _TITLES[_FALLBACK])
+    shown_type = widget_type if widget_type in _TYPES else _TYPES[0]
+    return titles[_TYPES.index(shown_type)]
+
 
 _PRICES_FILE: Final = resources.files(__package__) / "prices.json"
 _BY_LOCALE: Final[Mapping[str, Mapping[str, str | None]]] = json.loads(
@@ -41,7 +168,6 @@ def price_locale(of_page: str, of_shop: str) -> str:
     return shop if is_vaguer or not page else page
 
 
-_FALLBACK: Final = "en"
 _WORDS_FILE: Final = resources.files(__package__) / "words.json"
 _BY_LANGUAGE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = json.loads(
     _WORDS_FILE.read_text("utf-8")
@@ -276,3 +402,83 @@ def _default(setting: WidgetSetting, widget_type: str, store: StoreSettings) -> 
         value: object = getattr(store, setting.of_store)
         return value
     return setting.default
+
+
+MIN_CONTRAST: Final = 4.5
+"""The ratio that WCAG 2 requires of text of normal size (level AA)."""
+
+WHITE: Final = (255, 255, 255)
+BLACK: Final = (0, 0, 0)
+_DARK_PAGE: Final = (22, 24, 28)  # of the widgets' dark theme
+_BLACK_TEXT_LIGHTNESS: Final = 0.66  # OKLCH lightness from which buttons have black text
+
+_LINEAR_LIMIT: Final = 0.04045  # below it sRGB is linear
+
+Colour: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastCheck:
+    """One pair of colours that shoppers read, and its contrast ratio."""
+
+    where: str
+    ratio: float
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the pair is readable."""
+        return self.ratio >= MIN_CONTRAST
+
+
+def read_colour(text: str) -> Colour | None:
+    """Return a CSS colour as red, green and blue; None for one that is not a plain colour.
+
+    Reads hex, `rgb()`, `hsl()` and names; only a page can resolve `var()` and others.
+    """
+    try:
+        found = ImageColor.getrgb(text.strip())
+    except ValueError:
+        return None
+    return found[:3]
+
+
+def contrast_ratio(one: Colour, other: Colour) -> float:
+    """Return the contrast ratio of two colours, from 1 to 21."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def check_accent(text: str, theme: str) -> list[ContrastCheck] | None:
+    """Return the ratios of an accent colour where a widget uses it; None if unknown."""
+    accent = read_colour(text)
+    if accent is None:
+        return None
+    label = BLACK if _lightness(accent) > _BLACK_TEXT_LIGHTNESS else WHITE
+    checks = [ContrastCheck("Text on buttons", contrast_ratio(accent, label))]
+    if theme != "dark":
+        ratio = contrast_ratio(accent, WHITE)
+        checks.append(ContrastCheck("Outlined buttons on a white page", ratio))
+    if theme != "light":
+        ratio = contrast_ratio(accent, _DARK_PAGE)
+        checks.append(ContrastCheck("Outlined buttons on a dark page", ratio))
+    return checks
+
+
+def _linear(value: int) -> float:
+    share = value / 255
+    return share / 12.92 if share <= _LINEAR_LIMIT else ((share + 0.055) / 1.055) ** 2.4
+
+
+def _luminance(colour: Colour) -> float:
+    red, green, blue = map(_linear, colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _lightness(colour: Colour) -> float:
+    """Return the OKLCH lightness, by which the widgets choose black or white text."""
+    red, green, blue = map(_linear, colour)
+    long = 0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue
+    medium = 0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue
+    short = 0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue
+    roots = [math.cbrt(one) for one in (long, medium, short)]
+    return 0.2104542553 * roots[0] + 0.7936177850 * roots[1] - 0.0040720468 * roots[2]

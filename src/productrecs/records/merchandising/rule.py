@@ -1,12 +1,20 @@
-"""Rule: its action, its target products, its lists and its schedule."""
+"""Rule: its action, its target products, its lists, its schedule, and their validation."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from enum import StrEnum
 from typing import Final
 
-from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.time_window import (
+    InvalidDateError,
+    normalise_timestamp,
+    window_end_ms,
+    window_start_ms,
+)
+from productrecs.records.catalog.title_words import folded_words
 
 BOOST_STRENGTH: Final = 1.5
 BURY_STRENGTH: Final = 10.0
@@ -197,3 +205,184 @@ def _abbreviated(before: str, names: tuple[str, ...]) -> str:
         return ""
     remainder = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004 - a line's worth
     return before + " or ".join(names[:3]) + remainder
+
+
+MAX_ITEMS: Final = 1_000
+MAX_CATEGORIES: Final = 200
+MAX_WORDS: Final = 20
+MAX_ATTRIBUTES: Final = 100
+MAX_ATTRIBUTE_LENGTH: Final = 255
+MAX_NAME_LENGTH: Final = 200
+MAX_ID_LENGTH: Final = 255
+MAX_CATEGORY_LENGTH: Final = 1_000
+MAX_STRENGTH: Final = 100.0
+MAX_PRICE: Final = 1e12
+MAX_POSITION: Final = 20
+MAX_PLACEMENTS: Final = 100
+MAX_PLACEMENT_LENGTH: Final = 64
+PRIORITIES: Final = (-1_000, 1_000)
+
+
+class RuleError(ProductRecsError):
+    """A rule is invalid; `field` names the invalid field."""
+
+    def __init__(self, message: str, field: str) -> None:
+        """Set the message, which says what is wrong and what is valid."""
+        super().__init__(message)
+        self.field = field
+
+
+def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
+    """Return the normalised rule; `zone` is the store's.
+
+    Raises:
+        RuleError: when it is invalid; names the first problem.
+    """
+    name = content.name.strip()
+    if len(name) > MAX_NAME_LENGTH or "\0" in name:
+        message = f"a name may have at most {MAX_NAME_LENGTH} characters"
+        raise RuleError(message, "name")
+    lowest, highest = PRIORITIES
+    if not lowest <= content.priority <= highest:
+        message = f"a priority is a whole number from {lowest} to {highest}"
+        raise RuleError(message, "priority")
+    clean = replace(
+        content,
+        name=name,
+        target=_checked_target(content.target),
+        places=_checked_places(content),
+        starts=_checked_time(content.starts, "starts"),
+        ends=_checked_time(content.ends, "ends"),
+    )
+    first, last = clean.window(zone)
+    if first > last:
+        message = f"the rule ends ({clean.ends}) before it starts ({clean.starts})"
+        raise RuleError(message, "ends")
+    _check_strength(clean)
+    _check_pin(clean)
+    return clean
+
+
+def _checked_target(target: RuleTarget) -> RuleTarget:
+    words = tuple(sorted(folded_words(" ".join(target.title_words))))
+    if len(words) > MAX_WORDS:
+        message = f"a rule may have at most {MAX_WORDS} title words"
+        raise RuleError(message, "title_words")
+    clean = RuleTarget(
+        items=_distinct(target.items, MAX_ITEMS, MAX_ID_LENGTH, "items"),
+        categories=_distinct(
+            target.categories, MAX_CATEGORIES, MAX_CATEGORY_LENGTH, "categories"
+        ),
+        title_words=words,
+        price_min=target.price_min,
+        price_max=target.price_max,
+        attributes=_checked_attributes(target.attributes),
+    )
+    for name, price in (("price_min", clean.price_min), ("price_max", clean.price_max)):
+        if price is not None and not (math.isfinite(price) and abs(price) <= MAX_PRICE):
+            message = f"{name} must be a number up to {MAX_PRICE:g}"
+            raise RuleError(message, name)
+    low, high = clean.price_min, clean.price_max
+    if low is not None and high is not None and low > high:
+        message = f"the lowest price ({low:g}) is above the highest ({high:g})"
+        raise RuleError(message, "price_max")
+    if clean.is_empty:
+        message = "say which products: by item, category, attribute, title words or price"
+        raise RuleError(message, "target")
+    return clean
+
+
+def parse_attribute(text: str) -> tuple[str, str]:
+    """Return the name and the value in a text such as `brand:Acme`."""
+    name, _, value = text.partition(":")
+    return name.strip(), value.strip()
+
+
+def _checked_attributes(
+    pairs: Iterable[tuple[str, str]],
+) -> tuple[tuple[str, str], ...]:
+    distinct = tuple(dict.fromkeys(pairs))
+    if len(distinct) > MAX_ATTRIBUTES:
+        message = (
+            f"one rule may have at most {MAX_ATTRIBUTES} attributes; make a second rule "
+            "for the rest"
+        )
+        raise RuleError(message, "attributes")
+    for name, value in distinct:
+        if not name or not value or max(map(len, (name, value))) > MAX_ATTRIBUTE_LENGTH:
+            message = "write an attribute as NAME:VALUE, such as brand:Acme"
+            raise RuleError(message, "attributes")
+    return distinct
+
+
+def _distinct(
+    names: Iterable[str], limit: int, longest: int, field: str
+) -> tuple[str, ...]:
+    distinct = tuple(dict.fromkeys(name for name in names if name.strip()))
+    if len(distinct) > limit:
+        message = (
+            f"one rule may have at most {limit} {field}; make a second rule for the rest"
+        )
+        raise RuleError(message, field)
+    if any(len(name) > longest or "\0" in name for name in distinct):
+        message = f"one of the {field} is invalid: each has 1 to {longest} characters"
+        raise RuleError(message, field)
+    return distinct
+
+
+def _checked_places(content: RuleContent) -> ListFilter:
+    places = content.places
+    clash = set(places.only_in) & set(places.not_in)
+    if clash:
+        message = f"the rule both includes and excludes {min(clash)}"
+        raise RuleError(message, "places")
+    if content.action is RuleAction.PIN and set(places.only_in) == {ListKind.SEARCH}:
+        message = "in search a pin is for a query: productrecs search-rules add D pin QUERY"
+        raise RuleError(message, "places")
+    return ListFilter(
+        only_in=tuple(sorted(set(places.only_in))),
+        not_in=tuple(sorted(set(places.not_in))),
+        placements=_distinct(
+            sorted(places.placements), MAX_PLACEMENTS, MAX_PLACEMENT_LENGTH, "placements"
+        ),
+    )
+
+
+def _checked_time(text: str | None, field: str) -> str | None:
+    if text is None or not text.strip():
+        return None
+    try:
+        return normalise_timestamp(text)
+    except InvalidDateError as error:
+        message = f"{field}: {error}"
+        raise RuleError(message, field) from error
+
+
+def _check_strength(content: RuleContent) -> None:
+    strength = content.strength
+    if strength is None:
+        return
+    if content.action not in {RuleAction.BOOST, RuleAction.BURY}:
+        message = f"{content.action} has no strength: only boost and bury have one"
+        raise RuleError(message, "strength")
+    if not 1 < strength <= MAX_STRENGTH:
+        message = f"the strength must be a number above 1, up to {MAX_STRENGTH:g}"
+        raise RuleError(message, "strength")
+
+
+def _check_pin(content: RuleContent) -> None:
+    position, items = content.position, content.target.items
+    if content.action is not RuleAction.PIN:
+        if position is not None:
+            message = f"{content.action} has no position: only pin has one"
+            raise RuleError(message, "position")
+        return
+    if position is None or not 1 <= position <= MAX_POSITION:
+        message = f"pin needs a position from 1 to {MAX_POSITION}"
+        raise RuleError(message, "position")
+    if content.target != RuleTarget(items=items):
+        message = "pin takes its products by item only"
+        raise RuleError(message, "target")
+    if position + len(items) - 1 > MAX_POSITION:
+        message = f"the last pinned product would be after position {MAX_POSITION}"
+        raise RuleError(message, "items")

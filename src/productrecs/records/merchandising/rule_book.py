@@ -1,14 +1,37 @@
-"""Rule book: the rules in force, resolved to item numbers, factors and positions."""
+"""Rule book: the rules in force, resolved to item numbers, factors and positions.
 
+The rules view keeps a store's book in memory, updated by rules, catalog and clock.
+"""
+
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from itertools import groupby
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools, Floats, Ints
-from productrecs.records.merchandising.rule import ListKind, Rule, RuleAction
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.catalog.title_words import fold_text, folded_words
+from productrecs.records.merchandising.repository import (
+    ItemTitle,
+    read_changed_titles,
+    read_rules,
+    read_titles,
+)
+from productrecs.records.merchandising.rule import (
+    ListKind,
+    Rule,
+    RuleAction,
+    RuleState,
+    RuleTarget,
+    by_priority,
+)
+from productrecs.storage.dialects import RawReader
 
 _STRONGEST: Final = 100.0
 _NO_ITEMS: Final = np.zeros(0, dtype=np.int64)
@@ -174,3 +197,222 @@ class RuleBook:
                 for step, item in enumerate(self.selected[rule.rule_id].tolist()):
                     pins.setdefault(item, Pin(first - 1 + step, item))
         return tuple(pins.values())
+
+
+Words = frozenset[str]
+Matches = Mapping[Words, Ints]
+
+NO_MATCHES: Final[Matches] = MappingProxyType({})
+_NO_SEQ: Final = -1
+
+
+class TitleMatcher:
+    """The items whose titles contain each requested word set; one writer at a time.
+
+    Titles are not stored. `matches` is replaced atomically: readers take no lock.
+    """
+
+    def __init__(self, store_id: StoreId) -> None:
+        """Start without requested words."""
+        self._store_id = store_id
+        self._seq = _NO_SEQ
+        self.matches: Matches = NO_MATCHES
+
+    def follow(self, reader: RawReader, phrases: Iterable[Words], catalog_seq: int) -> None:
+        """Read the titles that are needed for all `phrases` as of `catalog_seq`."""
+        requested = set(phrases)
+        if not requested:
+            self.matches, self._seq = NO_MATCHES, _NO_SEQ
+        elif requested != self.matches.keys():
+            self._read_all(reader, requested)
+            self._seq = catalog_seq  # changes during the read are read again
+        elif catalog_seq > self._seq:
+            changed = read_changed_titles(reader, self._store_id, self._seq)
+            self._apply(changed)
+            self._seq = max([catalog_seq, *(one.change_seq for one in changed)])
+
+    def widened(self, reader: RawReader, phrases: set[Words]) -> "TitleMatcher":
+        """Return a matcher for `phrases` as of now; reads titles for new phrases."""
+        matches = self.matches
+        merged = TitleMatcher(self._store_id)
+        missing = phrases - matches.keys()
+        if missing:
+            merged._read_all(reader, missing)
+        reused = {words: matches[words] for words in phrases & matches.keys()}
+        merged.matches = {**merged.matches, **reused}
+        return merged
+
+    def _read_all(self, reader: RawReader, requested: set[Words]) -> None:
+        found: dict[Words, list[int]] = {words: [] for words in requested}
+        for page in read_titles(reader, self._store_id):
+            for words, numbers in _matching(requested, page).items():
+                found[words] += numbers
+        self.matches = {
+            words: np.array(numbers, np.int64) for words, numbers in found.items()
+        }
+
+    def _apply(self, changed: Sequence[ItemTitle]) -> None:
+        if not changed:
+            return
+        changed_numbers = np.array([one.number for one in changed], np.int64)
+        new_matches = _matching(self.matches.keys(), changed)
+        self.matches = {
+            words: np.union1d(
+                np.setdiff1d(numbers, changed_numbers),
+                np.array(new_matches[words], np.int64),
+            )
+            for words, numbers in self.matches.items()
+        }
+
+
+def _matching(
+    phrases: Iterable[Words], titles: Sequence[ItemTitle]
+) -> dict[Words, list[int]]:
+    found: dict[Words, list[int]] = {words: [] for words in phrases}
+    for one in titles:
+        in_title = folded_words(one.title) if one.present else frozenset()
+        for words, numbers in found.items():
+            if words <= in_title:
+                numbers.append(one.number)
+    return found
+
+
+_FOREVER: Final = 2**62
+
+
+class RulesView:
+    """The rules of one store, resolved against its catalog.
+
+    `book` is None while the store has no rules. It is replaced only when a change of the
+    rules, the catalog or the time affects it; readers take no lock.
+    """
+
+    def __init__(self, store_id: StoreId, zone: tzinfo, catalog: CatalogView) -> None:
+        """Start without rules; schedules are read in `zone`."""
+        self._store_id = store_id
+        self._zone = zone
+        self._catalog = catalog
+        self._titles = TitleMatcher(store_id)
+        self.book: RuleBook | None = None
+        self._rules: tuple[Rule, ...] = ()
+        self._book_inputs: tuple[object, ...] = (None, None, None)
+        self._window = (-_FOREVER, _FOREVER)  # during which the same rules are in force
+        self._seq = 0
+        self._refreshing = threading.Lock()
+        self._names: dict[str, list[str]] = {}  # folded category: spellings in items
+        self._names_read = 0
+
+    def refresh(self, reader: RawReader, rules_seq: int, now_ms: int) -> None:
+        """Build the book for `now_ms`; call it after the catalog's refresh.
+
+        Reads the rules if they changed, and the titles that they match. Without changes the
+        book stays the same object.
+        """
+        with self._refreshing:
+            rules = self._rules
+            if rules_seq != self._seq:
+                rules = read_rules(reader, self._store_id)
+            active_rules = {
+                frozenset(rule.content.target.title_words)
+                for rule in rules
+                if rule.content.target.title_words
+            }
+            self._titles.follow(reader, active_rules, self._catalog.seq)
+            self._rules, self._seq = rules, rules_seq
+            self._rebuild_book(now_ms)
+
+    def preview(self, reader: RawReader, rules: Iterable[Rule], now_ms: int) -> "RulesView":
+        """Return a fixed view of other rules for the same catalog, as of now.
+
+        Reads titles if the rules match words that no rule of this view matches.
+        """
+        view = RulesView(self._store_id, self._zone, self._catalog)
+        view._rules = tuple(rules)
+        active_rules = {frozenset(rule.content.target.title_words) for rule in view._rules}
+        view._titles = self._titles.widened(
+            reader, {words for words in active_rules if words}
+        )
+        view._rebuild_book(now_ms)
+        return view
+
+    def _rebuild_book(self, now_ms: int) -> None:
+        inputs = (self._rules, self._titles.matches, self._catalog.version)
+        is_same = all(a is b for a, b in zip(inputs, self._book_inputs, strict=True))
+        first_ms, last_ms = self._window
+        if is_same and first_ms <= now_ms <= last_ms:
+            return
+        book = self._resolved(now_ms) if self._rules else None
+        old = self.book
+        if book is None or old is None or not book.is_equivalent(old):
+            self.book = book
+        self._book_inputs, self._window = inputs, self._window_at(now_ms)
+
+    def _window_at(self, now_ms: int) -> tuple[int, int]:
+        """Return the time range in which the rules in force are the same as at `now_ms`."""
+        windows = [
+            rule.content.window(self._zone) for rule in self._rules if rule.content.enabled
+        ]
+        edges = [edge for first, last in windows for edge in (first, last + 1)]
+        first_ms = max((edge for edge in edges if edge <= now_ms), default=-_FOREVER)
+        after = min((edge for edge in edges if edge > now_ms), default=_FOREVER)
+        return first_ms, after - 1
+
+    def _resolved(self, now_ms: int) -> RuleBook:
+        size = len(self._catalog)
+        in_force = by_priority(
+            rule
+            for rule in self._rules
+            if rule.content.state(now_ms, self._zone) is RuleState.ON
+        )
+        selected = {rule.rule_id: self._select(rule) for rule in in_force}
+        return RuleBook(
+            rules=tuple(in_force),
+            # An item may be added right now: the next book will include it.
+            selected={one: items[items < size] for one, items in selected.items()},
+            size=size,
+        )
+
+    def _select(self, rule: Rule) -> Ints:
+        """Return a rule's target item numbers; a pin's in its own order."""
+        target, parts = rule.content.target, []
+        if target.items:
+            numbers = (self._catalog.number(item_id) for item_id in target.items)
+            parts.append(np.array([n for n in numbers if n is not None], np.int64))
+        if target.categories:
+            parts.append(self._in_categories(target.categories))
+        for name in dict.fromkeys(name for name, _ in target.attributes):
+            values = [value for one, value in target.attributes if one == name]
+            parts.append(self._catalog.attributes.items(name, values))
+        if target.title_words:
+            parts.append(self._titles.matches[frozenset(target.title_words)])
+        if target.has_prices:
+            parts.append(self._priced(target))
+        if rule.content.action is RuleAction.PIN:
+            return parts[0]
+        found = np.unique(parts[0])
+        for part in parts[1:]:
+            found = np.intersect1d(found, part)
+        return found
+
+    def _in_categories(self, names: Iterable[str]) -> Ints:
+        """Return the items of categories in any spelling."""
+        members = self._catalog.members
+        members_so_far = list(members)  # it only grows, at its end
+        for name in members_so_far[self._names_read :]:
+            self._names.setdefault(fold_text(name), []).append(name)
+        self._names_read = len(members_so_far)
+        active_rules = {
+            one for name in names for one in self._names.get(fold_text(name), ())
+        }
+        return np.concatenate(
+            [
+                np.zeros(0, np.int64),
+                *(np.array(members[one], np.int64) for one in active_rules),
+            ]
+        )
+
+    def _priced(self, target: RuleTarget) -> Ints:
+        prices = self._catalog.prices
+        low = -np.inf if target.price_min is None else target.price_min
+        high = np.inf if target.price_max is None else target.price_max
+        return np.flatnonzero((prices >= low) & (prices <= high))

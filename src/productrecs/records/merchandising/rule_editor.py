@@ -7,8 +7,12 @@ from typing import Final
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.records.merchandising.repository import MAX_STORED_CHANGES, RuleRepository
-from productrecs.records.merchandising.rule import Rule, RuleContent
-from productrecs.records.merchandising.rule_validation import RuleError, validate_rule
+from productrecs.records.merchandising.rule import (
+    Rule,
+    RuleContent,
+    RuleError,
+    validate_rule,
+)
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 

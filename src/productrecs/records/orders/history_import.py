@@ -15,11 +15,12 @@ from typing import BinaryIO, Final, Protocol
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import erased_names_in
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.csv_format import CsvFormat, inspect_csv
 from productrecs.records.orders.csv_reader import (
     BrokenRow,
+    CsvFormat,
     Row,
     detect_time_format,
+    inspect_csv,
     read_rows,
 )
 from productrecs.records.orders.history_line import (

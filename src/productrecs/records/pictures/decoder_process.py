@@ -26,8 +26,11 @@ from productrecs.engines.visual.image_descriptor import (
     window_in,
 )
 from productrecs.engines.visual.image_transforms import Pixels, resized, to_lab
-from productrecs.engines.visual.photo_regions import box_window, describe_regions
-from productrecs.engines.visual.region_proposals import propose_regions
+from productrecs.engines.visual.region_proposals import (
+    box_window,
+    describe_regions,
+    propose_regions,
+)
 from productrecs.processes.child_process import limit_cpu, limit_memory, lower_priority
 from productrecs.processes.messages import ParentConnection
 from productrecs.processes.worker_process import serve_requests

@@ -3,14 +3,20 @@
 Sidecar `model.json` of `model.onnx`: `{"kind": "detector", "sha256": "...", "side": 416,
 "labels": [...]}` or `{"kind": "embedder", "sha256": "...", "side": 224, "mean": [...],
 "std": [...]}`. A file that does not match its sidecar is rejected. Nothing is downloaded.
+
+Files are read and written in protobuf's wire format, without the package `onnx`.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from productrecs.core.errors import ProductRecsError
 
@@ -106,3 +112,166 @@ def _parse_sidecar(
 def _three(values: Any) -> tuple[float, float, float]:
     red, green, blue = (float(one) for one in values)
     return red, green, blue
+
+
+_IR_VERSION: Final = 8
+_OPERATOR_SET: Final = 13
+_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5  # protobuf wire types
+_FLOAT_TENSOR, _INT64_TENSOR = 1, 7  # onnx.TensorProto.DataType
+_INT, _STRING, _INTS = 2, 3, 7  # onnx.AttributeProto.AttributeType
+
+# Field numbers of onnx.proto.
+GRAPH, OPERATOR_SETS = 7, 8  # of a model
+NODES, GRAPH_NAME, TENSORS, INPUTS, OUTPUTS = 1, 2, 5, 11, 12  # of a graph
+NODE_INPUTS, NODE_OUTPUTS, OPERATOR, ATTRIBUTES, DOMAIN = 1, 2, 4, 5, 7  # of a node
+SHAPE, KIND, TENSOR_NAME, NUMBERS, OUTSIDE, LOCATION = 1, 2, 8, 9, 13, 14  # of a tensor
+_LARGEST_VARINT: Final = 63  # bits before the last byte
+
+Attribute = int | str | Sequence[int]
+
+
+class OnnxGraphWriter:
+    """An ONNX graph with one input and one output, built node by node."""
+
+    def __init__(self) -> None:
+        """Start without nodes."""
+        self._nodes = list[bytes]()
+        self._constants = list[bytes]()
+
+    def add_constant(self, name: str, values: npt.NDArray[Any]) -> str:
+        """Add an array of float32 or int64, and return its name."""
+        kind, element = (
+            (_INT64_TENSOR, "<i8") if values.dtype == np.int64 else (_FLOAT_TENSOR, "<f4")
+        )
+        content = np.ascontiguousarray(values, dtype=element).tobytes()
+        tensor = tensor_head(name, kind, values.shape) + field(NUMBERS, content)
+        self._constants.append(field(TENSORS, tensor))
+        return name
+
+    def add_node(
+        self, operator: str, inputs: Sequence[str], **attributes: Attribute
+    ) -> str:
+        """Add a node, and return the name of its only output."""
+        output = f"{operator.lower()}_{len(self._nodes)}"
+        self._nodes.append(field(NODES, node(operator, inputs, output, **attributes)))
+        return output
+
+    def model(self, name: str, side: int, output: str, length: int) -> bytes:
+        """Return a model's file: `name` [1, 3, side, side] in, `output` [1, length] out."""
+        graph = b"".join(self._nodes) + text(GRAPH_NAME, "encoder")
+        graph += b"".join(self._constants)
+        graph += field(INPUTS, _tensor_type(name, (1, 3, side, side)))
+        graph += field(OUTPUTS, _tensor_type(output, (1, length)))
+        operators = field(OPERATOR_SETS, number(2, _OPERATOR_SET))
+        return number(1, _IR_VERSION) + field(GRAPH, graph) + operators
+
+
+def node(
+    operator: str,
+    inputs: Sequence[str],
+    output: str,
+    **attributes: Attribute,
+) -> bytes:
+    """Return a node of the standard operators, with one output."""
+    named = b"".join(text(NODE_INPUTS, name) for name in inputs)
+    named += text(NODE_OUTPUTS, output) + text(OPERATOR, operator)
+    for one in sorted(attributes.items()):
+        named += field(ATTRIBUTES, _attribute(*one))
+    return named
+
+
+def tensor_head(name: str, kind: int, shape: Sequence[int]) -> bytes:
+    """Return a tensor without its numbers; `kind` is ONNX's number of the data type."""
+    sizes = b"".join(number(SHAPE, size) for size in shape)
+    return sizes + number(KIND, kind) + text(TENSOR_NAME, name)
+
+
+def _tensor_type(name: str, shape: Sequence[int]) -> bytes:
+    dimensions = b"".join(field(1, number(1, size)) for size in shape)
+    tensor = number(1, _FLOAT_TENSOR) + field(2, dimensions)
+    return text(1, name) + field(2, field(1, tensor))
+
+
+def _attribute(name: str, value: Attribute) -> bytes:
+    if isinstance(value, int):
+        return text(1, name) + number(3, value) + number(20, _INT)
+    if isinstance(value, str):
+        return text(1, name) + text(4, value) + number(20, _STRING)
+    return text(1, name) + b"".join(number(8, one) for one in value) + number(20, _INTS)
+
+
+def text(key: int, content: str) -> bytes:
+    """Return a string field."""
+    return field(key, content.encode())
+
+
+def field(key: int, content: bytes) -> bytes:
+    """Return a field of bytes: a string, or a nested message."""
+    return _varint(key << 3 | _BYTES) + _varint(len(content)) + content
+
+
+def number(key: int, value: int) -> bytes:
+    """Return an integer field, 0 or more."""
+    return _varint(key << 3 | _VARINT) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    written = bytearray()
+    while value > 0x7F:  # noqa: PLR2004 - seven bits of a byte
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def read_fields(content: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """Yield the fields of a message in order: an integer, or the bytes of all else.
+
+    Raises:
+        ValueError: when the content is not a protobuf message.
+    """
+    at = 0
+    while at < len(content):
+        tag, at = _read_varint(content, at)
+        key, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            value, at = _read_varint(content, at)
+            yield key, value
+            continue
+        if wire == _BYTES:
+            length, at = _read_varint(content, at)
+        elif wire in {_EIGHT_BYTES, _FOUR_BYTES}:
+            length = 8 if wire == _EIGHT_BYTES else 4
+        else:
+            message = f"wire type {wire} is unknown"
+            raise ValueError(message)
+        if at + length > len(content):
+            message = "a field reaches beyond its message"
+            raise ValueError(message)
+        yield key, content[at : at + length]
+        at += length
+
+
+def _read_varint(content: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift <= _LARGEST_VARINT:
+        if at >= len(content):
+            break
+        value |= (content[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if content[at - 1] < 0x80:  # noqa: PLR2004 - the last byte of a number
+            return value, at
+    message = "a number has no end"
+    raise ValueError(message)
+
+
+def write_model_file(path: Path, content: bytes) -> None:
+    """Write a file atomically, and the folder if it is missing.
+
+    Raises:
+        OSError: when it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)

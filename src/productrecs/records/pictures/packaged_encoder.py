@@ -18,8 +18,12 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.onnx_graph import OnnxGraphWriter, write_model_file
-from productrecs.records.pictures.onnx_model_file import EMBEDDER, ModelFileError
+from productrecs.records.pictures.onnx_model_file import (
+    EMBEDDER,
+    ModelFileError,
+    OnnxGraphWriter,
+    write_model_file,
+)
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
 

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual.image_transforms import Descriptor
+from productrecs.records.pictures.fetch_picture import REJECTED, absolute_url
 from productrecs.records.pictures.picture import (
     MIN_NEW_FACTS,
     DescribedItem,
@@ -19,7 +20,6 @@ from productrecs.records.pictures.picture import (
     PictureStatus,
     unpack_descriptor,
 )
-from productrecs.records.pictures.safe_url import REJECTED, absolute_url
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
 from productrecs.storage.store_log import StoreDeletedError, next_counter_value

@@ -20,16 +20,14 @@ from productrecs.tenancy.accounts.domains_and_origins import (
     normalise_origin,
     validate_new_domain,
 )
-from productrecs.tenancy.accounts.login.dashboard_user import (
+from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.users_and_passwords import (
     DashboardUser,
     Role,
-    normalise_email,
-)
-from productrecs.tenancy.accounts.login.passwords_and_tokens import (
     hash_password,
     hash_token,
+    normalise_email,
 )
-from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.repository import (
     AccountRepository,
     DomainTakenError,

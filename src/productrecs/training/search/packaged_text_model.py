@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.onnx_graph import (
+from productrecs.records.pictures.onnx_model_file import (
     DOMAIN,
     GRAPH,
     GRAPH_NAME,
@@ -39,6 +39,7 @@ from productrecs.records.pictures.onnx_graph import (
     SHAPE,
     TENSOR_NAME,
     TENSORS,
+    ModelFileError,
     field,
     node,
     number,
@@ -47,7 +48,6 @@ from productrecs.records.pictures.onnx_graph import (
     text,
     write_model_file,
 )
-from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.text_embedder import TextModel
 
 _FLOAT, _UINT8, _INT8 = 1, 2, 3  # onnx.TensorProto.DataType

@@ -24,8 +24,12 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.event import EventKind
 from productrecs.training.search.click_boost_inputs import SearchInputs
 from productrecs.training.training_inputs import Behaviour, Purchases
-from productrecs.training.tuning.grid_search import TuningTrial, grid_search, is_better
-from productrecs.training.tuning.hyperparameters import Changes
+from productrecs.training.tuning.hyperparameter_search import (
+    Changes,
+    TuningTrial,
+    grid_search,
+    is_better,
+)
 
 MAX_CHOSEN: Final = 50  # newest products of a shopper that make the profile
 LEAST_CHOSEN: Final = 2  # fewer say nothing of a shopper

@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables import insights, store_heads
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.personal_search import PersonalSearchResult
 
 TUNED_INSIGHT: Final = "constants"

@@ -36,14 +36,15 @@ from productrecs.training.training_inputs import (
     read_whole_log,
     select_rows,
 )
-from productrecs.training.tuning.grid_search import (
+from productrecs.training.tuning.hyperparameter_search import (
     N_SPLITS,
+    Changes,
+    Hyperparameters,
     TimeSplit,
     TuningTrial,
     grid_search,
     time_splits,
 )
-from productrecs.training.tuning.hyperparameters import Changes, Hyperparameters
 from productrecs.training.tuning.personal_search import GRID as SEARCH_GRID
 from productrecs.training.tuning.personal_search import (
     SearchReplay,

@@ -20,7 +20,7 @@ from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.embedding_space import MIN_PICTURES
 from productrecs.engines.visual.image_descriptor import LENGTH
-from productrecs.engines.visual.nearest_neighbours import (
+from productrecs.engines.visual.visual_similarity import (
     KEPT,
     ImageVectors,
     NeighbourTable,

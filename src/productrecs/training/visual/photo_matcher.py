@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.arrays import Bools, Ranked
-from productrecs.engines.visual.match_confidence import MatchConfidence
-from productrecs.engines.visual.nearest_neighbours import merge_best
+from productrecs.engines.visual.visual_similarity import MatchConfidence, merge_best
 from productrecs.records.pictures.picture import file_digest
 from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,

@@ -19,11 +19,11 @@ from productrecs.engines.visual.fused_space import (
     OWN_BLOCKS,
     FeatureSpace,
     fit_feature_space,
+    fit_supervised_space,
     fused_vectors,
     reweighted,
 )
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
-from productrecs.engines.visual.metric_learning_targets import fit_supervised_space
 from productrecs.records.pictures.onnx_model_file import ModelFile
 
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.match_confidence import (
+from productrecs.engines.visual.visual_similarity import (
     MatchConfidence,
     fit_match_confidence,
 )

@@ -7,7 +7,7 @@ from productrecs.entrypoints.worker.command_jobs import TuningJobs
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 

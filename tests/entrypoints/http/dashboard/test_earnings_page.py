@@ -10,8 +10,7 @@ import pytest
 from productrecs.core.clock import HOUR_MS
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.store_jobs import StoreJobs
-from productrecs.storage.job_counts import count_jobs
-from productrecs.storage.job_queue import JobState
+from productrecs.storage.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.entrypoints.worker.test_stock_mails import forecast
 from tests.support.dashboard import text_of

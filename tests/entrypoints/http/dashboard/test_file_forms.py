@@ -10,8 +10,8 @@ import pytest
 from productrecs.entrypoints.http.dashboard import application, file_forms
 from productrecs.entrypoints.http.dashboard.page import Page, Reply, SentFile, Visit
 from productrecs.entrypoints.http.dashboard.registry import BY_PATH
-from productrecs.records.orders.uploads.upload_folder import MIB
-from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.records.orders.uploads.upload import MIB
+from productrecs.tenancy.accounts.login.users_and_passwords import Role
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.uploads import part
 

@@ -23,7 +23,7 @@ from productrecs.records.file_imports.repository import (
     files_of_open_imports,
 )
 from productrecs.storage.job_queue import INSTALLATION, NewJob
-from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.users_and_passwords import Role
 from tests.support.dashboard import Member, add_store, add_user, text_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.personal_search import PersonalSearchResult
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from tests.support.dashboard import text_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.entrypoints.http.dashboard.pages.audit_log import PAGE_SIZE
-from productrecs.tenancy.accounts.login.dashboard_user import Role
 from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.users_and_passwords import Role
 from productrecs.tenancy.accounts.team.members import INVITATION_MS
 from productrecs.tenancy.accounts.team.repository import (
     RETENTION_MS,
@@ -19,7 +19,7 @@ from productrecs.tenancy.accounts.team.repository import (
 from tests.support.dashboard import PASSWORD, Member, add_user, text_of
 
 if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser
+    from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser
     from productrecs.tenancy.accounts.store import Store
     from tests.entrypoints.http.dashboard.conftest import Office
     from tests.support.service import Reply

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.features.widgets.colour_contrast import (
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig
+from productrecs.features.widgets.widget_settings import (
     BLACK,
     WHITE,
+    WIDGET_SETTINGS,
     check_accent,
     contrast_ratio,
     read_colour,
 )
-from productrecs.features.widgets.repository import WidgetRepository
-from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig
-from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
 from tests.support.dashboard import text_of
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ ELSEWHERE = (
     "productrecs.records.catalog.item_filters",  # told as a 422 by the routes
     "productrecs.engines.demand.",  # forecasting at night
     "productrecs.engines.ranking.ranker_training",  # in the background
-    "productrecs.records.pictures.safe_url",  # fetching in the background
+    "productrecs.records.pictures.fetch_picture",  # fetching in the background
     "productrecs.records.pictures.fetch_picture",  # likewise
     "productrecs.records.pictures.onnx_model_file",  # at a start
     "productrecs.records.pictures.decode_picture",  # 422 by the routes

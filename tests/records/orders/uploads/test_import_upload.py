@@ -31,10 +31,10 @@ from productrecs.records.orders.uploads.upload import (
     NewUpload,
     TooManyUploadsError,
     Upload,
+    UploadFolder,
     UploadStatus,
     new_upload_id,
 )
-from productrecs.records.orders.uploads.upload_folder import UploadFolder
 from productrecs.storage.job_queue import JobQueue
 from productrecs.storage.store_log import ItemNumbers, StoreDeletedError, StoreLog
 from productrecs.storage.tables import imports, purchase_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.storage import dialects, sqlite_connection, wal_checkpointer
+from productrecs.storage import dialects, sqlite, sqlite_connection
 
 if TYPE_CHECKING:
     from productrecs.storage.apsw_dbapi import ApswConnection
@@ -17,5 +17,5 @@ def _careless(connection: ApswConnection, log_pages: int = 8_000) -> None:
     connection.apsw.execute("PRAGMA secure_delete = OFF").fetchall()
 
 
-for _module in (sqlite_connection, dialects, wal_checkpointer):
+for _module in (sqlite_connection, dialects, sqlite):
     _module.__dict__["prepare"] = _careless  # the fault itself

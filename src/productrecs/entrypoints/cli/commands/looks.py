@@ -17,11 +17,6 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 )
 from productrecs.entrypoints.http.caches.store_cache import load_store
 from productrecs.entrypoints.services import Services
-from productrecs.features.looks.hotspot_proposals import (
-    HotspotProposal,
-    look_picture,
-    propose_hotspots,
-)
 from productrecs.features.looks.look import (
     Hotspot,
     Look,
@@ -30,7 +25,12 @@ from productrecs.features.looks.look import (
     checked_box,
 )
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.looks.photo_analysis import spots_in_picture
+from productrecs.features.looks.photo_analysis import (
+    HotspotProposal,
+    look_picture,
+    propose_hotspots,
+    spots_in_picture,
+)
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,

@@ -25,9 +25,9 @@ from productrecs.records.merchandising.rule import (
     RuleContent,
     RuleTarget,
     describe_rule,
+    parse_attribute,
 )
 from productrecs.records.merchandising.rule_editor import RuleChange, RuleEditor
-from productrecs.records.merchandising.rule_validation import parse_attribute
 from productrecs.tenancy.accounts.store_management import find_store
 
 _ACTOR = "command line"

@@ -23,7 +23,7 @@ from productrecs.processes.messages import ParentConnection
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.trained_models import warm_up
-from productrecs.training.tuning.hyperparameters import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.personal_search import SearchReplay
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from productrecs.training.tuning.tune_store import tune_store

@@ -11,6 +11,7 @@ import click
 from productrecs.core.errors import StorageError, UnsafeStorageError
 from productrecs.entrypoints.cli.doctor.check_result import CheckResult, Level, problem
 from productrecs.entrypoints.cli.doctor.installation_checks import (
+    check_address,
     check_background,
     check_clock,
     check_configuration,
@@ -19,7 +20,6 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_storage,
     check_text_model,
 )
-from productrecs.entrypoints.cli.doctor.public_address_check import check_address
 from productrecs.entrypoints.cli.doctor.store_checks import check_store
 from productrecs.entrypoints.cli.shared_options_and_output import (
     DataFolderError,

@@ -25,7 +25,7 @@ from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.orders.csv_format import (
+from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
     HISTORY_LAYOUT,
     CsvLayout,

@@ -14,11 +14,11 @@ from productrecs.entrypoints.cli.feeds import (
     woocommerce_products,
 )
 from productrecs.entrypoints.cli.feeds.column_mapping import SYNONYMS
-from productrecs.entrypoints.cli.feeds.woocommerce_columns import LAYOUT
+from productrecs.entrypoints.cli.feeds.woocommerce_products import LAYOUT
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import parse_json
 from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.orders.csv_format import (
+from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
     CsvLayout,
     MissingColumnsError,

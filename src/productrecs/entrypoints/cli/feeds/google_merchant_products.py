@@ -29,7 +29,7 @@ from productrecs.records.catalog.availability import (
     UnknownAvailabilityError,
     parse_availability,
 )
-from productrecs.records.orders.csv_format import CsvLayout
+from productrecs.records.orders.csv_reader import CsvLayout
 
 
 def _column_names(*names: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from productrecs.entrypoints.cli.feeds.value_parsing import (
     parse_stock,
 )
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.csv_format import CsvLayout
+from productrecs.records.orders.csv_reader import CsvLayout
 
 LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(

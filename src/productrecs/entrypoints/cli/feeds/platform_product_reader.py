@@ -10,7 +10,6 @@ from productrecs.entrypoints.cli.feeds import (
     google_merchant_products,
     magento_products,
     shopify_products,
-    woocommerce_columns,
     woocommerce_products,
 )
 from productrecs.entrypoints.cli.feeds.format_detection import (
@@ -26,15 +25,16 @@ from productrecs.entrypoints.cli.feeds.product_grouping import (
 )
 from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading, InvalidOfferError
 from productrecs.entrypoints.cli.feeds.xml_feed import MAX_ITEM_BYTES, read_feed
-from productrecs.records.orders.csv_format import (
+from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
+    BrokenRow,
     CsvFormat,
     CsvLayout,
     MissingColumnsError,
     column_names,
     inspect_csv,
+    read_rows,
 )
-from productrecs.records.orders.csv_reader import BrokenRow, read_rows
 
 Cells: TypeAlias = Mapping[str, str]
 OnBytes: TypeAlias = Callable[[int], None]
@@ -60,7 +60,7 @@ class PlatformFormat:
 PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
     {
         ItemFileFormat.WOOCOMMERCE: PlatformFormat(
-            woocommerce_columns.LAYOUT,
+            woocommerce_products.LAYOUT,
             woocommerce_products.read_offer,
             woocommerce_products.PROVIDED_FIELDS,
             "name",

@@ -49,7 +49,7 @@ from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShar
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.file_imports.file_import import FileImport, ItemMark
 from productrecs.records.file_imports.repository import FileImportRepository
-from productrecs.records.orders.csv_format import (
+from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
     HISTORY_LAYOUT,
     CsvLayout,
@@ -58,7 +58,7 @@ from productrecs.records.orders.csv_format import (
     read_header,
 )
 from productrecs.records.orders.import_report import HistoryReport, RowReport
-from productrecs.records.orders.uploads.upload_folder import MAX_UPLOAD_BYTES
+from productrecs.records.orders.uploads.upload import MAX_UPLOAD_BYTES
 from productrecs.tenancy.accounts.store import Store
 
 BY_COLUMNS: Final = "columns"

@@ -18,14 +18,15 @@ from productrecs.entrypoints.cli.imports.import_source import NotAnArrayError
 from productrecs.entrypoints.cli.imports.order_file_reader import EmptyCatalogError
 from productrecs.entrypoints.cli.shared_options_and_output import counted, print_json
 from productrecs.records.catalog.push_items import CatalogLimitError
-from productrecs.records.orders.csv_format import (
+from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
+    BrokenRow,
     CsvLayout,
     MissingColumnsError,
     column_names,
     inspect_csv,
+    read_rows,
 )
-from productrecs.records.orders.csv_reader import BrokenRow, read_rows
 from productrecs.records.orders.import_report import RowError, RowReport
 from productrecs.tenancy.accounts.store import Store
 

@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, Final, TypeVar
 import click
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.orders.csv_format import HEAD_BYTES, unsupported_file_hint
+from productrecs.records.orders.csv_reader import HEAD_BYTES, unsupported_file_hint
 
 BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"

@@ -28,8 +28,12 @@ from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import parse_json
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
-from productrecs.records.orders.csv_format import CsvFormat, inspect_csv
-from productrecs.records.orders.csv_reader import BrokenRow, read_rows
+from productrecs.records.orders.csv_reader import (
+    BrokenRow,
+    CsvFormat,
+    inspect_csv,
+    read_rows,
+)
 from productrecs.records.orders.history_line import normalise_number
 
 MAX_ITEM_BYTES: Final = 1 << 20

@@ -10,26 +10,26 @@ from typing import BinaryIO, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.cli.feeds import order_export_reader, woocommerce_orders
+from productrecs.entrypoints.cli.feeds import order_export_reader
 from productrecs.entrypoints.cli.feeds.column_mapping import ColumnMapping
 from productrecs.entrypoints.cli.feeds.order_export_reader import (
     ItemMatcher,
     OrderExportReader,
     ShopifyOrders,
+    WooCommerceOrders,
 )
-from productrecs.entrypoints.cli.feeds.woocommerce_orders import WooCommerceOrders
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.orders.csv_format import (
+from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
     HISTORY_LAYOUT,
     CsvFormat,
     CsvLayout,
     MissingColumnsError,
+    detect_time_format,
     inspect_csv,
     read_header,
 )
-from productrecs.records.orders.csv_reader import detect_time_format
 from productrecs.records.orders.history_import import RowReader
 from productrecs.records.orders.history_line import (
     HistoryLine,
@@ -57,7 +57,7 @@ ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
     {
         OrderFileFormat.CSV: HISTORY_LAYOUT,
         OrderFileFormat.SHOPIFY: order_export_reader.LAYOUT,
-        OrderFileFormat.WOOCOMMERCE: woocommerce_orders.LAYOUT,
+        OrderFileFormat.WOOCOMMERCE: order_export_reader.LAYOUT,
     }
 )
 _EXPORTS: Final[Mapping[OrderFileFormat | None, type[OrderExportReader]]] = (
@@ -178,7 +178,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
         with contextlib.suppress(MissingColumnsError):
             found[kind] = read_header(head, layout).columns
     columns = found.get(OrderFileFormat.WOOCOMMERCE, {})
-    is_woocommerce = woocommerce_orders.is_export(columns)
+    is_woocommerce = order_export_reader.is_export(columns)
     # One WooCommerce export has an `item_id` too: the line number.
     if OrderFileFormat.CSV in found and not (
         is_woocommerce and columns.keys() >= _LINE_COLUMNS

@@ -32,7 +32,7 @@ from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.merchandising.rules_view import RulesView
+from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.orders.shopper_history import ShopperHistories
 from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.dialects import RawReader

@@ -52,10 +52,10 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     gzip_body,
 )
 from productrecs.entrypoints.http.transport.request_body import read_body
-from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.records.orders.uploads.upload import UploadFolder
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.sessions import Session, resume_session
+from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser, Role
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:

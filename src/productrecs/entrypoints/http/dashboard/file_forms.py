@@ -22,8 +22,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     BodyTooLargeError,
     check_headers,
 )
-from productrecs.records.orders.uploads.upload import new_upload_id
-from productrecs.records.orders.uploads.upload_folder import MIB, UploadFolder
+from productrecs.records.orders.uploads.upload import MIB, UploadFolder, new_upload_id
 
 FILE_FIELD: Final = "file"
 _PIECE: Final = MIB  # written in a thread: the event loop never waits for a disk

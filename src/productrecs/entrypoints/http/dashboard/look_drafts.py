@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from productrecs.entrypoints.http.dashboard.page import Form
-from productrecs.features.looks.hotspot_proposals import HotspotProposal
 from productrecs.features.looks.look import Hotspot, LookContent, LookError
+from productrecs.features.looks.photo_analysis import HotspotProposal
 
 _ROW_ERROR: Final = re.compile(r"hotspots\.(\d+)\.?\w* ?(.*)", re.DOTALL)
 _NEW_BOX: Final = ("40", "40", "20", "20")

@@ -23,9 +23,9 @@ from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.services import Services
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.login.attempt_limits import network_of
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.repository import BrowserFacts
 from productrecs.tenancy.accounts.login.sessions import Session
+from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser, Role
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team.repository import AuditEntry, recording
 

@@ -14,9 +14,10 @@ from productrecs.records.merchandising.rule import (
     Rule,
     RuleAction,
     RuleContent,
+    RuleError,
     RuleTarget,
+    parse_attribute,
 )
-from productrecs.records.merchandising.rule_validation import RuleError, parse_attribute
 
 ACTIONS: Final = MappingProxyType(
     {

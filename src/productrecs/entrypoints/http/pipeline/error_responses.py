@@ -62,12 +62,12 @@ from productrecs.features.widgets.widget_config import (
 )
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.idempotency.repository import IdempotencyConflictError
-from productrecs.records.orders.csv_format import MissingColumnsError
+from productrecs.records.orders.csv_reader import MissingColumnsError
 from productrecs.records.orders.uploads.upload import (
+    FileTooLargeError,
     TooManyUploadsError,
     UnknownUploadError,
 )
-from productrecs.records.orders.uploads.upload_folder import FileTooLargeError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError
 from productrecs.records.placements.bundle import BundleChangedError, UnknownBundleError
 from productrecs.records.placements.placement import UnknownPlacementError

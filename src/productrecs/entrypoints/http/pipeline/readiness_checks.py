@@ -23,7 +23,7 @@ from productrecs.core.errors import (
 from productrecs.storage import migrations
 from productrecs.storage.database import Database
 from productrecs.storage.integrity_check import DamageFile
-from productrecs.storage.job_counts import backlogs
+from productrecs.storage.job_queue import backlogs
 
 _log = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.import_report import HistoryReport
 from productrecs.records.orders.repository import ImportMark
 from productrecs.records.orders.uploads.repository import UploadRepository
-from productrecs.records.orders.uploads.upload import Upload
-from productrecs.records.orders.uploads.upload_folder import UploadFolder
+from productrecs.records.orders.uploads.upload import Upload, UploadFolder
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 

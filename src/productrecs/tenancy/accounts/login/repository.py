@@ -16,7 +16,7 @@ from productrecs.storage.tables import (
     dashboard_users,
     login_attempts,
 )
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser, Role
 
 
 @dataclass(frozen=True, slots=True)

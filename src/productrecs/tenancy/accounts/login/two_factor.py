@@ -10,13 +10,13 @@ from urllib.parse import quote, urlencode
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser
-from productrecs.tenancy.accounts.login.passwords_and_tokens import (
+from productrecs.tenancy.accounts.login.repository import FactorRepository, SecondFactor
+from productrecs.tenancy.accounts.login.users_and_passwords import (
+    DashboardUser,
     hash_token,
     new_token,
     store_of,
 )
-from productrecs.tenancy.accounts.login.repository import FactorRepository, SecondFactor
 
 STEP_MS: Final = 30_000
 _DIGITS: Final = 6

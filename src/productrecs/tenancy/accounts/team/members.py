@@ -6,18 +6,16 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.login.dashboard_user import (
+from productrecs.tenancy.accounts.login.repository import FactorRepository, UserRepository
+from productrecs.tenancy.accounts.login.users_and_passwords import (
     DashboardUser,
     Role,
-    normalise_email,
-)
-from productrecs.tenancy.accounts.login.passwords_and_tokens import (
     hash_password,
     hash_token,
     new_token,
+    normalise_email,
     store_of,
 )
-from productrecs.tenancy.accounts.login.repository import FactorRepository, UserRepository
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.team.repository import (
     NEW_STORE,

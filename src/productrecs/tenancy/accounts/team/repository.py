@@ -11,7 +11,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.database import Database
 from productrecs.storage.tables import audit_log, dashboard_invitations
-from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.users_and_passwords import Role
 
 NEW_STORE: Final = StoreId("new")
 """Placeholder id of the store that an invited person will register."""

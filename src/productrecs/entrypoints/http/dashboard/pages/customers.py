@@ -25,7 +25,7 @@ from productrecs.entrypoints.services import build_eraser
 from productrecs.features.insights.customers.rfm_segments import Segment
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.records.events.event import Fields
-from productrecs.tenancy.accounts.login.dashboard_user import Role
+from productrecs.tenancy.accounts.login.users_and_passwords import Role
 
 CUSTOMERS_PATH: Final = "/dashboard/customers"
 ONE_PATH: Final = f"{CUSTOMERS_PATH}/one"

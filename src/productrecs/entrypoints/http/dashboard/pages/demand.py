@@ -31,8 +31,8 @@ from productrecs.features.forecast.item_and_store_forecast import (
     store_summary,
 )
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.tenancy.accounts.login.dashboard_user import Role
 from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.users_and_passwords import Role
 from productrecs.tenancy.accounts.store_management import change_settings
 
 DEMAND_PATH: Final = "/dashboard/demand"

@@ -24,8 +24,11 @@ from productrecs.records.file_imports.file_import import (
 )
 from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.orders.uploads.repository import UploadRepository
-from productrecs.records.orders.uploads.upload import Upload, new_upload_id
-from productrecs.records.orders.uploads.upload_folder import MAX_UPLOAD_BYTES
+from productrecs.records.orders.uploads.upload import (
+    MAX_UPLOAD_BYTES,
+    Upload,
+    new_upload_id,
+)
 from productrecs.storage.job_queue import NewJob
 
 IMPORTS_PATH: Final = "/dashboard/imports"

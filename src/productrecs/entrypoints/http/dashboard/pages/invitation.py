@@ -5,8 +5,10 @@ from typing import Final
 from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
 from productrecs.entrypoints.http.dashboard.pages.team import INVITATION_PATH, sentence
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser
-from productrecs.tenancy.accounts.login.passwords_and_tokens import WeakPasswordError
+from productrecs.tenancy.accounts.login.users_and_passwords import (
+    DashboardUser,
+    WeakPasswordError,
+)
 from productrecs.tenancy.accounts.team.members import accept, find_invitation
 from productrecs.tenancy.accounts.team.repository import (
     NEW_STORE,

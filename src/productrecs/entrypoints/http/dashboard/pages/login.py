@@ -14,19 +14,19 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.http.pipeline.authentication import SIGN_IN_PATH
-from productrecs.tenancy.accounts.dashboard_link import use_link_token
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser
 from productrecs.tenancy.accounts.login.sessions import (
     begin_session,
     end_session,
     find_logins,
+    use_link_token,
 )
 from productrecs.tenancy.accounts.login.two_factor import (
     has_second_factor,
     new_challenge,
 )
+from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _EXPIRED: Final = (

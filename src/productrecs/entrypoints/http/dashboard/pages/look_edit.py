@@ -24,7 +24,6 @@ from productrecs.entrypoints.http.dashboard.pages.looks import (
 )
 from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.entrypoints.http.dashboard.pages.widgets import look_preview
-from productrecs.features.looks.hotspot_proposals import look_picture, propose_hotspots
 from productrecs.features.looks.look import (
     Hotspot,
     Look,
@@ -32,7 +31,11 @@ from productrecs.features.looks.look import (
     LookState,
     UnknownLookError,
 )
-from productrecs.features.looks.photo_analysis import spots_in_picture
+from productrecs.features.looks.photo_analysis import (
+    look_picture,
+    propose_hotspots,
+    spots_in_picture,
+)
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import MAX_BYTES
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient

@@ -32,9 +32,8 @@ from productrecs.entrypoints.http.dashboard.rule_drafts import (
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.merchandising.rule import Rule
+from productrecs.records.merchandising.rule import Rule, RuleError, validate_rule
 from productrecs.records.merchandising.rule_editor import UnknownRuleError
-from productrecs.records.merchandising.rule_validation import RuleError, validate_rule
 
 RULE_PATH: Final = f"{MERCHANDISING_PATH}/rule"
 _CHOICES: Final = 8

@@ -16,7 +16,6 @@ from productrecs.entrypoints.mail import send_mail
 from productrecs.entrypoints.services import Services
 from productrecs.settings import SmtpServer
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.accounts.login.passwords_and_tokens import WeakPasswordError
 from productrecs.tenancy.accounts.login.repository import find_users_by_email
 from productrecs.tenancy.accounts.login.sessions import (
     ResetLinkError,
@@ -24,6 +23,7 @@ from productrecs.tenancy.accounts.login.sessions import (
     new_reset_token,
     reset_password,
 )
+from productrecs.tenancy.accounts.login.users_and_passwords import WeakPasswordError
 
 RESET_PATH: Final = "/dashboard/reset"
 _MAX_LINKS: Final = 8

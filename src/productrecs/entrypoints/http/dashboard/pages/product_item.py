@@ -29,7 +29,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.records.pictures.safe_url import absolute_url
+from productrecs.records.pictures.fetch_picture import absolute_url
 
 ITEM_PATH: Final = f"{PRODUCTS_PATH}/item"
 

@@ -9,8 +9,10 @@ from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
 from productrecs.tenancy.accounts.domains_and_origins import DomainError
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.accounts.login.dashboard_user import EmailError
-from productrecs.tenancy.accounts.login.passwords_and_tokens import WeakPasswordError
+from productrecs.tenancy.accounts.login.users_and_passwords import (
+    EmailError,
+    WeakPasswordError,
+)
 from productrecs.tenancy.accounts.repository import DomainTakenError
 from productrecs.tenancy.accounts.store_management import (
     Registration,

@@ -11,11 +11,6 @@ from productrecs.entrypoints.http.dashboard.page import (
 )
 from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.accounts.login.dashboard_user import Role
-from productrecs.tenancy.accounts.login.passwords_and_tokens import (
-    WeakPasswordError,
-    hash_token,
-)
 from productrecs.tenancy.accounts.login.sessions import (
     Session,
     WrongPasswordError,
@@ -24,6 +19,11 @@ from productrecs.tenancy.accounts.login.sessions import (
     open_sessions,
 )
 from productrecs.tenancy.accounts.login.two_factor import has_second_factor
+from productrecs.tenancy.accounts.login.users_and_passwords import (
+    Role,
+    WeakPasswordError,
+    hash_token,
+)
 
 SECURITY_PATH: Final = "/dashboard/security"
 # Words of a user agent and what they name; the first found counts.

@@ -11,8 +11,8 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.mail import MailError, send_mail
-from productrecs.tenancy.accounts.login.dashboard_user import EmailError, Role
 from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.accounts.login.users_and_passwords import EmailError, Role
 from productrecs.tenancy.accounts.team.members import (
     MemberError,
     UnknownMemberError,

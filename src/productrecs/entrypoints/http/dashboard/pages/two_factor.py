@@ -15,7 +15,6 @@ from productrecs.entrypoints.http.dashboard.pages.login import safe_path, start_
 from productrecs.entrypoints.http.dashboard.pages.security import SECURITY_PATH
 from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.accounts.login.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.accounts.login.two_factor import (
     FactorError,
     WrongCodeError,
@@ -29,6 +28,7 @@ from productrecs.tenancy.accounts.login.two_factor import (
     remove_factor,
     use_code,
 )
+from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser, Role
 
 TWO_FACTOR_PATH: Final = f"{SECURITY_PATH}/two-factor"
 CODE_PATH: Final = f"{LOGIN_PATH}/code"

@@ -26,8 +26,6 @@ from productrecs.entrypoints.http.routes.widget.looks import look_reply
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url
 from productrecs.features.guides.guide_texts import EmbedSnippet, embed_snippets
 from productrecs.features.looks.look import Look
-from productrecs.features.widgets.colour_contrast import MIN_CONTRAST, check_accent
-from productrecs.features.widgets.default_titles import default_title
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
@@ -35,7 +33,12 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfigTooLargeError,
     is_widget_type,
 )
-from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
+from productrecs.features.widgets.widget_settings import (
+    DEFAULT_TYPE,
+    MIN_CONTRAST,
+    check_accent,
+    default_title,
+)
 from productrecs.records.catalog.repository import CatalogRepository
 
 WIDGETS_PATH: Final = "/dashboard/widgets"

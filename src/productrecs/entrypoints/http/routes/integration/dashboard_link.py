@@ -24,8 +24,8 @@ from productrecs.entrypoints.http.schemas.integration import (
     parse_dashboard_link,
 )
 from productrecs.storage.group_commit import WriteTransaction
-from productrecs.tenancy.accounts.dashboard_link import find_login, new_link_token
 from productrecs.tenancy.accounts.login.repository import FactorRepository, UserRepository
+from productrecs.tenancy.accounts.login.sessions import find_login, new_link_token
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

@@ -19,8 +19,7 @@ from productrecs.entrypoints.http.openapi.responses import (
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
-from productrecs.storage.job_counts import count_jobs
-from productrecs.storage.job_queue import JobState
+from productrecs.storage.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.repository import ConnectionRepository
 from productrecs.training.engine_registry import TRAINED
 from productrecs.training.repository import TrainingRepository

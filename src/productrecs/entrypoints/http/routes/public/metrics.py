@@ -24,9 +24,14 @@ from productrecs.entrypoints.http.pipeline.route_context import Context, Request
 from productrecs.entrypoints.http.routes.public.page_response import text_response
 from productrecs.entrypoints.shared_process_state import PROCESS_ID
 from productrecs.storage.backup.create_backup import estimate_copy_size
-from productrecs.storage.job_counts import Backlog, backlogs
-from productrecs.storage.job_outcome_totals import JobOutcome, JobTotals, all_totals
-from productrecs.storage.job_queue import JobState
+from productrecs.storage.job_queue import (
+    Backlog,
+    JobOutcome,
+    JobState,
+    JobTotals,
+    all_totals,
+    backlogs,
+)
 from productrecs.training.repository import Freshness, freshness
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")

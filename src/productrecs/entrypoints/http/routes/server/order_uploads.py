@@ -33,25 +33,23 @@ from productrecs.entrypoints.http.transport.request_body import check_headers
 from productrecs.entrypoints.http.writes.write_handlers import WriteKind
 from productrecs.entrypoints.services import Services
 from productrecs.records.idempotency.repository import IdempotentCall
-from productrecs.records.orders.csv_format import HISTORY_LAYOUT, CsvFormat
+from productrecs.records.orders.csv_reader import HISTORY_LAYOUT, CsvFormat
 from productrecs.records.orders.uploads.repository import (
     UploadRepository,
     check_upload_limit,
     submit_upload,
 )
 from productrecs.records.orders.uploads.upload import (
-    NewUpload,
-    UnknownUploadError,
-    Upload,
-    UploadStatus,
-    is_upload_id,
-    new_upload_id,
-)
-from productrecs.records.orders.uploads.upload_folder import (
     MAX_UPLOAD_BYTES,
     MIB,
     IncomingFile,
+    NewUpload,
+    UnknownUploadError,
+    Upload,
     UploadFolder,
+    UploadStatus,
+    is_upload_id,
+    new_upload_id,
 )
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.store_log import StoreLog

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.entrypoints.cli.doctor.check_result import Level
-from productrecs.entrypoints.cli.doctor.public_address_check import (
+from productrecs.entrypoints.cli.doctor.installation_checks import (
     ObservedRequest,
     check_address,
     check_proxy,

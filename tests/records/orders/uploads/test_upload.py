@@ -12,14 +12,15 @@ import pytest
 
 from productrecs.core.errors import StorageBrokenError, StorageFullError
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.csv_format import MissingColumnsError
-from productrecs.records.orders.uploads import upload_folder
+from productrecs.records.orders.csv_reader import MissingColumnsError
+from productrecs.records.orders.uploads import upload
 from productrecs.records.orders.uploads.upload import (
+    FileTooLargeError,
     TooManyUploadsError,
+    UploadFolder,
     is_upload_id,
     new_upload_id,
 )
-from productrecs.records.orders.uploads.upload_folder import FileTooLargeError, UploadFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +79,7 @@ def test_a_header_is_refused_with_the_first_bytes(
 def test_a_file_may_have_two_gigabytes_and_no_more(
     folder: UploadFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_folder, "MAX_UPLOAD_BYTES", 100)
+    monkeypatch.setattr(upload, "MAX_UPLOAD_BYTES", 100)
     file = folder.receive(new_upload_id())
     file.write(HEADER.ljust(100))
 
@@ -92,7 +93,7 @@ def test_a_part_of_the_disk_stays_free(
     folder: UploadFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = shutil.disk_usage(folder.path).free
-    monkeypatch.setattr(upload_folder, "FREE_SPACE_RESERVE", free - (64 << 20))
+    monkeypatch.setattr(upload, "FREE_SPACE_RESERVE", free - (64 << 20))
 
     with folder.reserve(STORE, 1 << 20):
         pass
@@ -105,7 +106,7 @@ def test_a_disk_that_fills_meanwhile_refuses_the_rest(
 ) -> None:
     file = folder.receive(new_upload_id())
     file.write(HEADER)
-    monkeypatch.setattr(upload_folder, "FREE_SPACE_RESERVE", 1 << 60)
+    monkeypatch.setattr(upload, "FREE_SPACE_RESERVE", 1 << 60)
 
     with closing(file), pytest.raises(StorageFullError):
         file.write(b"x" * (9 << 20))

@@ -1,13 +1,76 @@
-"""Passwords and tokens: Argon2id as OWASP recommends, and hashed random secrets."""
+"""Dashboard users: their roles and permissions, password hashes and random tokens.
+
+Passwords are hashed with Argon2id as OWASP recommends; of tokens, only hashes are stored.
+"""
 
 import hashlib
-from typing import Final
+import re
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Final, Self
 
 import argon2
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
+
+_EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,253}")
+
+
+class EmailError(ProductRecsError):
+    """The text is not an e-mail address."""
+
+
+class Role(IntEnum):
+    """A user's role; each role includes the permissions of the lower ones."""
+
+    VIEWER = 1
+    EDITOR = 2
+    OWNER = 3
+
+    @property
+    def label(self) -> str:
+        """The role's name, as stored and shown."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardUser:
+    """One login of one store."""
+
+    store_id: StoreId
+    user_id: str
+    email: str | None
+    role: Role
+    password_hash: str | None
+    is_from_shop: bool = False  # let in by the plugin's secret key, without a password
+
+    def from_shop(self) -> Self:
+        """Return the user with the permissions of a session from the store's plugin.
+
+        The secret key proves the store, not the person: such a session has at most the
+        role of an editor, and cannot change its own login.
+        """
+        return replace(self, role=min(self.role, Role.EDITOR), is_from_shop=True)
+
+    def is_same_login(self, other: "DashboardUser") -> bool:
+        """Return whether both are one login, whatever their sessions may do."""
+        return (self.store_id, self.user_id) == (other.store_id, other.user_id)
+
+
+def normalise_email(text: str) -> str:
+    """Return an address as it is stored and compared.
+
+    Raises:
+        EmailError: when it is not a valid address.
+    """
+    email = text.strip().lower()
+    if not _EMAIL.fullmatch(email):
+        message = f"{text[:80]!r} is not an e-mail address; write it like anna@example.com"
+        raise EmailError(message)
+    return email
+
 
 MIN_PASSWORD_LENGTH: Final = 8
 MAX_PASSWORD_LENGTH: Final = 200

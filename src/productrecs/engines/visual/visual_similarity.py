@@ -1,0 +1,403 @@
+"""Visual similarity: a store's visual model, nearest neighbours and match confidence.
+
+Neighbours come from an exact search over all vectors. Confidence is the probability of a
+right match, calibrated per store:
+
+Each sampled picture is searched like a photo. Its category is known, so the share of right
+matches is counted by similarity and by agreement of neighbours.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.arrays import NO_RANKED, Bools, Ints, Items, Ranked, top_places
+from productrecs.engines.visual.image_transforms import Floats
+
+KEPT: Final = 40
+"""Number of precomputed neighbours of each picture."""
+
+_LOOKED_AT: Final = 120  # candidates by picture, before kind and price are added
+_BLOCK: Final = 128
+_AT_ONCE: Final = 4_096  # vectors per block, whose similarities fit the CPU cache
+_NEVER: Final = -1.0  # score of hidden items
+_PAIRS: Final = 4_000
+_FLOOR: Final = 0.6  # quantile of the similarity of random pairs
+
+IMAGE_SHARE, KIND_SHARE, PRICE_SHARE = 0.7, 0.2, 0.1
+
+
+class ImageVectors(NamedTuple):
+    """The items with a picture, row by row."""
+
+    vectors: Floats  # [n, d], of length 1
+    items: Items  # [n] distinct item numbers, rising
+    kinds: npt.NDArray[np.int32]  # [n] a code of the narrowest category; -1 for none
+    prices: Floats  # [n]; nan where unknown
+
+
+class NeighbourTable(NamedTuple):
+    """The rows most similar to each row, best first; -1 marks missing `rows`."""
+
+    rows: npt.NDArray[np.int32]  # [n, KEPT]
+    scores: npt.NDArray[np.float32]  # [n, KEPT] falling, 0 to 1
+
+
+def nearest_items(
+    pictured: ImageVectors, query: Floats, limit: int, visible: Bools | None = None
+) -> Ranked:
+    """Return the `limit` visible items most similar to the unit vector `query`.
+
+    `visible` is by item number. Scores are cosines, clipped at 0; ties by item number.
+    """
+    return nearest_items_batch(pictured, query[None], limit, visible)[0]
+
+
+def nearest_items_batch(
+    pictured: ImageVectors, queries: Floats, limit: int, visible: Bools | None = None
+) -> list[Ranked]:
+    """Return `nearest_items` of each of `queries`, [n, d], in less time."""
+    items = pictured.items
+    if not len(items):
+        return [NO_RANKED] * len(queries)
+    turned = queries.T.astype(np.float32)
+    likes = np.empty((len(queries), len(items)), dtype=np.float32)
+    for start in range(0, len(items), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        likes[:, rows] = (pictured.vectors[rows] @ turned).T
+    np.clip(likes, 0.0, 1.0, out=likes)
+    if visible is not None:
+        likes[:, ~visible_mask(visible, items)] = _NEVER
+    return [_best(items, scores, limit) for scores in likes]
+
+
+def merge_best(found: Sequence[Ranked], limit: int) -> Ranked:
+    """Return the `limit` best items of several lists, each with its best score.
+
+    Exact if every list has its best `limit` items.
+    """
+    items = np.concatenate([one.items for one in found])
+    scores = np.concatenate([one.scores for one in found])
+    order = np.lexsort((-scores, items))
+    items, scores = items[order], scores[order]
+    is_first = np.ones(len(items), dtype=np.bool_)
+    is_first[1:] = items[1:] != items[:-1]
+    items, scores = items[is_first], scores[is_first]
+    places = top_places(items, scores, limit)
+    return Ranked(items[places], scores[places])
+
+
+def _best(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
+    places = top_places(items, scores, limit)
+    places = places[scores[places] > _NEVER]
+    return Ranked(items[places], scores[places])
+
+
+def visible_mask(visible: Bools, items: Items) -> Bools:
+    """Return which items are visible; items beyond the end of `visible` are not."""
+    if not len(items) or int(items[-1]) < len(visible):
+        return visible[items]
+    found = np.zeros(len(items), dtype=np.bool_)
+    known = int(np.searchsorted(items, len(visible)))
+    found[:known] = visible[items[:known]]
+    return found
+
+
+def similarity_floor(vectors: Floats) -> float:
+    """Return the similarity that unrelated pictures reach."""
+    count = len(vectors)
+    if count < 4:  # noqa: PLR2004 - too few for a quantile
+        return 0.0
+    lot = np.random.Generator(np.random.PCG64(7))
+    one, other = lot.integers(0, count, (2, _PAIRS))
+    pairs = np.einsum("nd,nd->n", vectors[one], vectors[other])[one != other]
+    return max(0.0, float(np.quantile(pairs, _FLOOR)))
+
+
+def compute_neighbours(
+    pictured: ImageVectors, rows: npt.NDArray[np.intp], floor: float
+) -> NeighbourTable:
+    """Return the neighbours of the given rows among all, only those above `floor`."""
+    found = NeighbourTable(
+        np.full((len(rows), KEPT), -1, dtype=np.int32),
+        np.zeros((len(rows), KEPT), dtype=np.float32),
+    )
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        likes = pictured.vectors[block] @ pictured.vectors.T
+        likes[np.arange(len(block)), block] = -1.0
+        candidates = _best_columns(likes, _LOOKED_AT)
+        cosines = np.take_along_axis(likes, candidates, axis=1)
+        scores = _blended(pictured, block[:, None], candidates, cosines)
+        scores[cosines <= floor] = 0.0
+        _put(found, start, candidates, scores)
+    return found
+
+
+def update_neighbours(
+    pictured: ImageVectors, known: NeighbourTable, added: npt.NDArray[np.intp], floor: float
+) -> NeighbourTable:
+    """Return the neighbours of all rows, when only the rows `added` are new.
+
+    `known` has a row for each of `pictured`; its rows of `added` are ignored.
+    """
+    rows, scores = known.rows.copy(), known.scores.copy()
+    fresh = compute_neighbours(pictured, added, floor)
+    rows[added], scores[added] = fresh
+    is_new = np.zeros(len(rows), dtype=np.bool_)
+    is_new[added] = True
+    for row in added.tolist():
+        likes = pictured.vectors @ pictured.vectors[row]
+        likes[is_new] = -1.0  # new rows already have each other
+        near = np.flatnonzero(likes > floor)
+        column = np.full(1, row)
+        blended = _blended(pictured, near[:, None], column[None, :], likes[near][:, None])
+        better = blended[:, 0] > scores[near, -1]
+        for place, score in zip(
+            near[better].tolist(), blended[better, 0].tolist(), strict=True
+        ):
+            _insert(rows[place], scores[place], row, score)
+    return NeighbourTable(rows, scores)
+
+
+def _blended(
+    pictured: ImageVectors,
+    rows: npt.NDArray[np.intp],
+    others: npt.NDArray[np.intp],
+    cosines: Floats,
+) -> npt.NDArray[np.float32]:
+    """Return the similarity of `others` to `rows`: picture first, then kind and price."""
+    kinds, prices = pictured.kinds, pictured.prices
+    same = (kinds[rows] == kinds[others]) & (kinds[rows] >= 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = np.abs(np.log(prices[rows] / prices[others]))
+    close = np.nan_to_num(np.exp(-apart), nan=0.0)
+    scores: Floats = IMAGE_SHARE * np.clip(cosines, 0.0, 1.0) + KIND_SHARE * same
+    return (scores + PRICE_SHARE * close).astype(np.float32)
+
+
+def _best_columns(likes: Floats, limit: int) -> npt.NDArray[np.intp]:
+    if likes.shape[1] <= limit:
+        return np.broadcast_to(np.arange(likes.shape[1]), likes.shape)
+    order: npt.NDArray[np.intp] = np.argpartition(likes, likes.shape[1] - limit, axis=1)
+    return order[:, -limit:]
+
+
+def _put(
+    found: NeighbourTable, start: int, candidates: npt.NDArray[np.intp], scores: Floats
+) -> None:
+    """Write the best of the candidates, ties by row number."""
+    order = np.lexsort((candidates, -scores), axis=1)[:, :KEPT]
+    best = np.take_along_axis(scores, order, axis=1)
+    rows = np.take_along_axis(candidates, order, axis=1)
+    stop, width = start + len(rows), rows.shape[1]
+    found.rows[start:stop, :width] = np.where(best > 0.0, rows, -1)
+    found.scores[start:stop, :width] = best
+
+
+def _insert(
+    rows: npt.NDArray[np.int32], scores: npt.NDArray[np.float32], row: int, score: float
+) -> None:
+    place = int(np.searchsorted(-scores, -score, side="right"))
+    rows[place + 1 :], scores[place + 1 :] = rows[place:-1].copy(), scores[place:-1].copy()
+    rows[place], scores[place] = row, score
+
+
+@dataclass(frozen=True, slots=True)
+class VisualModel:
+    """Memory-mapped arrays, shared between processes; item queries are table lookups."""
+
+    pictured: ImageVectors
+    neighbours: NeighbourTable
+    floor: float  # similarity of unrelated pictures
+    digests: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Digest of each row's file, 0 if unknown; empty in older releases."""
+
+    @classmethod
+    def empty(cls) -> "VisualModel":
+        """Return the model of a store without pictures."""
+        nothing = ImageVectors(
+            np.zeros((0, 1), np.float32),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.float32),
+        )
+        none = NeighbourTable(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
+        return cls(nothing, none, 0.0)
+
+    def __len__(self) -> int:
+        """Return how many items have a picture."""
+        return len(self.pictured.items)
+
+    def row_of(self, item: int) -> int | None:
+        """Return the row of an item; None when it has no picture."""
+        items = self.pictured.items
+        row = int(items.searchsorted(item)) if len(items) else 0
+        return row if row < len(items) and int(items[row]) == item else None
+
+    def similar_to_item(self, item: int) -> Ranked:
+        """Return the items similar to one, best first; none if it has no picture."""
+        row = self.row_of(item)
+        if row is None:
+            return NO_RANKED
+        rows, scores = self.neighbours
+        count = int((rows[row] >= 0).sum())
+        return Ranked(self.pictured.items[rows[row, :count]], scores[row, :count])
+
+    def mark(self, item: int) -> int:
+        """Return a number that changes with `similar_to_item`; 0 without a picture."""
+        row = self.row_of(item)
+        if row is None:
+            return 0
+        rows, scores = self.neighbours
+        count = int((rows[row] >= 0).sum())
+        items = self.pictured.items[rows[row, :count]]
+        return hash((items.tobytes(), scores[row, :count].tobytes()))
+
+    def similar_to_item_exhaustive(self, item: int, limit: int, visible: Bools) -> Ranked:
+        """Return the `limit` visible items most similar to one, by a full search."""
+        row = self.row_of(item)
+        if row is None:
+            return NO_RANKED
+        found = nearest_items(self.pictured, self.pictured.vectors[row], limit + 1, visible)
+        shown = (found.items != item) & (found.scores > self.floor)
+        return Ranked(found.items[shown][:limit], found.scores[shown][:limit])
+
+    def similar_to_vectors(
+        self, queries: Floats, limit: int, visible: Bools | None = None
+    ) -> list[Ranked]:
+        """Return for each unit vector of `queries`, [n, d], the most similar items."""
+        return nearest_items_batch(self.pictured, queries, limit, visible)
+
+    def items_with_digest(self, digest: int, visible: Bools) -> Items:
+        """Return the visible items whose picture file has this digest."""
+        rows = np.flatnonzero((self.digests == digest) & (self.digests != 0))
+        items = self.pictured.items[rows]
+        return items[visible_mask(visible, items)]
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays that `from_arrays` reads."""
+        return {
+            "vectors": self.pictured.vectors,
+            "items": self.pictured.items,
+            "kinds": self.pictured.kinds,
+            "prices": self.pictured.prices,
+            "near_rows": self.neighbours.rows,
+            "near_scores": self.neighbours.scores,
+            "floor": np.array([self.floor], np.float32),
+            "digests": self.digests,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "VisualModel":
+        """Return a stored model.
+
+        Raises:
+            KeyError: when an array is missing.
+        """
+        items: Items = arrays["items"]
+        pictured = ImageVectors(arrays["vectors"], items, arrays["kinds"], arrays["prices"])
+        neighbours = NeighbourTable(arrays["near_rows"], arrays["near_scores"])
+        digests = arrays.get("digests", np.zeros(0, np.int64))
+        return cls(pictured, neighbours, float(arrays["floor"][0]), digests)
+
+
+VOTERS: Final = 5
+"""Number of neighbours that vote on the kind."""
+
+_SAMPLE: Final = 300
+_AMONG: Final = 20_000
+_FEWEST: Final = 40  # sampled pictures with a known kind; fewer are not enough
+_LIKENESS, _AGREEMENT = 0.6, 0.4
+_LEAST_SPAN: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class MatchConfidence:
+    """Calibration of similarity and neighbour agreement in one store."""
+
+    floor: float  # similarity of unrelated pictures
+    usual: float  # usual similarity of a picture and its nearest neighbour
+    evidence: Floats  # [k] ascending; empty if kinds are unknown
+    chance: Floats  # [k] ascending: observed share of right matches
+
+    def evidence_of(self, likeness: float, agreement: float) -> float:
+        """Return the evidence for a match, 0 to 1.
+
+        `likeness` is the similarity of the nearest picture, `agreement` the share of voting
+        neighbours of one kind.
+        """
+        told = _evidence(self, np.array([likeness]), np.array([agreement]))
+        return float(told[0])
+
+    def chance_of(self, evidence: float) -> float:
+        """Return the probability that the kind is that of the neighbours, 0 to 1."""
+        if not len(self.evidence):
+            return evidence
+        return float(np.interp(evidence, self.evidence, self.chance))
+
+
+def fit_match_confidence(model: VisualModel) -> MatchConfidence:
+    """Return the calibration on a store's pictures; deterministic."""
+    empty = np.zeros(0)
+    vectors, kinds = model.pictured.vectors, model.pictured.kinds
+    if len(model) < 2:  # noqa: PLR2004 - a single picture has no neighbour
+        return MatchConfidence(model.floor, 1.0, empty, empty)
+    among = _spread(len(model), _AMONG)
+    sample = _spread(len(among), _SAMPLE)
+    likes = np.asarray(vectors[among[sample]]) @ np.asarray(vectors[among]).T
+    likes[np.arange(len(sample)), sample] = -1.0
+    near = np.argpartition(-likes, min(VOTERS, len(among)) - 1, axis=1)[:, :VOTERS]
+    nearest = likes.max(axis=1)
+    plain = MatchConfidence(model.floor, float(np.median(nearest)), empty, empty)
+    own, voted = kinds[among[sample]], kinds[among[near]]
+    known = own >= 0
+    if known.sum() < _FEWEST:
+        return plain
+    kind, agreement = _majority(voted[known])
+    evidence = _evidence(plain, nearest[known], agreement)
+    return MatchConfidence(plain.floor, plain.usual, *_rising(evidence, kind == own[known]))
+
+
+def _evidence(sureness: MatchConfidence, likeness: Floats, agreement: Floats) -> Floats:
+    span = max(sureness.usual - sureness.floor, _LEAST_SPAN)
+    alike = np.clip((likeness - sureness.floor) / span, 0.0, 1.0)
+    told: Floats = alike * (_LIKENESS + _AGREEMENT * agreement)
+    return told
+
+
+def _spread(count: int, most: int) -> npt.NDArray[np.intp]:
+    return np.linspace(0, count - 1, min(count, most)).astype(np.intp)
+
+
+def _majority(voted: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Floats]:
+    """Return each row's majority kind and its share; unknown kinds do not vote."""
+    votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2) * (voted >= 0)
+    place = votes.argmax(axis=1)
+    rows = np.arange(len(voted))
+    return voted[rows, place], votes[rows, place] / voted.shape[1]
+
+
+def _rising(evidence: Floats, is_right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return ascending probabilities by evidence (isotonic regression).
+
+    Source: Ayer et al., An Empirical Distribution Function for Sampling with Incomplete
+    Information, 1955. Each pool counts one hit and one miss more than it saw.
+    """
+    pools: list[tuple[float, float, float]] = []  # hits, cases, summed evidence
+    order = np.argsort(evidence, kind="stable")
+    for seen, right in zip(evidence[order].tolist(), is_right[order].tolist(), strict=True):
+        hits, tries, total = float(right), 1.0, float(seen)
+        while pools and pools[-1][0] * tries >= hits * pools[-1][1]:
+            before = pools.pop()
+            hits, tries, total = hits + before[0], tries + before[1], total + before[2]
+        pools.append((hits, tries, total))
+    middles = np.array([total / tries for _, tries, total in pools])
+    chances = np.array([(hits + 1.0) / (tries + 2.0) for hits, tries, _ in pools])
+    return (
+        np.concatenate([[0.0], middles]),
+        np.maximum.accumulate(np.concatenate([[0.0], chances])),
+    )
