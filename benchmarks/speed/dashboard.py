@@ -3,7 +3,9 @@
 The log of the big shop grows to ten million events, with what background jobs count of it.
 Its owner logs in and opens every page, one after another. Then, in the shop of a million
 events, lists leave at drawn times, in turns with and without five people who open a page
-each second; both p99 are of the same run.
+each second; both p99 are of the same run. The control of each turn is a process of its own
+that has nothing to do with the service and takes the CPU time of the same pages: what it
+costs the lists is the price of two processors, and no change of the service can save it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import http.client
+import itertools
+import multiprocessing
 import os
+import random
 import re
 import statistics
 import threading
@@ -75,7 +80,7 @@ def dashboard(report: Report, shop: BigShop) -> None:
 
 
 def beside_people(report: Report, shop: BigShop) -> None:
-    """Add the p99 of lists beside five people."""
+    """Add the p99 of lists beside five people, and beside a process that is as busy."""
     key = shop.publishable_key
     lists = b"\0".join(
         b"r"
@@ -85,13 +90,18 @@ def beside_people(report: Report, shop: BigShop) -> None:
     with copy_of(shop.trained) as data, _opened(data) as (server, person):
         for path in _paths():  # first visits open the store and compile templates
             person.open(path)
-        rounds = [_round(server, person, _paths(), lists) for _ in range(ROUNDS)]
-    ratio = statistics.median(beside / alone for beside, alone in rounds)
-    told = ", ".join(f"{beside:.1f} and {alone:.1f}" for beside, alone in rounds)
+        bursts = [_cpu_seconds(server, person, path) for path in _paths()]
+        rounds = [_round(server, person, bursts, lists) for _ in range(ROUNDS)]
+    ratio = statistics.median(beside / alone for beside, alone, _ in rounds)
+    control = statistics.median(busy / alone for _, alone, busy in rounds)
+    told = ", ".join("{:.1f}, {:.1f} and {:.1f}".format(*one) for one in rounds)
     name = f"p99 of lists beside {PEOPLE} people at the dashboard"
-    note = f"of that without them; ms with and without: {told}"
+    note = f"of that without them; ms with, without, and beside a busy process: {told}"
+    target = f"<= {RATIO}"
     report.add(
-        Figure(name, ratio, "ratio", target=f"<= {RATIO}", ok=ratio <= RATIO, note=note)
+        Figure(
+            name, ratio, "ratio", floor=control, target=target, ok=ratio <= RATIO, note=note
+        )
     )
 
 
@@ -194,13 +204,49 @@ def _page(report: Report, person: Person, path: str) -> None:
     report.add(Figure(f"page {path}, p95", p95, "ms", target=target, ok=is_ok, note=note))
 
 
+def _cpu_seconds(server: Server, person: Person, path: str) -> float:
+    """Return the service's CPU time of one visit to a page."""
+    spent = server.cpu_seconds()
+    for _ in range(VISITS):
+        person.open(path)
+    return (server.cpu_seconds() - spent) / VISITS
+
+
 def _round(
-    server: Server, person: Person, paths: list[str], lists: bytes
-) -> tuple[float, float]:
-    alone = server.load(lists, CONNECTIONS, SECONDS, LISTS_PER_SECOND)
-    with _people(person, paths):
-        beside = server.load(lists, CONNECTIONS, SECONDS, LISTS_PER_SECOND)
-    return beside.p99_ms("r"), alone.p99_ms("r")
+    server: Server, person: Person, bursts: list[float], lists: bytes
+) -> tuple[float, float, float]:
+    """Return the p99 with people, without, and beside a process that is as busy."""
+
+    def p99() -> float:
+        return server.load(lists, CONNECTIONS, SECONDS, LISTS_PER_SECOND).p99_ms("r")
+
+    alone = p99()
+    with _people(person, _paths()):
+        beside = p99()
+    with _busy_process(bursts):
+        return beside, alone, p99()
+
+
+@contextlib.contextmanager
+def _busy_process(bursts: list[float]) -> Iterator[None]:
+    """Take these CPU times in another process, one after another, at the people's rate."""
+    busy = multiprocessing.get_context("spawn").Process(target=_take, args=(bursts,))
+    busy.start()
+    try:
+        yield
+    finally:
+        busy.kill()
+        busy.join()
+
+
+def _take(bursts: list[float]) -> None:
+    rng, due = random.Random(1), time.perf_counter()
+    for burst in itertools.cycle(bursts):
+        due += rng.expovariate(PEOPLE / THINKS_SECONDS)
+        time.sleep(max(0.0, due - time.perf_counter()))
+        until = time.thread_time() + burst
+        while time.thread_time() < until:
+            pass
 
 
 @contextlib.contextmanager

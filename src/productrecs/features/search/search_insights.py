@@ -101,7 +101,7 @@ def searchers_who_clicked(days: Sequence[ObservedSearches]) -> list[int]:
     """
     both = intersection_cardinalities([(day.searched, day.clicked) for day in days])
     return [
-        named + min(day.unnamed, cardinality(day.clicked) - named)
+        named + (day.unnamed and min(day.unnamed, cardinality(day.clicked) - named))
         for day, named in zip(days, both, strict=True)
     ]
 
