@@ -20,6 +20,13 @@ __all__ = ["disk", "merchant", "other", "service"]
 SIZE: Final = "24m"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the controls, which show that a test can fail, in `make trust` only."""
+    for item in items:
+        if "tests/trust/" in item.nodeid and item.name.startswith("test_control"):
+            item.add_marker(pytest.mark.trust)
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """Give a small disk."""
