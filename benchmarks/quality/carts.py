@@ -59,6 +59,7 @@ class _Rows:
             (
                 *(number, str(number), True, 1, title, None, None, 10.0, None, None),
                 *(json.dumps([name] if name else []), None, None, 1),
+                *(None, "[]", "[]", "[]", "[]", None, "[]"),  # attributes and prices
             )
             for number, (title, name) in enumerate(zip(titles, categories, strict=True))
         ]

@@ -174,7 +174,8 @@ def _row(number: int, event: dict[str, str]) -> tuple[Any, ...]:
     categories = json.dumps([event["category_id"]])
     price = float(event["price"])
     more = (None, None, price, None, None, categories, None, None, 1)
-    return (number, event["product_id"], True, 1, title, *more)
+    attributes = (None, "[]", "[]", "[]", "[]", None, "[]")
+    return (number, event["product_id"], True, 1, title, *more, *attributes)
 
 
 def _card(fields: CardFields) -> bytes:

@@ -109,16 +109,19 @@ def test_it_names_the_address_under_which_it_was_asked_for(service: Service) -> 
 
 def targets(operation: Operation) -> list[str]:
     """Return the address of an operation with the examples of its parameters."""
-    path, query = operation.path, dict[str, Any]()
+    path, query, required = operation.path, dict[str, Any](), dict[str, Any]()
     for parameter in operation.it.get("parameters", []):
         example = parameter["schema"]["examples"][0]
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", quote(str(example)))
         else:
             query[parameter["name"]] = example
+            if parameter.get("required"):
+                required[parameter["name"]] = example
     # A placement has its own strategy: it takes the place of `source`.
     together = {name: it for name, it in query.items() if name != "placement"}
-    each = [f"{path}?{urlencode({name: it}, doseq=True)}" for name, it in query.items()]
+    singles = [required | {name: it} for name, it in query.items()]
+    each = [f"{path}?{urlencode(one, doseq=True)}" for one in singles]
     return [f"{path}?{urlencode(together, doseq=True)}", *each] if query else [path]
 
 
@@ -142,9 +145,11 @@ def test_every_example_is_answered_as_it_says(
         "x-pub-key": merchant.account.publishable,
         "x-api-key": merchant.account.secret,
     }
-    assert merchant.push({"id": "tent"}, {"id": "rope"}).status == 200
+    rope = {"id": "rope", "prices": {"USD": 99}}
+    assert merchant.push({"id": "tent"}, rope).status == 200
     add_placement(merchant.account, "product-page-1")
     eventually(lambda: merchant.recommend(placement="product-page-1").status == 200)
+    eventually(lambda: merchant.trending(price_list="USD").status == 200)
     wrong = []
     for one in operations(document):
         method = one.name.split(" ", maxsplit=1)[0]

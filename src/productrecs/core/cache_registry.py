@@ -79,6 +79,10 @@ class Cache(Enum):
         "items that each set of rules and a call's filters let into a list",
         "store", 32, _ENTRIES, Invalidation.INPUTS,
     )  # fmt: skip
+    PRICE_LISTS = CacheSpec(
+        "the catalog with the prices of each price list (16 bytes an item)",
+        "store", 50, _ENTRIES, Invalidation.INPUTS,
+    )  # fmt: skip
     BASKET_CANDIDATES = CacheSpec(
         "candidates for a basket (a kilobyte each)", "model", 4_096, _ENTRIES, _OWNER
     )

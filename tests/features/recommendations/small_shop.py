@@ -47,7 +47,7 @@ class Rows:
         """Push one item; its title is its id unless another is given."""
         number, title = len(self.items), title or item_id
         where = (json.dumps(list(categories)), None, None, 1)
-        attributes = (None, "[]", "[]", "[]", "[]", None)
+        attributes = (None, "[]", "[]", "[]", "[]", None, "[]")
         row = (number, item_id, True, 1, title, None, None, price, None, stock, *where)
         self.items.append(row + attributes)
 

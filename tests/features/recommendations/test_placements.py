@@ -66,7 +66,7 @@ def shop() -> StoreState:
     for number, (item_id, one) in enumerate(ITEMS.items()):
         category, brand, price, list_price, created = one
         where = (json.dumps([category]), None, None, created)
-        attributes = (brand, "[]", "[]", "[]", "[]", list_price)
+        attributes = (brand, "[]", "[]", "[]", "[]", list_price, "[]")
         row = (number, item_id, True, 1, item_id.title(), None, None, price, None, None)
         rows.items.append(row + where + attributes)
     made = small_shop(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -96,7 +96,7 @@ def test_a_follower_is_told_of_every_item_once_more(
     follower.read_on(reader)
     before = stored(database, store_id)
     follower.told.clear()
-    follower.view.cards[0] = b"a damaged card"
+    cast("list[bytes | None]", follower.view.cards)[0] = b"a damaged card"
     follower.view.numbers[NAMES[3]] = 3  # as if the deletion had been missed
 
     shares = list(resync_catalog(database, store_id, chunk=3))

@@ -69,7 +69,10 @@ def offers(
         items = bundle.content.items
         return -len(here.intersection(items)), items[0] not in here, bundle.bundle_id
 
+    is_abroad = catalog.list_currency not in {"", shop.settings.currency}
     for bundle in sorted(found.values(), key=rank):
+        if is_abroad and bundle.content.discount_amount is not None:
+            continue  # the amount is in the store's currency
         parts = catalog.numbers_of(bundle.content.items)
         missing = tuple(part for part in parts if part not in anchors)
         prices = [float(catalog.prices[part]) for part in parts]

@@ -226,7 +226,10 @@ def _bundle_parts(call: CandidateCall) -> Ranked:
 
 def _best_selling(call: CandidateCall) -> Ranked:
     """Return visible items by the store's trending metric, above its minimum price."""
-    prices, least = call.store.catalog.prices, call.store.settings.trending_min_price
+    prices, least = (
+        call.store.catalog.usual.prices,
+        call.store.settings.trending_min_price,
+    )
     found = dict.fromkeys(islice(call.eligible.by_sales(), _RANKED))
     if least > 0:
         found = dict.fromkeys(item for item in found if prices[item] >= least)

@@ -24,6 +24,7 @@ from productrecs.features.recommendations.list_request_and_picks import (
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import NarrowestCategories
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter_masks
+from productrecs.records.catalog.price_lists import parse_list_name
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import ListRules, RuleBook, RulesView
 from productrecs.records.placements.bundle import Bundle
@@ -264,6 +265,31 @@ class StoreState:
     bundles: Mapping[str, tuple[Bundle, ...]] = field(default_factory=dict)  # by item id
     _eligible_cache: _EligibleCache | None = None
     _companions: BasketCandidates | None = None
+    _priced: BoundedCache[str, "StoreState"] = field(
+        default_factory=lambda: BoundedCache(Cache.PRICE_LISTS)
+    )
+
+    def priced(self, name: str) -> "StoreState":
+        """Return this store with the prices of one list; cached until the catalog changes.
+
+        Raises:
+            PriceListNameError: when the name has an invalid form.
+            UnknownPriceListError: when no item has a price in the list.
+        """
+        name, version = str(parse_list_name(name)), self.catalog.version
+        state = self._priced.get(name)
+        if (
+            state is None
+            or state.catalog.version != version
+            or state.settings.currency != self.settings.currency
+        ):
+            catalog = self.catalog.priced(name, self.settings.currency)
+            state = StoreState(catalog, self.models, self.settings, self.rules)
+            self._priced.put(name, state)
+        state.models, state.settings = self.models, self.settings
+        state.earnings, state._companions = self.earnings, self.companions
+        state.bundles = self.bundles
+        return state
 
     def visible(self, now_ms: int) -> Mask:
         """Return the mask of items that the store's settings allow to be shown now."""

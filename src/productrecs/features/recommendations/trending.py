@@ -57,7 +57,7 @@ def _above_min_price(shop: StoreState, visible: Mask) -> Mask:
     min_price = shop.settings.trending_min_price
     if min_price <= 0:
         return visible
-    prices = shop.catalog.prices[: len(visible)]
+    prices = shop.catalog.usual.prices[: len(visible)]
     return visible & (np.nan_to_num(prices, nan=-1.0) >= min_price)
 
 

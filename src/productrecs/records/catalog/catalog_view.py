@@ -5,6 +5,7 @@ fields that make an item visible are written last, fields that hide it first. Th
 decides: only `visible` items are shown, whatever an engine returns.
 """
 
+import copy
 import json
 import threading
 from array import array
@@ -26,6 +27,13 @@ from productrecs.records.catalog.availability import (
     is_buyable,
 )
 from productrecs.records.catalog.item import Attributes, NarrowestCategories, as_attributes
+from productrecs.records.catalog.price_lists import (
+    NO_PRICES,
+    Cards,
+    PricedCards,
+    PriceLists,
+    parse_list_name,
+)
 from productrecs.records.catalog.repository import rows_after, rows_changed_since
 from productrecs.records.catalog.title_words import variant_key
 from productrecs.storage.dialects import RawReader
@@ -55,14 +63,16 @@ class CatalogView:
     ) -> None:
         """Start empty; `refresh` fills it, and `make_card` creates the JSON for replies.
 
-        A card is a JSON object with the item's `title`, without its closing brace.
+        A card is a JSON object with the item's `title` and `price`, without its closing
+        brace.
         """
         self.store_id = store_id
         self.zone = zone
         self.version = 0  # grows with every change that may affect a reply
         self.numbers: dict[str, int] = {}
         self.ids: list[str | None] = []
-        self.cards: list[bytes | None] = []
+        self._cards: list[bytes | None] = []
+        self.cards: Cards = self._cards
         self.categories: list[tuple[str, ...]] = []
         self.members: dict[str, array[int]] = {}
         self.variants: array[int] = array("q")  # same value: same variant group; 0: none
@@ -70,6 +80,10 @@ class CatalogView:
         self.prices = np.zeros(0, dtype=np.float64)
         self.list_prices = np.zeros(0, dtype=np.float64)
         self.created = np.zeros(0, dtype=np.int64)
+        self.price_lists = PriceLists()
+        self.price_list = ""  # the list whose prices these are; empty: the usual prices
+        self.list_currency = ""  # the currency of that list
+        self.priced_from: CatalogView | None = None
         self._state = np.zeros(0, dtype=np.uint8)
         self._available_from = np.zeros(0, dtype=np.int64)
         self._available_until = np.zeros(0, dtype=np.int64)
@@ -165,6 +179,30 @@ class CatalogView:
         size = len(self.ids)
         return self.prices[:size] < self.list_prices[:size]
 
+    @property
+    def usual(self) -> "CatalogView":
+        """This catalog with its usual prices, in the store's currency."""
+        return self if self.priced_from is None else self.priced_from
+
+    def priced(self, name: str, currency: str) -> "CatalogView":
+        """Return this catalog, as it is at this version, with the prices of one list.
+
+        It shares everything else with this one. `currency` is the store's.
+
+        Raises:
+            PriceListNameError: when the name has an invalid form.
+            UnknownPriceListError: when the list holds no item.
+        """
+        listed = copy.copy(self)
+        list_name = parse_list_name(name)
+        listed.prices, listed.list_prices = self.price_lists.prices(
+            list_name, (listed.prices, listed.list_prices), currency
+        )
+        listed.list_currency = list_name.currency or currency
+        listed.cards = PricedCards(self._cards, listed.prices, listed.list_currency)
+        listed.price_list, listed.priced_from = str(list_name), self
+        return listed
+
     def title(self, number: int) -> str:
         """Return the title on an item's card; empty if it has none."""
         card = self.cards[number]
@@ -189,7 +227,7 @@ class CatalogView:
 
     def memory_bytes(self) -> int:
         """Return the approximate memory size of the view."""
-        return 800 * len(self.ids)
+        return 800 * len(self.ids) + self.price_lists.memory_bytes()
 
     def _read_all(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
         after = -1
@@ -214,7 +252,7 @@ class CatalogView:
             self._available_from = _enlarged(self._available_from, capacity)
             self._available_until = _enlarged(self._available_until, capacity)
             self._state = _enlarged(self._state, capacity)
-        self.cards.extend([None] * missing)
+        self._cards.extend([None] * missing)
         self.categories.extend([()] * missing)
         self.attributes.reserve(size)
         self.variants.extend([0] * missing)
@@ -228,7 +266,7 @@ class CatalogView:
         fields = CardFields(item_id, row[4], row[7], row[6], row[5])
         stated = Availability(row[8]) if row[8] is not None else None
         state = effective_availability(stated, row[9])
-        self.cards[number] = self._make_card(fields)
+        self._cards[number] = self._make_card(fields)
         self.ids[number] = item_id
         key = variant_key(row[4])
         self.variants[number] = hash(key) if key else 0  # compared only in this process
@@ -236,6 +274,7 @@ class CatalogView:
         self.attributes.put(number, _attributes(row[14:19]))
         self.prices[number] = np.nan if row[7] is None else row[7]
         self.list_prices[number] = np.nan if row[19] is None else row[19]
+        self.price_lists.put(number, row[20])
         self.created[number] = row[13]
         self._available_from[number] = (
             window_start_ms(row[11], self.zone) if row[11] else -_FOREVER
@@ -251,6 +290,7 @@ class CatalogView:
         self.numbers.pop(item_id, None)
         self._categorise(number, ())
         self.attributes.put(number, ())
+        self.price_lists.put(number, NO_PRICES)
         self.ids[number] = None
 
     def _categorise(self, number: int, categories: tuple[str, ...]) -> None:

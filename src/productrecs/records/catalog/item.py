@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 import msgspec
 
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.price_lists import (
+    ListPrices,
+    as_list_prices,
+    merged_prices,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,6 +48,7 @@ FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
         "material": (),
         "attributes": (),
         "list_price": None,
+        "prices": (),
     }
 )
 """Every field of an item except its id, with the value that `null` resets it to."""
@@ -119,6 +125,8 @@ class PackedPatch:
                 fields[name] = tuple(fields[name])
         if "attributes" in fields:
             fields["attributes"] = as_attributes(fields["attributes"])
+        if "prices" in fields:
+            fields["prices"] = as_list_prices(fields["prices"])
         if fields.get("availability") is not None:
             fields["availability"] = Availability(fields["availability"])
         return fields
@@ -149,10 +157,17 @@ class Item:
     material: tuple[str, ...] = ()
     attributes: Attributes = ()
     list_price: float | None = None
+    prices: ListPrices = ()
 
     def patched(self, patch: Patch) -> Item:
-        """Return this item with its fields replaced by those of `patch`."""
-        return replace(self, **patch.fields)  # type: ignore[arg-type]  # already validated
+        """Return this item with its fields replaced by those of `patch`.
+
+        Prices are merged: a list that the patch does not name keeps its price.
+        """
+        fields: dict[str, Any] = dict(patch.fields)
+        if "prices" in fields:
+            fields["prices"] = merged_prices(self.prices, fields["prices"])
+        return replace(self, **fields)
 
 
 def new_item(patch: Patch) -> Item:

@@ -1,5 +1,6 @@
 """Catalog push: creates, updates and deletes items; each push is atomic."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError, UnknownItemError
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.item import Item, Patch, new_item
+from productrecs.records.catalog.price_lists import changed_counts
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreLog
@@ -42,6 +44,7 @@ def upsert_items(
 
     Raises:
         CatalogLimitError: new items would exceed `limit`; the caller must roll back.
+        TooManyPriceListsError: there would be too many price lists; likewise.
     """
     latest = {patch.item_id: patch for patch in patches}
     repository = CatalogRepository(log.transaction, log.store_id)
@@ -53,6 +56,7 @@ def upsert_items(
     if created and limit is not None:
         _check_room(repository.size() + len(created), limit)
     numbers = _new_numbers(log, [one for one in latest if one not in is_present])
+    before, after = list[Item](), list[Item]()  # only items in price lists
     for some in _batches(latest.values()):
         new, changed = [], []
         found = repository.find(one.item_id for one in some if one.item_id in is_present)
@@ -64,8 +68,11 @@ def upsert_items(
                 changed.append(_created(patch, stored.number, now_ms))
             else:
                 changed.append(replace(stored, item=stored.item.patched(patch)))
+        before += [one.item for one in found.values() if one.item.prices]
+        after += [one.item for one in (*new, *changed) if one.item.prices]
         repository.add(log.database, new, seq, now_ms)
         repository.change(changed, seq, now_ms)
+    _count_price_lists(repository, before, after)
     total = repository.move_heads(seq, len(created))
     return PushResult(created=len(created), updated=len(latest) - len(created), total=total)
 
@@ -83,6 +90,7 @@ def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
+    _count_price_lists(repository, [stored.item], [])
     repository.move_heads(seq, -1)
 
 
@@ -99,6 +107,17 @@ def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
         size += patch.size
     if batch:
         yield batch
+
+
+def _count_price_lists(
+    repository: CatalogRepository, before: Iterable[Item], after: Iterable[Item]
+) -> None:
+    """Record how many items each price list has gained or lost."""
+    changes = Counter(price.name for item in after for price in item.prices)
+    changes.subtract(price.name for item in before for price in item.prices)
+    if any(changes.values()):
+        counts = changed_counts(repository.price_lists(), changes)
+        repository.set_price_lists(counts)
 
 
 def _check_room(size: int, limit: int) -> None:

@@ -15,6 +15,7 @@ from productrecs.records.catalog.item import (
     Item,
     as_attributes,
 )
+from productrecs.records.catalog.price_lists import as_list_prices
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.tables import items, store_heads
@@ -25,7 +26,7 @@ _PAGE: Final = 10_000
 _COLUMNS: Final = (
     "number, item_id, present, change_seq, title, product_url, image_url, price, "
     "availability, stock_qty, categories, available_from, available_until, created_at, "
-    "brand, color, size, material, attributes, list_price"
+    "brand, color, size, material, attributes, list_price, prices"
 )
 _PAGE_SQL: Final = (
     f"SELECT {_COLUMNS} FROM items WHERE store_id = ? AND number > ? "  # noqa: S608 - own names
@@ -192,6 +193,18 @@ class CatalogRepository:
         query = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(query.values(synced_at=now_ms))
 
+    def price_lists(self) -> dict[str, int]:
+        """Return the store's price lists, each with the number of its items."""
+        query = sa.select(store_heads.c.price_lists)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return dict(json.loads(self._transaction.execute(query).scalar() or "{}"))
+
+    def set_price_lists(self, counts: Mapping[str, int]) -> None:
+        """Store the number of items in each price list."""
+        query = store_heads.update().where(store_heads.c.store_id == self._store_id)
+        text = json.dumps(dict(sorted(counts.items())))
+        self._transaction.execute(query.values(price_lists=text))
+
     def move_heads(self, seq: int, added: int) -> int:
         """Record a change at `seq` that added `added` items; return the catalog's size."""
         query = (
@@ -205,7 +218,7 @@ class CatalogRepository:
 
 def _changing(one: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
     values: dict[str, object] = {name: getattr(one.item, name) for name in _FIELDS}
-    for name in (*LIST_FIELDS, "attributes"):
+    for name in (*LIST_FIELDS, "attributes", "prices"):
         values[name] = json.dumps(values[name], ensure_ascii=False)
     availability = one.item.availability
     values["availability"] = None if availability is None else availability.value
@@ -217,6 +230,7 @@ def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
     for name in LIST_FIELDS:
         fields[name] = tuple(json.loads(fields[name]))
     fields["attributes"] = as_attributes(json.loads(fields["attributes"]))
+    fields["prices"] = as_list_prices(json.loads(fields["prices"]))
     if fields["availability"] is not None:
         fields["availability"] = Availability(fields["availability"])
     return StoredItem(

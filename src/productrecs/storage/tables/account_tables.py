@@ -50,6 +50,8 @@ store_heads = sa.Table(
     sa.Column("catalog_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("catalog_size", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("next_number", sa.BigInteger, nullable=False, server_default="0"),
+    # JSON: the number of items in each price list.
+    sa.Column("price_lists", sa.Text, nullable=False, server_default="{}"),
     sa.Column("model_id", sa.String(64)),
     sa.Column("search_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("synced_at", sa.BigInteger),  # when the whole catalog was last pushed again

@@ -37,6 +37,8 @@ items = sa.Table(
     # JSON: pairs of a name and its values, in the order in which they were pushed.
     sa.Column("attributes", sa.Text, nullable=False, server_default="[]"),
     sa.Column("list_price", sa.Double),  # before a reduction
+    # JSON: triples of a price list's name, the price and the price before a reduction.
+    sa.Column("prices", sa.Text, nullable=False, server_default="[]"),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("store_id", "item_id"),

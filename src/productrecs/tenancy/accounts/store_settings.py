@@ -26,6 +26,7 @@ class StoreSettings:
     language: str = "en"
     currency: str = "EUR"
     price_format: str = ""
+    public_price_groups: str = ""
     timezone: str = "UTC"
     rec_num: int = 8
     allow_repeat_recommendations: bool = False
@@ -88,6 +89,15 @@ def _price_format(text: str) -> str:
         )
         raise ValueError(message)
     return text
+
+
+def _groups(text: str) -> str:
+    names = [name for part in text.split(",") if (name := part.strip().lower())]
+    names = [name.removeprefix("group:") for name in names]
+    if not all(re.fullmatch(r"[a-z0-9_-]{1,40}", name) for name in names):
+        message = "names of customer groups, separated by commas, such as trade,club"
+        raise ValueError(message)
+    return ",".join(dict.fromkeys(names))
 
 
 def _timezone(text: str) -> str:
@@ -183,6 +193,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "price_format",
         _price_format,
         "how widgets write the price 1234: `1.234,00 €`; empty: as the page's language",
+    ),
+    StoreSetting(
+        "public_price_groups",
+        _groups,
+        "customer groups whose price lists everybody may read with the publishable key, "
+        "separated by commas; empty: none",
     ),
     StoreSetting(
         "timezone", _timezone, ("the time zone in which the store's days start and end")

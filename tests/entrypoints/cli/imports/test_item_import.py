@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import Item
+from productrecs.records.catalog.price_lists import ListPrice
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.tables import items, store_heads
 from productrecs.tenancy.accounts.store_management import find_store
@@ -172,6 +173,34 @@ def test_a_hostile_feed_opens_no_file_and_stores_nothing(
 
     assert "entities" in said
     assert catalog(services) == {}
+
+
+@BOTH
+def test_prices_of_lists_come_from_columns_and_from_a_feed_of_one_market(
+    shell: CommandLine, shop: str, services: Services, write: Write
+) -> None:
+    table = "id;title;price;price:group:trade;list_price:group:trade\nmug;Mug;9;7,5;8\n"
+    feed = (
+        "id\ttitle\tlink\tprice\tsale_price\nmug\tTasse\thttps://s.example/m\t12.90 USD\t"
+        "9.90 USD\nnew\tNeu\thttps://s.example/n\t1 USD\t\n"
+    )
+
+    shell("import-items", shop, write("items.csv", table))
+    told = shell.told_in_part(
+        "import-items", shop, write("us.txt", feed), "--price-list", "usd"
+    )
+
+    mug = catalog(services)["mug"]
+    assert catalog(services).keys() == {"mug"}
+    assert (mug.title, mug.price, told["updated"]) == ("Mug", 9, 1)
+    assert mug.prices == (ListPrice("USD", 9.9, 12.9), ListPrice("group:trade", 7.5, 8))
+    assert "currency" not in " ".join(told["notes"])
+    for kind in ("csv", "jsonl"):
+        exported = shell("export", shop, "items", "--format", kind)
+        shell("import-items", shop, write(f"again.{kind}", exported))
+        assert catalog(services)["mug"] == mug
+    result = shell.run("import-items", shop, "-", "--price-list", "dollars")
+    assert (result.exit_code, "is no price list" in result.stderr) == (2, True)
 
 
 @BOTH

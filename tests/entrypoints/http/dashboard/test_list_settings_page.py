@@ -54,6 +54,24 @@ def test_a_saved_setting_is_in_force_and_says_so(office: Office, shop: Filled) -
     assert eventually(lambda: len(shop.merchant.recommend(item_id="p1").ids) == 3, 5)
 
 
+def test_price_lists_are_named_and_a_groups_prices_made_public(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    assert "No product has a price list" in text_of(member.get(PAGE))
+    prices = {"USD": {"price": 9, "list_price": 12.5}, "group:club": 7}
+    shop.merchant.push({"id": "p1", "prices": prices}, {"id": "p2", "prices": {"USD": 3}})
+
+    assert "USD (2 products), group:club (1 product)." in text_of(member.get(PAGE))
+    page = text_of(member.get("/dashboard/products/item?id=p1"))
+    product = " ".join(page.split())
+    assert "Price in USD 9.00 USD 12.50 USD" in product
+    assert "Price in group:club €7.00" in product
+    assert member.post(PAGE, **FIELDS, public_price_groups="Club, x").status == 303
+    eventually(lambda: shop.merchant.trending(price_list="group:club").status == 200)
+    assert member.post(PAGE, **FIELDS, public_price_groups="a b").status == 422
+
+
 def test_products_out_of_stock_are_shown_when_the_box_is_not_ticked(
     office: Office, shop: Filled
 ) -> None:

@@ -33,6 +33,7 @@ ELSEWHERE = (
     "productrecs.features.looks.look",  # the command line changes them
     "productrecs.features.search.search_rules",  # likewise
     "productrecs.records.catalog.item_filters",  # told as a 422 by the routes
+    "productrecs.records.catalog.price_lists",  # likewise, but one error of a push
     "productrecs.engines.demand.",  # forecasting at night
     "productrecs.engines.ranking.ranker_training",  # in the background
     "productrecs.records.pictures.fetch_picture",  # fetching in the background

@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.schemas.validation_errors import (
 )
 from productrecs.entrypoints.http.transport.request_body import parse_json
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch, PackedPatch
 from tests.entrypoints.http.hostile import (
     INTEGERS,
     MISSHAPEN,
@@ -366,6 +366,69 @@ def test_a_row_of_a_csv_has_cells_for_fields() -> None:
 def test_a_row_that_cannot_be_read_says_which_cell(row: dict[str, str], words: str) -> None:
     with pytest.raises(BodyError, match=words):
         parse_item_row(row)
+
+
+@pytest.mark.parametrize(
+    ("prices", "stored"),
+    [
+        (None, ()),
+        ({}, ()),
+        ({"eur": 3, "group:Trade": "2.50"}, (("EUR", 3, None), ("group:trade", 2.5, None))),
+        ({"USD": {"price": 5, "list_price": 7}}, (("USD", 5, 7),)),
+        ({"USD": {"price": 7, "sale_price": 5}}, (("USD", 5, 7),)),
+        ({"USD": {"price": 7, "sale_price": 5, "list_price": 9}}, (("USD", 5, 9),)),
+        ({"USD": {"price": 7, "sale_price": None, "x": 1}}, (("USD", 7, None),)),
+        ({"USD": None, "CHF": {}}, (("USD", None, None), ("CHF", None, None))),
+    ],
+)
+def test_prices_of_lists_are_numbers_or_objects(
+    prices: object, stored: tuple[object, ...]
+) -> None:
+    (patch,) = _push({"id": "a", "prices": prices})
+
+    assert patch.fields == {"prices": stored}
+    assert PackedPatch.of(patch).fields == patch.fields
+
+
+@pytest.mark.parametrize(
+    ("prices", "words"),
+    [
+        ([1], "valid dictionary"),
+        (5, "valid dictionary"),
+        ({"EURO": 1}, "a price list is a currency such as EUR, a customer group"),
+        ({"": 1}, "a price list is a currency"),
+        ({"EUR": "cheap"}, "valid number"),
+        ({"EUR": float("nan")}, "finite number"),
+        ({"EUR": 1e13}, "less than or equal to"),
+        ({"EUR": [1]}, "valid number"),
+        ({"EUR": {"price": True}}, "valid number"),
+        ({f"group:g{n}": 1 for n in range(51)}, "at most 50 price lists; leave some out"),
+    ],
+)
+def test_prices_that_are_none_are_refused_at_their_place(
+    prices: object, words: str
+) -> None:
+    with pytest.raises(BodyError, match=words) as caught:
+        _push({"id": "a", "prices": prices})
+
+    assert caught.value.problems[0].loc == ("body", "items", 0, "prices")
+
+
+def test_a_row_has_prices_of_lists_in_columns_and_as_json() -> None:
+    row = {
+        "id": "a",
+        "price:USD": " 5 ",
+        "price:group:trade": "9",
+        "sale_price:group:trade": "7",
+        "price:CHF": "",
+        "prices": '{"GBP": 4, "USD": 1}',
+    }
+
+    assert parse_item_row(row).fields["prices"] == (
+        ("GBP", 4, None), ("USD", 5, None), ("group:trade", 7, 9),
+    )  # fmt: skip
+    with pytest.raises(BodyError, match="prices: "):
+        parse_item_row({"id": "a", "price:dollars": "5"})
 
 
 def test_the_published_schema_has_every_field_and_limit() -> None:

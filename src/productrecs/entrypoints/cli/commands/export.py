@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 import click
 
@@ -35,6 +35,16 @@ from productrecs.tenancy.accounts.store_management import find_store
 
 PAGE: Final = 2_000
 
+_EXPORTED: Final[Mapping[str, Callable[[Any], object]]] = MappingProxyType(
+    {
+        "attributes": dict,
+        "prices": lambda prices: {
+            one.name: {"price": one.price, "list_price": one.list_price} for one in prices
+        },
+    }
+)
+"""Fields with a stored form of their own."""
+
 Rows: TypeAlias = Callable[[Database, StoreId], Iterator[Fields]]
 
 
@@ -47,7 +57,7 @@ def item_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
         for one in page:
             fields = {name: getattr(one.item, name) for name in FIELD_DEFAULTS}
             yield {"id": one.item.item_id} | {
-                name: dict(value) if name == "attributes" else value
+                name: _EXPORTED[name](value) if name in _EXPORTED else value
                 for name, value in fields.items()
                 if value != FIELD_DEFAULTS[name]
             }

@@ -106,12 +106,13 @@ def import_notes(
             f"The file has no product addresses; they start with {reading.address}. "
             "--base-url sets another start."
         )
-    other_currencies = sorted(reading.currencies - {store.settings.currency})
+    other_currencies = sorted(reading.currencies - {reading.currency})
     if other_currencies:
         notes.append(
             f"Prices are in {', '.join(other_currencies)}, and the store's currency is "
             f"{store.settings.currency}: productrecs settings {store.domain} "
-            f"currency={other_currencies[0]} changes it."
+            f"currency={other_currencies[0]} changes it, and --price-list "
+            f"{other_currencies[0]} stores them as prices of that market."
         )
     return notes
 

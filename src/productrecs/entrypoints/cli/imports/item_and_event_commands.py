@@ -37,6 +37,7 @@ from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import EVENT_LIMIT, parse_json
 from productrecs.entrypoints.services import Services
+from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.records.events.event import NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.import_report import RowReport
@@ -159,6 +160,14 @@ def _store(
     is_flag=True,
     help="Keep every variant of a Google feed as an item of its own.",
 )
+@click.option(
+    "--price-list",
+    callback=lambda _context, _option, name: _price_list(name),
+    help=(
+        "Store only the prices, in this list (such as USD or group:trade), of products "
+        "that are in the catalog."
+    ),
+)
 @json_option
 @data_option
 def import_items(  # noqa: PLR0913 - one argument for each option
@@ -170,6 +179,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     dry_run: bool,
     base_url: str | None,
     each_variant: bool,
+    price_list: str,
     as_json: bool,
     data: Path | None,
 ) -> None:
@@ -186,6 +196,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
         address=_address(base_url),
         each_variant=each_variant,
         mapping=read_mapping(mapping, "items") if mapping else None,
+        price_list=price_list,
         dry_run=dry_run,
     )
     with open_services(data) as services:
@@ -208,6 +219,18 @@ def _address(base_url: str | None) -> str | None:
         message = "a web address such as https://shop.example.com"
         raise click.BadParameter(message, param_hint="--base-url")
     return base_url.rstrip("/")
+
+
+def _price_list(name: str | None) -> str:
+    """Return the name of a price list; empty without one.
+
+    Raises:
+        click.BadParameter: when it has an invalid form.
+    """
+    try:
+        return str(parse_list_name(name)) if name else ""
+    except PriceListNameError as error:
+        raise click.BadParameter(str(error), param_hint="--price-list") from error
 
 
 def _print_items_result(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """Item file reader: yields the items of our own formats and of shop exports."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
@@ -21,6 +21,7 @@ from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
 from productrecs.entrypoints.cli.imports.import_source import ImportSource, JsonArray
 from productrecs.entrypoints.http.schemas.items import (
     MAX_DESCRIPTION,
+    PRICE_COLUMNS,
     parse_item,
     parse_item_row,
 )
@@ -29,8 +30,11 @@ from productrecs.entrypoints.http.transport.request_body import parse_json
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
 from productrecs.records.orders.csv_reader import (
+    HEAD_BYTES,
     BrokenRow,
     CsvFormat,
+    CsvLayout,
+    column_names,
     inspect_csv,
     read_rows,
 )
@@ -42,7 +46,7 @@ MAX_ITEM_BYTES: Final = 1 << 20
 _FIELDS: Final = frozenset(
     {"id", *FIELD_DEFAULTS, *(name for names in SYNONYMS.values() for name in names)}
 )
-_NUMBERS: Final = frozenset({"price", "cost", "stock_qty", "list_price"})
+_NUMBERS: Final = frozenset({*PRICE_COLUMNS, "cost", "stock_qty"})
 OnBytes: TypeAlias = Callable[[int], None]
 
 
@@ -120,10 +124,19 @@ def _product(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
 
 
 def _csv(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
-    csv_format = inspect_csv(file, CATALOG)
+    csv_format = inspect_csv(file, _with_price_lists(file))
     reading.is_untitled = "title" not in csv_format.columns
     note_columns(file, csv_format, reading)
     return _table(file, csv_format, dict, on_bytes)
+
+
+def _with_price_lists(file: BinaryIO) -> CsvLayout:
+    """Return the layout of a catalog with the file's columns such as `price:USD`."""
+    file.seek(0)
+    names = column_names(file.read(HEAD_BYTES))
+    listed = [name for name in names if name.partition(":")[0] in PRICE_COLUMNS]
+    columns = {**CATALOG.columns, **{name: (name,) for name in listed}}
+    return replace(CATALOG, columns=columns)
 
 
 def _mapped(
@@ -152,7 +165,7 @@ def _table(
                 if place < len(cells)
             }
         )
-        for name in row.keys() & _NUMBERS:
+        for name in [one for one in row if one.partition(":")[0] in _NUMBERS]:
             row[name] = normalise_number(row[name], csv_format.separator)
         yield ReadItem(number, _read_patch(parse_item_row, row))
 

@@ -8,7 +8,7 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
@@ -32,6 +32,7 @@ from productrecs.entrypoints.http.schemas.items import MAX_ITEMS
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import ItemPatch, as_attributes
+from productrecs.records.catalog.price_lists import as_list_prices, parse_list_name
 from productrecs.records.catalog.push_items import (
     CatalogLimitError,
     PushResult,
@@ -64,7 +65,8 @@ class ItemImportOptions:
 
     `address` begins the product addresses of files that have none; the default is the
     store's domain. `each_variant` keeps the variants of a Google feed separate. A
-    `mapping` maps the columns of a table. With `dry_run` nothing is stored. The report
+    `mapping` maps the columns of a table. With a `price_list` the file only sets the
+    prices of known items in this list. With `dry_run` nothing is stored. The report
     names so many rejected rows as `max_errors` says. An import that was interrupted goes
     on after its `progress`; `on_stored` gets the new mark within each chunk's transaction.
     """
@@ -73,6 +75,7 @@ class ItemImportOptions:
     address: str | None = None
     each_variant: bool = False
     mapping: ColumnMapping | None = None
+    price_list: str = ""
     dry_run: bool = False
     max_errors: int = MAX_ERRORS
     progress: ItemMark = field(default_factory=ItemMark)
@@ -112,14 +115,17 @@ def import_items(
         now_ms=services.clock(),
         each_variant=chosen.each_variant,
         mapping=chosen.mapping,
-        currency=store.settings.currency,
+        currency=_currency_of(chosen.price_list, store),
     )
     report = ItemImportReport(max_errors=chosen.max_errors)
     with tempfile.TemporaryFile(dir=services.settings.data) as file:
         staging = _ItemStaging(services, store, reading, report, file)
         with shown("reading", source.size) as on_bytes:
             folder = services.settings.data
-            staging.add(read_items(source, chosen.kind, reading, folder, on_bytes))
+            items = read_items(source, chosen.kind, reading, folder, on_bytes)
+            if chosen.price_list:
+                items = _prices_in(chosen.price_list, items, reading)
+            staging.add(items)
         staging.check()
         # Without titles the result depends on the catalog, so the import starts again.
         progress = ItemMark() if reading.is_untitled else chosen.progress
@@ -136,6 +142,26 @@ def import_items(
         reading, store, report, has_address=chosen.address is not None
     )
     return report
+
+
+def _currency_of(price_list: str, store: Store) -> str:
+    own = parse_list_name(price_list).currency if price_list else ""
+    return own or store.settings.currency
+
+
+def _prices_in(
+    price_list: str, items: Iterable[ReadItem], reading: FeedReading
+) -> Iterator[ReadItem]:
+    """Yield items that only set their price in one list; unknown items are rejected."""
+    for item in items:
+        reading.is_untitled = True
+        if isinstance(item.item, RejectedItem):
+            yield item
+            continue
+        fields = item.item.fields
+        price, list_price = fields.get("price"), fields.get("list_price")
+        prices = as_list_prices([(price_list, price, list_price)])
+        yield replace(item, item=ItemPatch(item.item.item_id, {"prices": prices}))
 
 
 class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
@@ -155,6 +181,8 @@ def _unstaged(staged_item: _StagedItem) -> ReadItem:
     }
     if "attributes" in fields:
         fields["attributes"] = as_attributes(fields["attributes"])
+    if "prices" in fields:
+        fields["prices"] = as_list_prices(fields["prices"])
     if fields.get("availability") is not None:
         fields["availability"] = Availability(fields["availability"])
     item = ItemPatch(staged_item.item_id, fields)

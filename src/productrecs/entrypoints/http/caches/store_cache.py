@@ -145,6 +145,15 @@ class CachedStore:
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
     earnings_at: int = 0  # when the earning index in use was computed
 
+    def priced(self, name: str) -> "CachedStore":
+        """Return this store with the prices of one list; it shares the caches.
+
+        Raises:
+            PriceListNameError: when the name has an invalid form.
+            UnknownPriceListError: when no item has a price in the list.
+        """
+        return replace(self, shop=self.shop.priced(name))
+
     def memory_bytes(self) -> int:
         """Return the approximate memory that an eviction frees, in bytes."""
         views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()

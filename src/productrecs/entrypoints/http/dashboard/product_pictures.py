@@ -58,7 +58,8 @@ class ProductPictures:
 def _sample(catalog: CatalogView) -> Iterator[str]:
     cards = catalog.cards
     step = max(1, len(cards) // _SAMPLE)
-    for card in cards[::step]:
+    for number in range(0, len(cards), step):
+        card = cards[number]
         if card is not None:
             url = _read(card + b"}").image_url
             if url:

@@ -19,6 +19,7 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
 from productrecs.entrypoints.http.limits.usage_metering import billing_headers
 from productrecs.entrypoints.http.pipeline.authentication import (
     ANY_ORIGIN_HEADERS,
+    EITHER,
     NONE,
     OPERATOR,
     REFUSED_ORIGIN_HEADERS,
@@ -135,6 +136,8 @@ def _admit_caller(
 ) -> Store:
     """Check key, origin, rate and plan; return the caller's store."""
     keys = keys_of(arrival.query_string, arrival.query, arrival.headers)
+    if keys.secret and arrival.route.empty and b"price_list=" in arrival.query_string:
+        credential = EITHER  # the price lists of customer groups need the secret key
     caller = admission.caller = authenticate(keys, credential, context.accounts)
     store, origin = caller.store, arrival.headers.get(b"origin")
     admission.cors = cors_headers(store, origin)

@@ -36,6 +36,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     ROUTES,
     SECRET,
     UPLOAD_PATH,
+    Caller,
     Route,
     SecretKeyInUrlError,
     keys_of,
@@ -53,6 +54,7 @@ from productrecs.entrypoints.http.routes.widget.config import CACHE_SECONDS, ans
 from productrecs.entrypoints.http.routes.widget.events import (
     receive_event_body as receive_events,
 )
+from productrecs.entrypoints.http.routes.widget.list_parameters import priced_store
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
     parse_trending_request,
@@ -243,10 +245,10 @@ class Dispatcher:
             else:
                 body = await receive_events(context, store, data, claim, exchange.headers)
         elif caller is not None and scope["path"] == "/v1/search":
-            found = await _search_reply(context, caller.store, exchange)
+            found = await _search_reply(context, caller, exchange)
             body, extra = found or (None, ())
         elif caller is not None and scope["method"] == "GET":
-            body = await _read_reply(context, caller.store, scope["path"], exchange.query)
+            body = await _read_reply(context, caller, scope["path"], exchange.query)
         if body is None:
             return False
         if scope["path"] == "/v1/widget-config":
@@ -368,25 +370,28 @@ def _page_folder(folder: str) -> Route | None:
 
 
 async def _search_reply(
-    context: Context, store: Store, exchange: HttpExchange
+    context: Context, caller: Caller, exchange: HttpExchange
 ) -> SearchReply | None:
     """Return the reply to a well-formed search; None leaves it to the declared route."""
-    cached_store, query = context.shops.get(store), exchange.query
+    cached_store, query = context.shops.get(caller.store), exchange.query
     parsed = None if query is None or cached_store is None else parse_search_request(query)
-    if cached_store is None or parsed is None:
+    if cached_store is None or query is None or parsed is None:
         return None
+    cached_store = priced_store(caller, cached_store, query.get("price_list", ""))
     return await answer_search(
         context, cached_store, parsed, searcher_of_scope(exchange.scope, query)
     )
 
 
 async def _read_reply(
-    context: Context, store: Store, path: str, query: Mapping[str, str] | None
+    context: Context, caller: Caller, path: str, query: Mapping[str, str] | None
 ) -> bytes | None:
     """Return the body of a well-formed read; None leaves it to the declared route."""
-    cached_store = context.shops.get(store)
+    cached_store = context.shops.get(caller.store)
     if query is None or cached_store is None:
         return None
+    if "price_list" in query and ROUTES[path].empty:
+        cached_store = priced_store(caller, cached_store, query["price_list"])
     default = cached_store.shop.settings.rec_num
     if path == "/v1/recommendations":
         parsed = parse_list_request(query, default)
@@ -398,5 +403,5 @@ async def _read_reply(
         return await answer_trending(context, cached_store, trending)
     if path == "/v1/widget-config":
         widget_type, lang = query.get("type", ""), query.get("lang", "")
-        return await answer_config(context, store, cached_store, widget_type, lang)
+        return await answer_config(context, caller.store, cached_store, widget_type, lang)
     return None

@@ -29,6 +29,7 @@ from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
 from productrecs.entrypoints.http.routes.widget.answer_list_calls import answer_immediately
+from productrecs.entrypoints.http.routes.widget.list_parameters import priced_store
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
 )
@@ -192,6 +193,8 @@ def _find_reply(
     bots = context.bots
     if bots.has_flagged and bots.is_flagged(caller.store.store_id, query):
         return None
+    if "price_list" in query:
+        cached_store = priced_store(caller, cached_store, query["price_list"])
     if arrival.route is _SEARCH:
         return _search_reply(
             context, cached_store, query, searcher_of(arrival.peer, lines, query)

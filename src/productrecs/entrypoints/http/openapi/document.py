@@ -84,6 +84,10 @@ _PRODUCT: Final[dict[str, Any]] = {
         "id": {"type": "string"},
         "title": {"type": "string"},
         "price": {"type": ["number", "null"]},
+        "currency": {
+            "type": "string",
+            "description": "With `price_list`: the currency of the list's prices.",
+        },
         "image_url": {"type": ["string", "null"]},
         "product_url": {"type": ["string", "null"]},
         "score": {

@@ -25,6 +25,12 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "More than 1000 items",
             "1001 items in one push; send at most 1000 at a time",
         ),
+        "too_many_price_lists": ErrorExample(
+            "More than 50 price lists",
+            "the store would have 51 price lists and may have 50; nothing of this push was "
+            "stored. Use one list for each currency and customer group, and remove those "
+            "that are no longer used: send null as their price",
+        ),
         "too_many_widget_types": ErrorExample(
             "More than 50 types",
             "a store may have 50 types of widgets; use one that it has",

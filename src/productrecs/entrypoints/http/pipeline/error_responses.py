@@ -60,6 +60,7 @@ from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
     WidgetConfigTooLargeError,
 )
+from productrecs.records.catalog.price_lists import TooManyPriceListsError
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.idempotency.repository import IdempotencyConflictError
 from productrecs.records.orders.csv_reader import MissingColumnsError
@@ -84,6 +85,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
     {
         BadPathError: ErrorCode(400, "bad_path"),
         TooManyItemsError: ErrorCode(400, "too_many_items"),
+        TooManyPriceListsError: ErrorCode(400, "too_many_price_lists"),
         TooManyWidgetTypesError: ErrorCode(400, "too_many_widget_types"),
         WidgetConfigTooLargeError: ErrorCode(400, "widget_config_too_large"),
         MissingColumnsError: ErrorCode(400, "missing_columns"),

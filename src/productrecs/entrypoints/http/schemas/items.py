@@ -20,6 +20,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.field_readers import (
     INTEGER_SCHEMA,
     MAX_ID,
+    NUMERIC,
     Identifier,
     OptionalAvailability,
     OptionalIdentifier,
@@ -32,6 +33,7 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     nullable,
     read_identifier,
     read_number,
+    read_optional_number,
     string_schema,
     text_reader,
     too_long,
@@ -49,6 +51,15 @@ from productrecs.records.catalog.item import (
     Attributes,
     ItemPatch,
     PackedPatch,
+)
+from productrecs.records.catalog.price_lists import (
+    MAX_PRICE_LISTS,
+    NAME_FORMS,
+    NAME_PATTERN,
+    ListPrice,
+    ListPrices,
+    PriceListNameError,
+    parse_list_name,
 )
 
 if TYPE_CHECKING:
@@ -128,6 +139,41 @@ def _read_attributes(value: object) -> Attributes:
     return tuple(found.items())
 
 
+def _read_prices(value: object) -> ListPrices:
+    """Return an item's prices by list; none for null, which removes them all."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise PydanticKnownError("dict_type")
+    if len(value) > MAX_PRICE_LISTS:
+        message = f"an item is in at most {MAX_PRICE_LISTS} price lists; leave some out"
+        raise PydanticCustomError("too_many_price_lists", message)
+    found = {}
+    for text, price in value.items():
+        try:
+            name = str(parse_list_name(text))
+        except PriceListNameError:
+            raise PydanticCustomError("price_list_name", NAME_FORMS) from None
+        found[name] = _read_list_price(name, price)
+    return tuple(found.values())
+
+
+def _read_list_price(name: str, value: object) -> ListPrice:
+    """Return a price from a number, or from an object with the price before a sale.
+
+    This is the `price` beside a `sale_price`, and the `list_price` beside a `price`.
+    """
+    if not isinstance(value, dict):
+        return ListPrice(name, read_optional_number(value))
+    price, list_price, sale_price = (
+        read_optional_number(value.get(field))
+        for field in ("price", "list_price", "sale_price")
+    )
+    if sale_price is None:
+        return ListPrice(name, price, list_price)
+    return ListPrice(name, sale_price, price if list_price is None else list_price)
+
+
 def _without_blanks(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the non-empty names: feeds have empty ones between separators."""
     return tuple(name for name in names if name and not name.isspace())
@@ -200,6 +246,36 @@ NamedValues = Annotated[
 ]
 
 
+_AMOUNT_SCHEMA: Schema = {
+    "anyOf": [{"type": "number"}, {"type": "string", "pattern": NUMERIC}, {"type": "null"}]
+}
+PricesByList = Annotated[
+    tuple[object, ...],  # `ListPrices`, whose class would be another schema
+    PlainValidator(_read_prices),
+    WithJsonSchema(
+        nullable(
+            {
+                "type": "object",
+                "maxProperties": MAX_PRICE_LISTS,
+                "propertyNames": {"pattern": NAME_PATTERN},
+                "additionalProperties": {
+                    "anyOf": [
+                        *_AMOUNT_SCHEMA["anyOf"],
+                        {
+                            "type": "object",
+                            "properties": dict.fromkeys(
+                                ("price", "list_price", "sale_price"), _AMOUNT_SCHEMA
+                            ),
+                        },
+                    ]
+                },
+                "examples": [{"USD": 159, "group:trade": {"price": 99, "list_price": 129}}],
+            }
+        )
+    ),
+]
+
+
 class ItemBody(BaseModel):
     """One product. Absent fields keep their stored values; null resets one."""
 
@@ -244,6 +320,15 @@ class ItemBody(BaseModel):
     list_price: OptionalNumber = Field(
         None,
         description="The price before a reduction. Above `price`, the item is on sale.",
+    )
+    prices: PricesByList = Field(
+        (),
+        description=(
+            "Prices by market and customer group: an object of price lists (`USD`, "
+            "`group:trade`, `USD:group:trade`), each with a price, or with `price` and "
+            "`list_price`. A list that a push leaves out keeps its price; null removes it."
+        ),
+        json_schema_extra={"default": {}},
     )
 
 
@@ -324,7 +409,25 @@ def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
             cells[name] = [part.strip() for part in cell.split("|")] if listed else cell
     if "attributes" in cells:
         cells["attributes"] = _decoded(str(cells["attributes"]))
+    if prices := _prices_of(row):
+        cells["prices"] = prices
     return parse_item(cells)
+
+
+PRICE_COLUMNS = ("price", "list_price", "sale_price")
+"""Columns that a table may have once more for a price list, as in `price:USD`."""
+
+
+def _prices_of(row: Mapping[str, str | None]) -> object:
+    """Return the prices by list in a row: the JSON of its cell `prices`, and columns."""
+    found = _decoded(row.get("prices") or "{}")
+    for column, cell in row.items():
+        field, colon, name = column.partition(":")
+        if colon and field in PRICE_COLUMNS and isinstance(found, dict) and cell:
+            known = found.get(name)
+            fields = dict(known) if isinstance(known, dict) else {"price": known}
+            found[name] = fields | {field: cell.strip() or None}
+    return found
 
 
 def _decoded(cell: str) -> object:

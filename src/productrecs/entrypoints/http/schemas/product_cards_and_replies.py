@@ -11,6 +11,7 @@ from productrecs.features.recommendations.placements import PlacedRequests
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import Hit
 from productrecs.records.catalog.catalog_view import CardFields
+from productrecs.records.catalog.price_lists import Cards
 
 _encode: Final = msgspec.json.Encoder().encode
 _CARD_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in Engine}
@@ -52,7 +53,7 @@ def safe_url(url: str | None) -> str | None:
     return url
 
 
-def recommendations_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
+def recommendations_body(picks: Sequence[Pick], cards: Cards) -> bytes:
     """Return the reply of recommendations and trending: cards by item number, in order."""
     parts = [
         b'%b,"score":%.6g%b' % (card, score, _CARD_ENDS[engine])
@@ -99,7 +100,7 @@ def with_placement(
     return body[:-1] + b',"bundle":%b}' % _encode(offered)
 
 
-def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
+def search_body(hits: Sequence[Hit], cards: Cards) -> bytes:
     """Return the reply of search: cards by item number, in order."""
     parts = [
         b'%b,"score":%.6g,"source":"search"}' % (card, hit.score)
@@ -109,12 +110,12 @@ def search_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
     return b'{"results":[%b]}' % b",".join(parts)
 
 
-def similar_body(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> bytes:
+def similar_body(hits: Sequence[Hit], cards: Cards) -> bytes:
     """Return the reply of a search by photo: cards by item number, in order."""
     return b'{"results":[%b]}' % b",".join(similar_cards(hits, cards))
 
 
-def similar_cards(hits: Sequence[Hit], cards: Sequence[bytes | None]) -> list[bytes]:
+def similar_cards(hits: Sequence[Hit], cards: Cards) -> list[bytes]:
     """Return similar products as cards of a reply."""
     return [
         b'%b,"score":%.6g,"source":"similar"}' % (card, hit.score)
@@ -148,6 +149,6 @@ def search_page_body(
     return body[:-1] + b"," + _encode(extra_fields)[1:] if extra_fields else body
 
 
-def trending_search_body(picks: Sequence[Pick], cards: Sequence[bytes | None]) -> bytes:
+def trending_search_body(picks: Sequence[Pick], cards: Cards) -> bytes:
     """Return the reply of an empty search: trending products in the search format."""
     return b'{"results":' + recommendations_body(picks, cards).partition(b":")[2]

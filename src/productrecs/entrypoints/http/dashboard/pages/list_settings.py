@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
@@ -22,7 +23,7 @@ class SettingField:
     name: str
     label: str
     hint: str
-    kind: Literal["check", "number", "choice"]
+    kind: Literal["check", "number", "choice", "text"]
     choices: tuple[tuple[str, str], ...] = ()
 
 
@@ -122,6 +123,19 @@ GROUPS: Final = (
             ),
         ),
     ),
+    SettingGroup(
+        "Price lists",
+        "Prices by market and customer group",
+        (
+            SettingField(
+                "public_price_groups",
+                "Customer groups whose prices anybody may read",
+                "Separated by commas, such as club; other groups' prices need your secret "
+                "key",
+                "text",
+            ),
+        ),
+    ),
 )
 
 
@@ -198,8 +212,24 @@ def _settings(
         groups=GROUPS,
         values=values,
         errors=errors,
-        notes={"personal_search": _personal_search_note(visit)},
+        notes={
+            "personal_search": _personal_search_note(visit),
+            "public_price_groups": _price_lists_note(visit),
+        },
     )
+
+
+def _price_lists_note(visit: Visit) -> str:
+    """Return the store's price lists, each with the number of its products."""
+    with visit.database.reading() as connection:
+        lists = CatalogRepository(connection, visit.store.store_id).price_lists()
+    if not lists:
+        return "No product has a price list. Your shop sends them as `prices` of a product."
+    counts = [
+        f"{name} ({count:,} {'product' if count == 1 else 'products'})"
+        for name, count in lists.items()
+    ]
+    return f"Your price lists: {', '.join(counts)}."
 
 
 def _personal_search_note(visit: Visit) -> str:

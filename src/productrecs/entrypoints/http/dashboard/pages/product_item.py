@@ -22,6 +22,7 @@ from productrecs.records.catalog.item_filters import (
     Filters,
     parse_filters,
 )
+from productrecs.records.catalog.price_lists import parse_list_name
 from productrecs.records.merchandising.rule import (
     Rule,
     RuleAction,
@@ -90,6 +91,7 @@ def show_item(visit: Visit) -> Reply:
         here=item_address(item_id),
         shop_link=_link(visit, row.item.product_url),
         rank=_rank(shop, row.number),
+        listed=[(parse_list_name(one.name).currency, one) for one in row.item.prices],
     )
 
 

@@ -99,7 +99,14 @@ CatalogChange = Callable[[StoreLog, int, int | None], PushResult | None]
         {"ok": True, "created": 1, "updated": 1, "total": 1250},
     )
     | error_responses(
-        *("too_many_items", 401, 402, "plan_limit_catalog", "idempotency_key_reused"),
+        *(
+            "too_many_items",
+            "too_many_price_lists",
+            401,
+            402,
+            "plan_limit_catalog",
+            "idempotency_key_reused",
+        ),
         *(413, 415, 422, 503),
     ),
     openapi_extra=request_body(ItemsPush, _EXAMPLES),

@@ -134,7 +134,8 @@ async def answer_trending(
         None,
     )
     # All that sells moves this list, so it has no fingerprint.
-    return _cached_or_computed(cached_store, now_ms, num, making, NoFingerprint())
+    key = (num, cached_store.shop.catalog.price_list)
+    return _cached_or_computed(cached_store, now_ms, key, making, NoFingerprint())
 
 
 def _with_anchor(
@@ -242,7 +243,8 @@ def _anonymous_list(
         list_request.item_id,
         list_request.basket,
     )
-    key = (*request_key, exploration_day(shop, now_ms), making.sold_out)
+    day, price_list = exploration_day(shop, now_ms), shop.catalog.price_list
+    key = (*request_key, day, making.sold_out, price_list)
     if not list_request.placement:
         return _cached_or_computed(
             cached_store, now_ms, key, making, ListFingerprint(shop, list_request, now_ms)

@@ -1,4 +1,4 @@
-"""Query parameters of lists: how many products, which ones never, and filters."""
+"""Query parameters of lists: how many products, which ones never, filters and prices."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,6 +8,12 @@ from fastapi import Query
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from productrecs.entrypoints.http.caches.store_cache import CachedStore
+from productrecs.entrypoints.http.pipeline.authentication import (
+    SECRET,
+    Caller,
+    SecretKeyRequiredError,
+)
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.catalog.item_filters import (
     FILTER_FORMS,
@@ -15,6 +21,11 @@ from productrecs.records.catalog.item_filters import (
     FilterError,
     Filters,
     parse_filters,
+)
+from productrecs.records.catalog.price_lists import (
+    PriceListNameError,
+    UnknownPriceListError,
+    parse_list_name,
 )
 
 MAX_NUM: Final = 20
@@ -54,6 +65,19 @@ Shown = Annotated[
         examples=[8],
     ),
 ]
+PriceListQuery = Annotated[
+    str,
+    Query(
+        description=(
+            "The price list to show, filter and sort by: a currency (`USD`), a customer "
+            "group (`group:trade`) or both (`USD:group:trade`). The list of a group needs "
+            "the secret key, unless the setting `public_price_groups` names the group. "
+            "Default: the usual prices."
+        ),
+        examples=["USD"],
+    ),
+]
+_AT: Final = ("query", "price_list")
 _LONGEST_FILTER: Final = 1_100  # a category's name may have 1,000 characters
 _PRICE: Final = r"[0-9]{1,15}(\.[0-9]{1,5})?"
 _FILTER: Final = (
@@ -120,6 +144,37 @@ def read_filters(texts: list[str]) -> Filters:
     except FilterError as error:
         problem = Problem(("query", "filter"), str(error), "value_error", texts)
         raise BodyError([problem]) from error
+
+
+def priced_store(caller: Caller, cached_store: CachedStore, name: str) -> CachedStore:
+    """Return a store with the prices of the list that a call names; itself without one.
+
+    Raises:
+        BodyError: when no item has a price in the list; it has the lists of the caller.
+        SecretKeyRequiredError: when the list is of a group, and the key publishable.
+    """
+    if not name:
+        return cached_store
+    shop = cached_store.shop
+    public_groups = shop.settings.public_price_groups.split(",")
+
+    def may_read(group: str) -> bool:
+        return not group or caller.credential is SECRET or group in public_groups
+
+    try:
+        if not may_read(parse_list_name(name).group):
+            message = (
+                f"the price list {name} is of a customer group: send the secret key "
+                "(sk_...) as the header X-API-Key, or name the group in the setting "
+                "public_price_groups, which lets everybody read its prices"
+            )
+            raise SecretKeyRequiredError(message)
+        return cached_store.priced(name)
+    except (PriceListNameError, UnknownPriceListError) as error:
+        names = shop.catalog.price_lists.names()
+        known = ", ".join(one for one in names if may_read(parse_list_name(one).group))
+        message = f"{error}; known lists: {known or 'none'}"
+        raise BodyError([Problem(_AT, message, "unknown_price_list", name)]) from error
 
 
 def refuse_unknown_filters(names: Iterable[str]) -> None:

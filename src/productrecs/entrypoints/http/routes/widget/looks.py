@@ -15,6 +15,10 @@ from productrecs.entrypoints.http.openapi.responses import (
 from productrecs.entrypoints.http.pipeline.authentication import LOOK_PICTURE_PATH
 from productrecs.entrypoints.http.pipeline.conditional_response import conditional_reply
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    PriceListQuery,
+    priced_store,
+)
 from productrecs.features.looks.look import Hotspot, Look
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.tenancy.accounts.store import Store
@@ -40,6 +44,7 @@ async def declared_look(
     item_id: Annotated[
         str, Query(min_length=1, description="The product of the page.", examples=["tent"])
     ],
+    price_list: PriceListQuery = "",
 ) -> Response:
     """Return the look of a product that was published last; null where there is none.
 
@@ -50,6 +55,7 @@ async def declared_look(
     context = exchange.context
     store = exchange.known_caller.store
     cached_store = await context.shops.open(store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     look = cached_store.looks.newest.get(item_id)
     if look is None:
         return conditional_reply(request, NO_LOOK, 0)

@@ -17,6 +17,10 @@ from productrecs.entrypoints.http.openapi.responses import (
     request_body,
 )
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
+from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    PriceListQuery,
+    priced_store,
+)
 from productrecs.entrypoints.http.schemas.photos import (
     PHOTO_LIMIT,
     PhotoBody,
@@ -55,18 +59,21 @@ _SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": Tru
     openapi_extra=request_body(PhotoSearchBody, _SEARCH_EXAMPLES, text=True),
     response_class=Response,
 )
-async def declared_photo_search(request: Request) -> Response:
+async def declared_photo_search(
+    request: Request, price_list: PriceListQuery = ""
+) -> Response:
     """Return the products whose pictures look like the photo, most similar first.
 
     The photo is turned upright and compared as a whole and by its foreground. It is
     neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
     indexed pictures, `results` is empty.
     """
-    return await _photo_reply(request, _found)
+    return await _photo_reply(request, price_list, _found)
 
 
 async def _photo_reply(
     request: Request,
+    price_list: str,
     compare: Callable[[Context, CachedStore, bytes, PhotoWorkerClient], bytes],
 ) -> Response:
     """Read the photo, and let a photo worker compare it with the store's pictures."""
@@ -77,6 +84,7 @@ async def _photo_reply(
     context.photo_pool.check_capacity(store.store_id)
     data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
     cached_store = await context.shops.open(store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     content = await context.photo_pool.run(
         store.store_id,
         lambda photo_client: compare(context, cached_store, data, photo_client),
@@ -120,14 +128,14 @@ _ANALYSIS_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
     openapi_extra=request_body(PhotoBody, _ANALYSIS_EXAMPLES, text=True),
     response_class=Response,
 )
-async def declared_analysis(request: Request) -> Response:
+async def declared_analysis(request: Request, price_list: PriceListQuery = "") -> Response:
     """Return up to eight regions of the photo, most certain first, with their products.
 
     A region has a label, a box (fractions of the upright photo, from its top left), its
     confidence, and up to six similar products. The list is empty if nothing was
     recognised. The photo is not stored.
     """
-    return await _photo_reply(request, _analysed)
+    return await _photo_reply(request, price_list, _analysed)
 
 
 def _analysed(

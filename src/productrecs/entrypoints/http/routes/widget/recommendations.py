@@ -24,9 +24,11 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
     Excluded,
     FilterQuery,
     Num,
+    PriceListQuery,
     Shown,
     check_excluded,
     listed_ids,
+    priced_store,
     read_filters,
     refuse_unknown_filters,
 )
@@ -156,6 +158,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
             examples=["product-page-1"],
         ),
     ] = None,
+    price_list: PriceListQuery = "",
 ) -> Response:
     """Return products for the request, each with the `source` that suggested it.
 
@@ -187,6 +190,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         raise BodyError([problem])
     check_excluded(list_request.excluded, excluded)
     cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     body = await answer_list(exchange.context, cached_store, list_request)
     return Response(body, media_type="application/json")
 
@@ -210,6 +214,7 @@ async def declared_trending(
     ] = None,
     excluded: Excluded = None,
     filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
+    price_list: PriceListQuery = "",
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
 
@@ -222,6 +227,7 @@ async def declared_trending(
     excluded_ids = listed_ids(excluded)
     check_excluded(excluded_ids, excluded)
     cached_store = await exchange.context.shops.open(store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     list_request = TrendingRequest(
         num or store.settings.rec_num, user_id, excluded_ids, read_filters(filters)
     )

@@ -1,7 +1,7 @@
 """Search: GET /v1/search returns the products that match a query."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Final, NamedTuple
 
@@ -21,7 +21,11 @@ from productrecs.entrypoints.http.openapi.responses import error_responses, sear
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.answer_list_calls import is_held_out
-from productrecs.entrypoints.http.routes.widget.list_parameters import FilterQuery
+from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    FilterQuery,
+    PriceListQuery,
+    priced_store,
+)
 from productrecs.entrypoints.http.routes.widget.results_page import (
     EXTRA_PROPERTIES,
     PARAMETER_NAMES,
@@ -135,6 +139,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         str,
         Query(description="The session, if there is no `user_id`.", examples=["s_4fQ9xZ"]),
     ] = "",
+    price_list: PriceListQuery = "",
 ) -> Response:
     """Return the products that match the query, best first.
 
@@ -156,6 +161,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         suggest=suggest,
     )
     cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
     searcher = searcher_of_scope(request.scope, shopper_ids)
     reply = await answer_search(exchange.context, cached_store, listing or search, searcher)
@@ -192,7 +198,9 @@ def _cached_for_anybody(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
 ) -> SearchReply | None:
-    cached = cached_store.searches.get(_search_state(cached_store, context.clock()), search)
+    cached = cached_store.searches.get(
+        _search_state(cached_store, context.clock()), _cache_key(cached_store, search)
+    )
     if cached is None:
         return None
     reply = _unpacked(cached)
@@ -296,7 +304,15 @@ def _cache(
     if not cached_store.search_rules.rules and are_same_inputs(
         moment, _search_state(cached_store, context.clock())
     ):
-        cached_store.searches.put(moment, search, _packed(reply))
+        key = _cache_key(cached_store, search)
+        cached_store.searches.put(moment, key, _packed(reply))
+
+
+def _cache_key(
+    cached_store: CachedStore, search: SearchRequest | ResultsPageRequest
+) -> Hashable:
+    price_list = cached_store.shop.catalog.price_list
+    return (price_list, search) if price_list else search
 
 
 def _count_search(
