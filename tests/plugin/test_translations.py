@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.plugin_translation_compiler import (
+from productrecs.entrypoints.http.routes.public.shop_plugin import (
+    build_archive,
     parse_catalog,
 )
-from productrecs.entrypoints.http.routes.public.shop_plugin import build_archive
 from tests.plugin.shop import PLUGIN
 from tools.plugin_strings import TEMPLATE, template
 

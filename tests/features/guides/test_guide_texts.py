@@ -7,7 +7,7 @@ import re
 import pytest
 
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES
-from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES, codes
+from productrecs.entrypoints.http.routes.public.guides import GUIDE_TABLES, codes
 from productrecs.features.guides.guide_texts import (
     PICTURES,
     GuideTexts,

@@ -11,7 +11,7 @@ from html import unescape
 import pytest
 from PIL import Image
 
-from productrecs.entrypoints.http.routes.public.guide_tables import GUIDE_TABLES
+from productrecs.entrypoints.http.routes.public.guides import GUIDE_TABLES
 from productrecs.features.guides.guide_texts import (
     PICTURES,
     GuideTexts,

@@ -43,13 +43,11 @@ from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.routes.integration import (
     bundles,
-    connect,
-    dashboard_link,
     engines,
-    recommender_settings,
+    plugin_connection,
     report,
+    settings,
     status,
-    widget_config,
 )
 from productrecs.entrypoints.http.routes.public import (
     api_reference,
@@ -59,7 +57,6 @@ from productrecs.entrypoints.http.routes.public import (
     look_pictures,
     mcp,
     metrics,
-    pinned_scripts,
     shop_plugin,
     widget_scripts,
 )
@@ -168,20 +165,17 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         orders.router,
         items.router,
         order_uploads.router,
-        connect.router,
-        widget_config.router,
-        recommender_settings.router,
+        plugin_connection.router,
+        settings.router,
         bundles.router,
         engines.router,
         status.router,
         report.router,
-        dashboard_link.router,
         health.router,
         metrics.router,
         api_reference.router,
         guides.router,
         widget_scripts.router,
-        pinned_scripts.router,
         shop_plugin.router,
         look_pictures.router,
         mcp.router,
@@ -289,7 +283,7 @@ class _Process:
             services.close()
 
     async def _preload(self, context: Context) -> None:
-        await asyncio.to_thread(pinned_scripts.archive_builds, context.services.builds)
+        await asyncio.to_thread(widget_scripts.archive_builds, context.services.builds)
         try:
             await context.shops.preload()
         except Exception:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from productrecs.entrypoints.http.dashboard.cookies import cookie_name
+from productrecs.entrypoints.http.dashboard.page import cookie_name
 from productrecs.entrypoints.http.dashboard.pages.security import browser_name
 from productrecs.entrypoints.http.dashboard.registry import PAGES
 from productrecs.tenancy.accounts.login.sessions import ABSOLUTE_MS, IDLE_MS

@@ -31,11 +31,11 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
     Example: productrecs embed shop.example.com --base-url https://recs.example.com
     """
     # Imported here: the web framework is slow to import.
-    from productrecs.entrypoints.http.routes.public.pinned_scripts import (  # noqa: PLC0415
+    from productrecs.entrypoints.http.routes.public.widget_scripts import (  # noqa: PLC0415
         archive_builds,
+        live_tags,
         tags,
     )
-    from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags  # noqa: PLC0415
 
     with open_services(data) as services:
         store = find_store(services.database, domain)

@@ -1,4 +1,7 @@
-"""Dashboard application: session, role and CSRF checks, then a handler in a thread."""
+"""Dashboard application: session, role and CSRF checks, then a handler in a thread.
+
+Pages are Jinja2 templates with autoescaping.
+"""
 
 import asyncio
 import logging
@@ -12,37 +15,37 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import URL
 
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.dashboard.cookies import (
-    FLASH,
-    SESSION,
-    VISITOR,
-    read_cookie,
-    set_cookie,
-)
 from productrecs.entrypoints.http.dashboard.file_forms import (
     declared_length,
     has_multipart,
     received_form,
 )
 from productrecs.entrypoints.http.dashboard.page import (
+    FLASH,
     LOGIN_PATH,
+    SESSION,
+    VISITOR,
     Form,
     NotFoundError,
     Page,
     Reply,
     Visit,
     is_csrf_token,
+    read_cookie,
+    set_cookie,
 )
-from productrecs.entrypoints.http.dashboard.registry import BY_PATH
-from productrecs.entrypoints.http.dashboard.rendering import render_error, render_page
+from productrecs.entrypoints.http.dashboard.registry import BY_PATH, navigation
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
 )
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
+from productrecs.entrypoints.http.pipeline.conditional_response import content_digest
 from productrecs.entrypoints.http.pipeline.error_responses import error_code_of
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.page_response import (
@@ -62,6 +65,68 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
+
+
+_ROOM: Final = __package__
+_TITLES: Final = {
+    403: "Not allowed",
+    404: "Not found",
+    413: "Too large",
+    429: "Too many attempts",
+    500: "Something went wrong",
+    503: "Not available right now",
+}
+
+
+def render_page(visit: Visit, reply: Reply, flash: str) -> str:
+    """Return the HTML of a page in its layout."""
+    user = None if visit.session is None else visit.user
+    values = {
+        "visit": visit,
+        "page": visit.page,
+        "title": visit.page.title,
+        "store": visit.known_store,
+        "user": user,
+        "navigation": [] if user is None else list(navigation()),
+        "fmt": visit.formats,
+        "now_ms": visit.now_ms,
+        "flash": flash,
+        "may_change": visit.may_change,
+        "csrf": visit.csrf_token(),
+        **reply.values,
+    }
+    return _environment().get_template(reply.template or "").render(values)
+
+
+def render_error(visit: Visit, status: int, message: str) -> Reply:
+    """Return the error page: what happened, and the next step."""
+    title = _TITLES.get(status, "This did not work")
+    shown = message[:1].upper() + message[1:]
+    if not shown.endswith((".", "!", "?")):
+        shown += "."
+    return visit.render("error.html", status=status, title=title, message=shown)
+
+
+@memoized(Cache.CONSTANTS)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(_ROOM),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals["asset"] = asset_address
+    return environment
+
+
+@memoized(Cache.PACKAGE_FILES)
+def asset_address(name: str) -> str:
+    """Return the address of a file of `static`, which changes with its content."""
+    content = (resources.files(_ROOM) / "static" / name).read_bytes()
+    return f"/dashboard/static/{name}?v={content_digest(content)[:12]}"
+
 
 _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)

@@ -1,21 +1,34 @@
-"""List reasons: explanations of a list's products for merchants."""
+"""List reasons: explanations of a list's products for merchants, and previews of lists.
+
+A preview is a product page's list with the present rules and with other rules.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Visit
+from productrecs.features.recommendations.explain import (
+    explain_recommendations,
+    explain_trending,
+)
 from productrecs.features.recommendations.explanation import (
     AppliedRule,
     ExplainedProduct,
     Explanation,
     RefusalReason,
 )
-from productrecs.features.recommendations.list_request_and_picks import Engine
+from productrecs.features.recommendations.list_request_and_picks import (
+    Engine,
+    RecommendationRequest,
+    Source,
+)
+from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.availability import HiddenReason
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.merchandising.rule import RuleAction
+from productrecs.records.merchandising.rule import Rule, RuleAction
 
 NameOf = Callable[[str], str]
 ENGINE_NAMES: Final = MappingProxyType(
@@ -189,3 +202,55 @@ def _weighed(visit: Visit, rule: AppliedRule) -> str:
 
 def _rule_name(rules: Sequence[AppliedRule], action: RuleAction) -> str:
     return next((rule.title for rule in rules if rule.action is action), "")
+
+
+TRENDING: Final = "trending"
+SOURCES: Final = (
+    (Source.MIX.value, "Mix", "What shoppers also buy and view: the usual choice"),
+    (Source.BUY.value, "Bought together", "From orders alone, never filled up"),
+    (Source.BROWSE.value, "Viewed together", "From what visitors view in one visit"),
+    (Source.SIMILAR.value, "Similar", "Products that look like this one"),
+)
+
+
+def make_list(
+    visit: Visit,
+    shop: StoreState,
+    source: str,
+    item_id: str | None,
+    before: Sequence[str] | None = None,
+    filters: Filters = NO_FILTERS,
+) -> ExplainedList:
+    """Return a source's list on a product's page for a shopper without a history.
+
+    `trending` needs no product. `before` is the list that this one is compared with.
+    """
+    return explained_list(visit, _explain(visit, shop, source, item_id, filters), before)
+
+
+def _explain(
+    visit: Visit, shop: StoreState, source: str, item_id: str | None, filters: Filters
+) -> Explanation:
+    num, now_ms = shop.settings.rec_num, visit.now_ms
+    if source == TRENDING:
+        return explain_trending(shop, num, now_ms, filters)
+    request = RecommendationRequest(Source(source), num, item_id, filters=filters)
+    return explain_recommendations(shop, request, (), now_ms)
+
+
+def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
+    """Return the store with exactly these rules."""
+    shop = visit.opened.shop
+    if shop.rules is None:
+        return shop
+    reader = visit.database.raw_reader()
+    try:
+        preview = shop.rules.preview(reader, rules, visit.now_ms)
+    finally:
+        reader.close()
+    return replace(shop, rules=preview)
+
+
+def with_sold_out(shop: StoreState, *, hidden: bool) -> StoreState:
+    """Return the store with products out of stock hidden, or shown."""
+    return replace(shop, settings=replace(shop.settings, hide_out_of_stock=hidden))

@@ -1,4 +1,10 @@
-"""Page: the route, the roles and the handlers of one dashboard page; one visit to it."""
+"""Page: the route, the roles and the handlers of one dashboard page; one visit to it.
+
+Cookies have `__Host-` and Secure over TLS:
+
+Browsers reject such cookies over plain HTTP, which is meant for local use, so they have
+plain names there.
+"""
 
 import asyncio
 import hashlib
@@ -15,7 +21,6 @@ from fastapi import Request
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
-from productrecs.entrypoints.http.dashboard.cookies import FLASH
 from productrecs.entrypoints.http.dashboard.formats import Formats
 from productrecs.entrypoints.http.dashboard.product_pictures import ProductPictures
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
@@ -28,6 +33,37 @@ from productrecs.tenancy.accounts.login.sessions import Session
 from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser, Role
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team.repository import AuditEntry, recording
+
+SESSION: Final = "session"
+VISITOR: Final = "visitor"
+FLASH: Final = "flash"
+_FLASH_SECONDS: Final = 60
+_LONGEST: Final = 400
+
+
+def cookie_name(name: str, base_url: str) -> str:
+    """Return a cookie's name for pages under `base_url`."""
+    prefix = "__Host-" if base_url.startswith("https://") else ""
+    return f"{prefix}productrecs_{name}"
+
+
+def read_cookie(cookies: Mapping[str, str], name: str, base_url: str) -> str:
+    """Return a cookie's value; "" if there is none."""
+    return cookies.get(cookie_name(name, base_url), "")[:_LONGEST]
+
+
+def set_cookie(name: str, value: str | None, base_url: str) -> str:
+    """Return the Set-Cookie header's value; None deletes the cookie."""
+    parts = [f"{cookie_name(name, base_url)}={value or ''}", "Path=/", "HttpOnly"]
+    if base_url.startswith("https://"):
+        parts.append("Secure")
+    parts.append("SameSite=Lax")
+    if value is None:
+        parts.append("Max-Age=0")
+    elif name == FLASH:
+        parts.append(f"Max-Age={_FLASH_SECONDS}")
+    return "; ".join(parts)
+
 
 LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
 HOME_PATH: Final = DASHBOARD_PATH

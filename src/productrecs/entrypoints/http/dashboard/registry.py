@@ -8,7 +8,6 @@ from typing import Final
 from productrecs.entrypoints.http.dashboard.page import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     account,
-    audit_log,
     customers,
     demand,
     earnings,
@@ -63,7 +62,6 @@ PAGES: Final[tuple[Page, ...]] = (
     *team.PAGES,
     *security.PAGES,
     *two_factor.PAGES,
-    *audit_log.PAGES,
     *login.PAGES,
     *register.PAGES,
     *invitation.PAGES,

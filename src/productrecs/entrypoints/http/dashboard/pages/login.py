@@ -5,10 +5,11 @@ from typing import Final
 from urllib.parse import quote
 
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dashboard.cookies import SESSION, VISITOR
 from productrecs.entrypoints.http.dashboard.page import (
     HOME_PATH,
     LOGIN_PATH,
+    SESSION,
+    VISITOR,
     Page,
     Reply,
     Visit,

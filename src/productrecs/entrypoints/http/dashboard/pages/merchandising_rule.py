@@ -3,10 +3,10 @@
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.list_reasons import ExplainedList
-from productrecs.entrypoints.http.dashboard.lists_before_and_after import (
+from productrecs.entrypoints.http.dashboard.list_reasons import (
     SOURCES,
     TRENDING,
+    ExplainedList,
     make_list,
     with_rules,
 )

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from productrecs.entrypoints.http.dashboard.list_reasons import ExplainedList
-from productrecs.entrypoints.http.dashboard.lists_before_and_after import (
+from productrecs.entrypoints.http.dashboard.list_reasons import (
     SOURCES,
+    ExplainedList,
     make_list,
     with_rules,
     with_sold_out,

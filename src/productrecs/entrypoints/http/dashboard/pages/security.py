@@ -1,4 +1,4 @@
-"""Login and security page: the user's sessions and password."""
+"""Security pages: the user's sessions and password, and the log of all changes."""
 
 from typing import Final
 
@@ -24,8 +24,11 @@ from productrecs.tenancy.accounts.login.users_and_passwords import (
     WeakPasswordError,
     hash_token,
 )
+from productrecs.tenancy.accounts.team.repository import AuditRepository
 
 SECURITY_PATH: Final = "/dashboard/security"
+AUDIT_PATH: Final = "/dashboard/audit"
+PAGE_SIZE: Final = 50
 # Words of a user agent and what they name; the first found counts.
 _BROWSERS: Final = (
     *(("Edg", "Edge"), ("OPR", "Opera"), ("SamsungBrowser", "Samsung Internet")),
@@ -106,6 +109,17 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
     )
 
 
+def show_log(visit: Visit) -> Reply:
+    """Show a page of the log of changes, the newest line first."""
+    before = visit.query["before"]
+    with visit.database.reading() as connection:
+        log = AuditRepository(connection, visit.store.store_id)
+        found = log.page(PAGE_SIZE + 1, before)
+    shown = found[:PAGE_SIZE]
+    older = shown[-1].entry_id if len(found) > PAGE_SIZE else ""
+    return visit.render("audit.html", entries=shown, older=older, is_first=not before)
+
+
 PAGES: Final = (
     Page(
         SECURITY_PATH,
@@ -133,4 +147,5 @@ PAGES: Final = (
         is_of_login=True,
         action="Ended own sessions",
     ),
+    Page(AUDIT_PATH, "Audit log", show_log, group=Group.SETTINGS),
 )
