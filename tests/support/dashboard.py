@@ -25,7 +25,7 @@ from tests.support.uploads import BOUNDARY
 from tests.support.uploads import part as form_part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from productrecs.entrypoints.services import Services
     from productrecs.tenancy.accounts.store import Store
@@ -72,7 +72,10 @@ class Member:
         return self.send(path, sent)
 
     def send(
-        self, path: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        fields: Mapping[str, str] | Sequence[tuple[str, str]],
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send fields as they are."""
         body = urlencode(fields).encode()

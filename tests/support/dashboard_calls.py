@@ -41,6 +41,9 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "rule": "rule",
         "pin": "item",
         "placement": "placement",
+        "bundle": "bundle",
+        "part": "item",
+        "proposed": "item",
         "stored": "placement",
         "rule_id": "rule",
         "search_rule": "search_rule",
@@ -57,6 +60,10 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
 PLAIN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "by": "widget",
+        "bundle_name": "Set",
+        "bundle_version": "1",
+        "discount": "percent",
+        "value": "10",
         "action": "boost",
         "categories": "",
         "change": "1",

@@ -29,6 +29,8 @@ from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.uploads.upload import new_upload_id
+from productrecs.records.placements.bundle import BundleContent
+from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
@@ -105,6 +107,7 @@ def fill(filled: Filled, texts: Sequence[str]) -> Filled:
         _events,
         _rules,
         _placements,
+        _bundles,
         _search,
         _looks,
         _users,
@@ -201,6 +204,15 @@ def _placements(filled: Filled, texts: Sequence[str]) -> None:
             made = editor.put(f"place-{store}-{number}", content)
             filled.ids.setdefault("placement", made.name)
             filled.held["placements"] += 1
+
+
+def _bundles(filled: Filled, texts: Sequence[str]) -> None:
+    editor = BundleEditor(filled.database, filled.store, filled.clock)
+    for text in texts:
+        with contextlib.suppress(ProductRecsError):
+            made = editor.add(BundleContent((filled.ids["item"], text), name=text))
+            filled.ids.setdefault("bundle", str(made.bundle_id))
+            filled.held["bundles"] += 1
 
 
 def _search(filled: Filled, texts: Sequence[str]) -> None:

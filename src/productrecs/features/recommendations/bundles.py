@@ -1,7 +1,7 @@
 """Bundles: sets proposed from orders, and the bundle that a page shows."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
@@ -11,6 +11,7 @@ from productrecs.features.recommendations.list_request_and_picks import (
     RecommendationRequest,
 )
 from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.catalog.title_words import variant_key
 from productrecs.records.placements.bundle import (
@@ -167,14 +168,14 @@ class BundleRow:
     whether a page can show the bundle now.
     """
 
-    bundle: Bundle | None  # None: proposed
     content: BundleContent
     titles: tuple[str, ...]
     price: BundlePrice
     cost: float | None
-    orders: int | None
-    lift: float | None
     is_shown: bool
+    bundle: Bundle | None = None  # None: proposed
+    orders: int | None = None
+    lift: float | None = None
 
     @property
     def bundle_id(self) -> int | None:
@@ -206,7 +207,7 @@ class BundleRow:
             "price": self.price.price,
             "cost": self.cost,
             "margin": self.margin,
-            "is_shown": self.is_shown,
+            "is_shown": bundle is not None and self.is_shown,
         }
 
 
@@ -226,29 +227,30 @@ def bundle_rows(database: Database, shop: StoreState, now_ms: int) -> list[Bundl
     evidence = _evidence(shop, [one.items for one in contents])
     rows = []
     for bundle, content in zip_longest(stored, contents):
-        parts = [items.get(item_id) for item_id in content.items]
-        price = price_of([None if one is None else one.price for one in parts], content)
-        costs = [None if one is None else one.cost for one in parts]
         orders, lift = evidence.get(frozenset(content.items), (None, None))
-        is_shown = bundle is not None and content.state is BundleState.ACCEPTED
-        rows.append(
-            BundleRow(
-                bundle=bundle,
-                content=content,
-                titles=tuple(
-                    (one.title if one else "") or item_id
-                    for one, item_id in zip(parts, content.items, strict=True)
-                ),
-                price=price,
-                cost=sum_of(costs),
-                orders=orders,
-                lift=lift,
-                is_shown=is_shown
-                and can_be_bought(shop, content.items, now_ms)
-                and is_offerable(price, content),
-            )
-        )
+        row = describe_bundle(shop, items, content, now_ms)
+        rows.append(replace(row, bundle=bundle, orders=orders, lift=lift))
     return rows
+
+
+def describe_bundle(
+    shop: StoreState, items: Mapping[str, Item], content: BundleContent, now_ms: int
+) -> BundleRow:
+    """Return the titles, price and cost of a bundle, from the catalog's items by id."""
+    parts = [items.get(item_id) for item_id in content.items]
+    price = price_of([None if one is None else one.price for one in parts], content)
+    titles = [one.title if one is not None else "" for one in parts]
+    return BundleRow(
+        content=content,
+        titles=tuple(
+            title or item_id for title, item_id in zip(titles, content.items, strict=True)
+        ),
+        price=price,
+        cost=sum_of([None if one is None else one.cost for one in parts]),
+        is_shown=content.state is BundleState.ACCEPTED
+        and can_be_bought(shop, content.items, now_ms)
+        and is_offerable(price, content),
+    )
 
 
 def _evidence(

@@ -8,6 +8,7 @@ from typing import Final
 from productrecs.entrypoints.http.dashboard.page import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     account,
+    bundles,
     customers,
     demand,
     earnings,
@@ -53,6 +54,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *merchandising.PAGES,
     *merchandising_rule.PAGES,
     *placements.PAGES,
+    *bundles.PAGES,
     *list_settings.PAGES,
     *earnings.PAGES,
     *widgets.PAGES,

@@ -132,7 +132,9 @@ def pick_products(visit: Visit) -> Reply:
 
 def suggest_products(visit: Visit) -> Reply:
     """Show the options of a product field."""
-    found = matching_products(visit, visit.query["on"], _CHOICES)
+    query = visit.query
+    text = query["on"] or query["part"] or query["spot_item"]
+    found = matching_products(visit, text, _CHOICES)
     return visit.render("product_options.html", options=found)
 
 
