@@ -23,8 +23,8 @@ from productrecs.engines.ranking.ranker_training import (
     fit_ranker,
     ranking_gains,
 )
+from productrecs.features.recommendations.backtest import confidence_interval
 from productrecs.features.recommendations.ranker_training import CONFIDENCE, MIN_GAIN
-from productrecs.features.recommendations.ranking_metrics import confidence_interval
 
 if TYPE_CHECKING:
     from benchmarks.report import Report

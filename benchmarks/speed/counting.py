@@ -16,10 +16,9 @@ from benchmarks.speed.stores import DOMAIN, copy_of, create_store, productrecs, 
 from productrecs.core.clock import system_ms
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.tenancy.billing.call_meter import Meter
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.call_meter import Meter, month_at
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS, Subscription
 from productrecs.tenancy.billing.repository import add_calls
-from productrecs.tenancy.billing.subscription_and_quota_notice import Subscription, month_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

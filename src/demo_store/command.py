@@ -76,7 +76,7 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
     rotate_secret,
 )
-from productrecs.tenancy.billing.plans import find_plan
+from productrecs.tenancy.billing.plans_and_subscriptions import find_plan
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 

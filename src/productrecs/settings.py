@@ -19,7 +19,12 @@ from productrecs.core.clock import (
 )
 from productrecs.core.errors import ProductRecsError
 from productrecs.storage.byte_budget import DEFAULT_MIB, MIN_MIB
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plans, PlansError, read_plans
+from productrecs.tenancy.billing.plans_and_subscriptions import (
+    DEFAULT_PLANS,
+    Plans,
+    PlansError,
+    read_plans,
+)
 
 
 class SettingsError(ProductRecsError):

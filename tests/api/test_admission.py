@@ -37,7 +37,7 @@ from productrecs.tenancy.accounts.store_management import (
     change_origins,
     register_store,
 )
-from productrecs.tenancy.billing.plans import TRIAL, Plan
+from productrecs.tenancy.billing.plans_and_subscriptions import TRIAL, Plan
 from tests.api.inside import Inside, of_our_own
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     register_store,
 )
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.call_meter import month_at
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
-from productrecs.tenancy.billing.subscription_and_quota_notice import month_at
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,

@@ -20,7 +20,7 @@ from productrecs.tenancy.accounts.login.users_and_passwords import (
     hash_password,
 )
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.uploads import BOUNDARY
 from tests.support.uploads import part as form_part
 

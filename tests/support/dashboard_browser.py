@@ -25,7 +25,7 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     register_store,
 )
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.browser import BARRIERS, WAIT_MS, Watch, watched
 from tests.support.dashboard import PASSWORD
 from tests.support.service import HOST, Service

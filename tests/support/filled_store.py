@@ -55,7 +55,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.accounts.team.members import invite
 from productrecs.tenancy.accounts.team.repository import AuditEntry, AuditRepository
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.dashboard import PASSWORD
 from tests.support.service import Account, Merchant
 

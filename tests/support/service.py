@@ -38,7 +38,7 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     register_store,
 )
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store

@@ -13,7 +13,7 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.store_management import change_subscription, find_store
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.service import Merchant, Service
 from tests.trust.crowds import Answer, Request, ask_at_once
 

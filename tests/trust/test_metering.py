@@ -16,9 +16,9 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.tenancy.accounts.store_management import change_subscription, find_store
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.call_meter import month_at
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
-from productrecs.tenancy.billing.subscription_and_quota_notice import month_at
 from tests.support.service import Merchant, Service, eventually
 
 if TYPE_CHECKING:

@@ -58,10 +58,9 @@ from productrecs.training.engine_fitters import (
     is_in_order,
 )
 from productrecs.training.engine_registry import OWN_MODELS
-from productrecs.training.interest_indicators import Interactions, fit_indicators
-from productrecs.training.ranking.ranking_due_stores import impressions_and_clicks
-from productrecs.training.ranking.repository import RankingRepository
+from productrecs.training.ranking_due_stores import impressions_and_clicks
 from productrecs.training.repository import (
+    RankingRepository,
     TrainedModel,
     TrainingHead,
     TrainingProgress,
@@ -70,7 +69,11 @@ from productrecs.training.repository import (
 )
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import models_folder
-from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_inputs import (
+    Interactions,
+    TrainingInputs,
+    fit_indicators,
+)
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository
 

@@ -14,7 +14,7 @@ from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.store_jobs import StoreJobs, build_worker
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 
 if TYPE_CHECKING:
     from pathlib import Path

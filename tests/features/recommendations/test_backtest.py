@@ -7,12 +7,14 @@ from typing import Final
 import numpy as np
 import pytest
 
-from productrecs.features.recommendations.backtest import Task, TaskResult, backtest
-from productrecs.features.recommendations.ranking_metrics import (
+from productrecs.features.recommendations.backtest import (
     CaseMetrics,
     EvaluationCase,
     MethodMetrics,
     RankingVerdict,
+    Task,
+    TaskResult,
+    backtest,
     method_metrics,
     paired_difference,
 )

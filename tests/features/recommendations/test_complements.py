@@ -14,8 +14,11 @@ from productrecs.engines.complementary import (
     fit_complements,
 )
 from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
-from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.explanation import BoughtWith, GoesWith
+from productrecs.features.recommendations.explain import (
+    BoughtWith,
+    GoesWith,
+    explain_recommendations,
+)
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     RecommendationRequest,
@@ -25,7 +28,7 @@ from productrecs.features.recommendations.recommend import recommend
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 
 if TYPE_CHECKING:
-    from productrecs.features.recommendations.explanation import ExplainedProduct
+    from productrecs.features.recommendations.explain import ExplainedProduct
     from productrecs.features.recommendations.list_request_and_picks import Pick
     from productrecs.features.recommendations.serving_state import StoreState
 

@@ -9,15 +9,13 @@ import pytest
 
 from productrecs.features.recommendations import explain as module
 from productrecs.features.recommendations.explain import (
-    explain_recommendations,
-    explain_trending,
-)
-from productrecs.features.recommendations.explanation import (
     AppliedRule,
     BoughtWith,
     HiddenProduct,
     RefusalReason,
     SeenBy,
+    explain_recommendations,
+    explain_trending,
 )
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,

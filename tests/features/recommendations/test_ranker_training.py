@@ -29,9 +29,8 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.ranking.ranking_due_stores import MinimumData
-from productrecs.training.ranking.repository import RankingRepository
-from productrecs.training.repository import TrainingRepository
+from productrecs.training.ranking_due_stores import MinimumData
+from productrecs.training.repository import RankingRepository, TrainingRepository
 from productrecs.training.trained_models import TrainedModels, models_folder
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store

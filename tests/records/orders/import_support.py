@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.import_report import HistoryReport
+from productrecs.records.orders.history_import import HistoryImport, HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers
 from productrecs.storage.tables import items, purchase_lines

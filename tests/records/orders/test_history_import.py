@@ -16,8 +16,7 @@ from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import history_import
-from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.import_report import RowError
+from productrecs.records.orders.history_import import HistoryImport, RowError
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.database import Database

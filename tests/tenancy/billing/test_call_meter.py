@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.tenancy.billing.call_meter import Meter
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS, Plan
-from productrecs.tenancy.billing.subscription_and_quota_notice import (
-    BillingStatus,
-    QuotaNotice,
+from productrecs.tenancy.billing.call_meter import BillingStatus, Meter, QuotaNotice
+from productrecs.tenancy.billing.plans_and_subscriptions import (
+    DEFAULT_PLANS,
+    Plan,
     Subscription,
 )
 

@@ -7,17 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.core.clock import DAY_MS, parse_timestamp
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL
-from productrecs.tenancy.billing.subscription_and_quota_notice import (
-    BillingInactiveError,
+from productrecs.tenancy.billing.call_meter import (
     BillingStatus,
     Month,
     QuotaNotice,
-    Subscription,
-    first_subscription,
     month_at,
     quota_notice,
     warning_threshold,
+)
+from productrecs.tenancy.billing.plans_and_subscriptions import (
+    DEFAULT_PLANS,
+    TRIAL,
+    BillingInactiveError,
+    Subscription,
+    first_subscription,
 )
 
 NOON = parse_timestamp("2026-03-01T12:00:00Z")

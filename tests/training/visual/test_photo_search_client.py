@@ -14,7 +14,7 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel, describe, fit_embedding_space
 from productrecs.engines.visual.visual_similarity import ImageVectors, NeighbourTable
-from productrecs.processes.worker_process import WorkerProcess
+from productrecs.processes.child_process import WorkerProcess
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureTooLargeError,

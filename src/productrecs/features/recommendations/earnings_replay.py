@@ -14,13 +14,14 @@ import numpy as np
 from productrecs.core.clock import iso
 from productrecs.core.report import Definition, Figure, Report, ReportQuery
 from productrecs.engines.arrays import Floats, Ints
-from productrecs.features.recommendations.backtest import MIN_GROUPS, replayed_orders
-from productrecs.features.recommendations.earnings import earning_index, rank_by_earnings
-from productrecs.features.recommendations.list_request_and_picks import Pick
-from productrecs.features.recommendations.ranking_metrics import (
+from productrecs.features.recommendations.backtest import (
+    MIN_GROUPS,
     EvaluationCase,
     confidence_interval,
+    replayed_orders,
 )
+from productrecs.features.recommendations.earnings import earning_index, rank_by_earnings
+from productrecs.features.recommendations.list_request_and_picks import Pick
 from productrecs.features.recommendations.repository import EarningsRepository
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store

@@ -21,6 +21,10 @@ from productrecs.engines.ranking.ranker_training import (
     ranking_gains,
 )
 from productrecs.engines.ranking.tree_ensemble import TreeEnsemble
+from productrecs.features.recommendations.backtest import (
+    Interval,
+    confidence_interval,
+)
 from productrecs.features.recommendations.candidates import with_complements
 from productrecs.features.recommendations.learned_ranking import (
     FEATURES,
@@ -28,10 +32,6 @@ from productrecs.features.recommendations.learned_ranking import (
     ranking_features,
 )
 from productrecs.features.recommendations.list_request_and_picks import Engine, Source
-from productrecs.features.recommendations.ranking_metrics import (
-    Interval,
-    confidence_interval,
-)
 from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.serving_state import (
     BasketCandidates,
@@ -42,9 +42,9 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.ranking.ranking_due_stores import MINIMUM_DATA, MinimumData
-from productrecs.training.ranking.repository import RankingRepository, StoredRanker
-from productrecs.training.ranking.shown_lists import ShownList, ShownListReader
+from productrecs.training.ranking_due_stores import MINIMUM_DATA, MinimumData
+from productrecs.training.repository import RankingRepository, StoredRanker
+from productrecs.training.shown_lists import ShownList, ShownListReader
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import fit

@@ -17,10 +17,12 @@ from productrecs.records.events.append_and_link_events import (
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
-from productrecs.records.orders.purchase_ledger import (
+from productrecs.records.orders.order import (
+    NewOrder,
+    NewOrderLine,
     PurchaseChannel,
     PurchaseLedger,
+    line_total,
     number_repeats,
 )
 from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository

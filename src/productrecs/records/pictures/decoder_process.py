@@ -31,9 +31,13 @@ from productrecs.engines.visual.region_proposals import (
     describe_regions,
     propose_regions,
 )
-from productrecs.processes.child_process import limit_cpu, limit_memory, lower_priority
+from productrecs.processes.child_process import (
+    limit_cpu,
+    limit_memory,
+    lower_priority,
+    serve_requests,
+)
 from productrecs.processes.messages import ParentConnection
-from productrecs.processes.worker_process import serve_requests
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureRefusal,

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.msgpack import Decoder
 
 from productrecs.engines.visual.image_transforms import Descriptor
-from productrecs.processes.worker_process import ProcessTimeouts, WorkerProcess
+from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import NotAPictureError, PictureRefusal
 from productrecs.records.pictures.decoder_process import (
     DESCRIBE,

@@ -27,7 +27,7 @@ from productrecs.storage.tables import (
 from productrecs.tenancy.accounts.api_keys import KeyUse, SecretKeys
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform, Store
 from productrecs.tenancy.accounts.store_settings import SettingValue, resolve_settings
-from productrecs.tenancy.billing.subscription_and_quota_notice import Subscription
+from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
 
 _ACCOUNTS = "accounts"
 _DELETED_MESSAGE = "this store was deleted"

@@ -12,7 +12,7 @@ from productrecs.tenancy.accounts.api_keys import (
     SecretKeys,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.tenancy.billing.subscription_and_quota_notice import Subscription
+from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,15 +37,15 @@ from productrecs.tenancy.accounts.repository import (
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
 from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationRepository
-from productrecs.tenancy.billing.plans import TRIAL, Plan, Plans
-from productrecs.tenancy.billing.repository import UsageRepository
-from productrecs.tenancy.billing.subscription_and_quota_notice import (
-    QuotaNotice,
+from productrecs.tenancy.billing.call_meter import QuotaNotice, month_at, quota_notice
+from productrecs.tenancy.billing.plans_and_subscriptions import (
+    TRIAL,
+    Plan,
+    Plans,
     Subscription,
     first_subscription,
-    month_at,
-    quota_notice,
 )
+from productrecs.tenancy.billing.repository import UsageRepository
 
 OWNER_ID: Final = "owner"
 """The user who registered the store."""

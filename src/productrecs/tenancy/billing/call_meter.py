@@ -1,25 +1,24 @@
-"""Call meter: counts a store's metered calls in memory, and checks its quota.
+"""Call meter: counts metered calls in memory, and says when a quota is used up.
 
 The event loop thread of an API process checks and counts. The flush thread adds the counts
 to the database and reads other processes' counts there. Neither waits for the other: the
 first thread writes `counted`, the second everything else, each with one assignment.
 """
 
+import calendar
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.tenancy.billing.plans import Plans
-from productrecs.tenancy.billing.subscription_and_quota_notice import (
-    QuotaNotice,
-    Subscription,
-    month_at,
-    quota_notice,
-    warning_threshold,
-)
+from productrecs.tenancy.billing.plans_and_subscriptions import Plans, Subscription
 
+WARN_PERCENT: Final = 80
 CallsByStoreMonth = tuple[StoreId, str]
 """A store and a month."""
 
@@ -28,6 +27,70 @@ _NEVER: Final = sys.maxsize
 # a two-thousandth of the limit. So all processes together exceed the limit only slightly.
 _SHARE_OF_REMAINING: Final = 16
 _SHARE_OF_LIMIT: Final = 2_000
+
+
+class BillingStatus(StrEnum):
+    """The billing states of a store, as the interface names them (section 3)."""
+
+    WARN = "warn"
+    OVER_QUOTA = "over_quota"
+    SUSPENDED = "suspended"
+
+
+class Month(NamedTuple):
+    """A month in UTC."""
+
+    name: str  # such as 2026-11
+    ends_at: int  # UTC ms, exclusive
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaNotice:
+    """A notice; `used` and `limit` are set from 80 % of the quota on."""
+
+    status: BillingStatus
+    used: int | None = None
+    limit: int | None = None
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether metered calls get empty replies."""
+        return self.status is not BillingStatus.WARN
+
+
+def quota_notice(
+    used: int, limit: int | None, *, is_active: bool, requested: int = 0
+) -> QuotaNotice | None:
+    """Return the notice of a store with this usage; None below 80 % of its quota.
+
+    `requested` calls are about to be made: they count for the warning, and are answered
+    while `used` is below the limit. So the last call of a quota is answered.
+    """
+    is_over = limit is not None and used >= limit
+    if not is_active:
+        status = BillingStatus.SUSPENDED
+    elif is_over:
+        status = BillingStatus.OVER_QUOTA
+    else:
+        used += requested
+        status = BillingStatus.WARN
+    if limit is not None and used >= warning_threshold(limit):
+        return QuotaNotice(status, used, limit)
+    return None if status is BillingStatus.WARN else QuotaNotice(status)
+
+
+def warning_threshold(limit: int) -> int:
+    """Return the smallest count of calls that is at least 80 % of the limit."""
+    return -(-limit * WARN_PERCENT // 100)
+
+
+def month_at(now_ms: int) -> Month:
+    """Return the UTC month of a time."""
+    moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
+    days = calendar.monthrange(moment.year, moment.month)[1]
+    first = datetime(moment.year, moment.month, 1, tzinfo=UTC)
+    began = int(first.timestamp()) * 1000
+    return Month(f"{moment.year:04d}-{moment.month:02d}", began + days * DAY_MS)
 
 
 class MonthlyCalls:

@@ -17,7 +17,7 @@ from msgspec.msgpack import Decoder
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.arrays import Bools, Ranked
 from productrecs.engines.visual.visual_similarity import MatchConfidence
-from productrecs.processes.worker_process import ProcessTimeouts, WorkerProcess
+from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
 from productrecs.training.visual.photo_matcher import PhotoMatches, RegionMatch

@@ -14,9 +14,12 @@ from msgspec.msgpack import Decoder
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools
-from productrecs.processes.child_process import lower_priority, set_idle_priority
+from productrecs.processes.child_process import (
+    lower_priority,
+    serve_requests,
+    set_idle_priority,
+)
 from productrecs.processes.messages import ParentConnection
-from productrecs.processes.worker_process import serve_requests
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureRefusal,

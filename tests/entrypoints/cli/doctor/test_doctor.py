@@ -25,8 +25,8 @@ from productrecs.storage.tables import jobs, stores
 from productrecs.storage.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.repository import add_calls
-from productrecs.tenancy.billing.subscription_and_quota_notice import month_at
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 from tests.support.service import eventually
 

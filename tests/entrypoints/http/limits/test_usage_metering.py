@@ -24,12 +24,9 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     register_store,
 )
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.call_meter import BillingStatus, QuotaNotice
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
-from productrecs.tenancy.billing.subscription_and_quota_notice import (
-    BillingStatus,
-    QuotaNotice,
-)
 from tests.support.migrated import bring
 from tests.support.service import eventually
 

@@ -48,7 +48,7 @@ ELSEWHERE = (
     "productrecs.records.placements.",  # likewise
     "productrecs.records.orders.",  # reading a CSV
     "productrecs.tenancy.accounts.",  # registering and changing a store
-    "productrecs.tenancy.billing.plans",  # reading them, choosing one
+    "productrecs.tenancy.billing.plans_and_subscriptions",  # reading them, choosing one
 )
 
 

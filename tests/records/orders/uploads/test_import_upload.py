@@ -12,8 +12,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
 from productrecs.records.orders import history_import
-from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.import_report import RowError
+from productrecs.records.orders.history_import import HistoryImport, RowError
 from productrecs.records.orders.uploads import import_upload
 from productrecs.records.orders.uploads.import_upload import (
     MAX_ATTEMPTS,

@@ -17,21 +17,18 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 )
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.backtest import (
+    MIN_ANSWERED,
     MIN_GROUPS,
+    Interval,
+    MethodMetrics,
+    RankingVerdict,
     Task,
     TaskResult,
     backtest,
 )
-from productrecs.features.recommendations.ranking_metrics import (
-    MIN_ANSWERED,
-    Interval,
-    MethodMetrics,
-    RankingVerdict,
-)
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.ranking.repository import RankingRepository
-from productrecs.training.repository import TrainingRepository
+from productrecs.training.repository import RankingRepository, TrainingRepository
 from productrecs.training.trained_models import warm_up
 from productrecs.training.training_inputs import read_whole_log
 from productrecs.training.tuning.repository import HyperparameterRepository

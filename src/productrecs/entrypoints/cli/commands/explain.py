@@ -16,17 +16,15 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 from productrecs.entrypoints.http.caches.store_cache import load_store
 from productrecs.entrypoints.services import Services
 from productrecs.features.recommendations.explain import (
-    explain_placement,
-    explain_recommendations,
-    explain_trending,
-)
-from productrecs.features.recommendations.explanation import (
     AppliedRule,
     EngineVote,
     ExplainedProduct,
     Explanation,
     GoesWith,
     HiddenProduct,
+    explain_placement,
+    explain_recommendations,
+    explain_trending,
 )
 from productrecs.features.recommendations.list_request_and_picks import (
     RecommendationRequest,

@@ -21,8 +21,11 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     read_plan_usage,
 )
-from productrecs.tenancy.billing.plans import Plan, find_plan
-from productrecs.tenancy.billing.subscription_and_quota_notice import Subscription
+from productrecs.tenancy.billing.plans_and_subscriptions import (
+    Plan,
+    Subscription,
+    find_plan,
+)
 
 Facts = Mapping[str, object]
 

@@ -42,7 +42,11 @@ from productrecs.tenancy.accounts.store_management import (
     sandbox_of,
     with_sandbox,
 )
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS, TRIAL, find_plan
+from productrecs.tenancy.billing.plans_and_subscriptions import (
+    DEFAULT_PLANS,
+    TRIAL,
+    find_plan,
+)
 from productrecs.training.trained_models import models_folder
 
 _PROPAGATION_SECONDS: Final = 1.0

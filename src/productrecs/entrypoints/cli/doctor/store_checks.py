@@ -29,10 +29,8 @@ from productrecs.tenancy.accounts.repository import (
 )
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import PlanUsage, read_plan_usage
-from productrecs.tenancy.billing.subscription_and_quota_notice import (
-    NEAR_END_MS,
-    BillingStatus,
-)
+from productrecs.tenancy.billing.call_meter import BillingStatus
+from productrecs.tenancy.billing.plans_and_subscriptions import NEAR_END_MS
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 

@@ -57,7 +57,7 @@ from productrecs.records.orders.csv_reader import (
     column_names,
     read_header,
 )
-from productrecs.records.orders.import_report import HistoryReport, RowReport
+from productrecs.records.orders.history_import import HistoryReport, RowReport
 from productrecs.records.orders.uploads.upload import MAX_UPLOAD_BYTES
 from productrecs.tenancy.accounts.store import Store
 

@@ -40,7 +40,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.records.events.event import NewEvent
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.import_report import RowReport
+from productrecs.records.orders.history_import import RowReport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store import Store

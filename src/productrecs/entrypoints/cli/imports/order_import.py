@@ -31,13 +31,14 @@ from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_reader import Row, read_rows
 from productrecs.records.orders.history_import import (
+    MAX_ERRORS,
     HistoryImport,
+    HistoryReport,
     RowReader,
     read_lines,
     time_column,
 )
 from productrecs.records.orders.history_line import HistoryLine
-from productrecs.records.orders.import_report import MAX_ERRORS, HistoryReport
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 

@@ -11,7 +11,7 @@ from productrecs.features.insights.health.issue_detection import find_data_issue
 from productrecs.storage.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
 from productrecs.tenancy.accounts.store_management import read_plan_usage
-from productrecs.tenancy.billing.subscription_and_quota_notice import BillingStatus
+from productrecs.tenancy.billing.call_meter import BillingStatus
 
 _RECENT_MS = 7 * DAY_MS
 _NEAR_END_MS = 3 * DAY_MS

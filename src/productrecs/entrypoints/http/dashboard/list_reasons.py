@@ -10,14 +10,12 @@ from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Visit
 from productrecs.features.recommendations.explain import (
-    explain_recommendations,
-    explain_trending,
-)
-from productrecs.features.recommendations.explanation import (
     AppliedRule,
     ExplainedProduct,
     Explanation,
     RefusalReason,
+    explain_recommendations,
+    explain_trending,
 )
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,

@@ -18,9 +18,13 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
 from productrecs.storage.dialects import RawReader
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.billing.call_meter import Meter, MonthlyCalls
+from productrecs.tenancy.billing.call_meter import (
+    Meter,
+    MonthlyCalls,
+    QuotaNotice,
+    month_at,
+)
 from productrecs.tenancy.billing.repository import add_calls, read_calls
-from productrecs.tenancy.billing.subscription_and_quota_notice import QuotaNotice, month_at
 
 _log = logging.getLogger(__name__)
 

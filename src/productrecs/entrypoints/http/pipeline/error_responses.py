@@ -74,7 +74,7 @@ from productrecs.records.placements.bundle import BundleChangedError, UnknownBun
 from productrecs.records.placements.placement import UnknownPlacementError
 from productrecs.storage.search_index_files import DamagedIndexError
 from productrecs.storage.store_log import StoreDeletedError
-from productrecs.tenancy.billing.subscription_and_quota_notice import BillingInactiveError
+from productrecs.tenancy.billing.plans_and_subscriptions import BillingInactiveError
 from productrecs.training.visual.photo_search_client import PhotoWorkerError
 
 if TYPE_CHECKING:

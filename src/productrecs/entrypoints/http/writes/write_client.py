@@ -26,9 +26,15 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
     UnsafeStorageError,
 )
-from productrecs.entrypoints.http.writes import writer_messages
 from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind
+from productrecs.entrypoints.http.writes.write_handlers import (
+    Done,
+    Failed,
+    Result,
+    WriteKind,
+    decode_reply,
+    encode_request,
+)
 from productrecs.processes.messages import FrameDecoder
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
 from productrecs.storage.store_log import StoreDeletedError
@@ -237,9 +243,7 @@ class RemoteWriter(asyncio.Protocol):
         number = self._next = self._next + 1
         if not self._unsent and self._transport is not None:
             loop.call_soon(self._send)  # batched with the other writes of this iteration
-        self._unsent.append(
-            (number, writer_messages.encode_request(number, fact, store_id, payload))
-        )
+        self._unsent.append((number, encode_request(number, fact, store_id, payload)))
         transferred = claim.transfer() if claim is not None else None
         self._pending[number] = _PendingWrite(loop.create_future(), transferred)
         return self._pending[number].future
@@ -286,18 +290,18 @@ class RemoteWriter(asyncio.Protocol):
         """Resolve the futures of answered writes."""
         self._is_connected = True
         for frame in self._frames.feed(data):
-            reply = writer_messages.decode_reply(frame)
-            if isinstance(reply, writer_messages.Failed):
+            reply = decode_reply(frame)
+            if isinstance(reply, Failed):
                 error = _ERRORS.get(reply.error, WriterProcessError)(reply.reason)
                 if isinstance(error, StorageError):
                     self._outcomes.write_failed(error)
                 self._fail(reply.number, error)
                 continue
             self._outcomes.confirmed()  # also for writes without an awaiter
-            if isinstance(reply, writer_messages.Done):
+            if isinstance(reply, Done):
                 for number in reply.numbers:
                     self._resolve(number, None)
-            elif isinstance(reply, writer_messages.Result):
+            elif isinstance(reply, Result):
                 self._resolve(reply.number, reply.receipt)
 
     def _resolve(self, number: int, result: object) -> None:

@@ -1,27 +1,38 @@
-"""Write handlers: write the events and orders of several requests in one batch."""
+"""Write handlers: write the events and orders of several requests in one batch.
+
+Messages between the API processes and the writer process:
+
+They are frames (`processes.messages`) over a Unix socket in a private folder. The writer
+sends the first message: `Ready` says that it accepts requests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec.msgpack import Decoder
 
 from productrecs.core.ids import StoreId
+from productrecs.processes.messages import Ready, encode_frame
 from productrecs.records.events.event import NewEvent
 from productrecs.records.orders.ingest_events_and_orders import (
     OrderReceipt,
     ingest_events,
     ingest_order,
 )
+from productrecs.records.orders.order import NewOrder
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.store_log import StoreLog
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
     from productrecs.entrypoints.services import Services
-    from productrecs.records.orders.order import NewOrder
     from productrecs.storage.group_commit import BatchHandler
+
 
 Groups = list[list[NewEvent]]
 
@@ -94,3 +105,51 @@ def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
         WriteKind.ORDER: write_orders,
         WriteKind.CHANGE: write_changes,
     }
+
+
+class WriteRequest(msgspec.Struct, array_like=True):
+    """A write; its payload stays encoded until memory is available."""
+
+    number: int
+    kind: WriteKind
+    store_id: str
+    payload: msgspec.Raw
+
+
+class Done(msgspec.Struct, array_like=True, tag="done"):
+    """The numbers of written requests without a result."""
+
+    numbers: list[int]
+
+
+class Result(msgspec.Struct, array_like=True, tag="result"):
+    """The result of a request."""
+
+    number: int
+    receipt: OrderReceipt
+
+
+class Failed(msgspec.Struct, array_like=True, tag="failed"):
+    """A request failed; `error` names the error's class."""
+
+    number: int
+    error: str
+    reason: str
+
+
+decode_request: Final = Decoder(WriteRequest).decode
+decode_reply: Final = Decoder(Ready | Done | Result | Failed).decode
+_payloads: Final[Mapping[WriteKind, Decoder[Any]]] = {
+    WriteKind.EVENTS: Decoder(Groups),
+    WriteKind.ORDER: Decoder(NewOrder),
+}
+
+
+def encode_request(number: int, kind: WriteKind, store_id: str, payload: object) -> bytes:
+    """Return the frame of a `WriteRequest` with an encoded payload."""
+    return encode_frame((number, kind, store_id, payload))
+
+
+def decode_payload(request: WriteRequest) -> Any:
+    """Return the decoded payload of a request."""
+    return _payloads[request.kind].decode(request.payload)

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import uvloop
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.writes import writer_messages
 from productrecs.entrypoints.http.writes.write_client import exit_after_disk_failure
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind, write_handlers
+from productrecs.entrypoints.http.writes.write_handlers import (
+    Done,
+    Failed,
+    Result,
+    WriteKind,
+    decode_payload,
+    decode_request,
+    write_handlers,
+)
 from productrecs.processes.messages import FrameDecoder, Ready, encode_frame
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.storage.group_commit import GroupCommit
@@ -93,11 +100,11 @@ class _ApiConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Receive writes."""
         for frame in self._decoder.feed(data):
-            request = writer_messages.decode_request(frame)
+            request = decode_request(frame)
             size = MEMORY_FACTOR * memoryview(request.payload).nbytes
             try:
                 with self._budget.claim(request.store_id).grow(size) as claim:
-                    payload = writer_messages.decode_payload(request)
+                    payload = decode_payload(request)
                     reply = _RemoteFuture(self, request.number)
                     handler = self._handlers[request.kind]
                     self._writer.put(handler, request.store_id, payload, reply, claim=claim)
@@ -110,16 +117,14 @@ class _ApiConnection(asyncio.Protocol):
         if result is None:
             self._done_numbers.append(number)
         else:
-            self._frames_to_send.append(
-                encode_frame(writer_messages.Result(number, result))
-            )
+            self._frames_to_send.append(encode_frame(Result(number, result)))
 
     def send_error(self, number: int, error: BaseException) -> None:
         """Queue an error, to be sent at the end of this loop iteration."""
         if not isinstance(error, ProductRecsError):
             _log.error("write failed", exc_info=error)
         self._schedule_send()
-        failed = writer_messages.Failed(number, type(error).__name__, str(error))
+        failed = Failed(number, type(error).__name__, str(error))
         self._frames_to_send.append(encode_frame(failed))
 
     def _schedule_send(self) -> None:
@@ -129,7 +134,7 @@ class _ApiConnection(asyncio.Protocol):
     def _send(self) -> None:
         frames, self._frames_to_send = self._frames_to_send, []
         if self._done_numbers:
-            frames.append(encode_frame(writer_messages.Done(self._done_numbers)))
+            frames.append(encode_frame(Done(self._done_numbers)))
             self._done_numbers = []
         if self._transport is not None:
             self._transport.write(b"".join(frames))

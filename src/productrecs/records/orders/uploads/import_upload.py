@@ -14,8 +14,7 @@ from productrecs.core.errors import (
     StorageFullError,
 )
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.history_import import HistoryImport
-from productrecs.records.orders.import_report import HistoryReport
+from productrecs.records.orders.history_import import HistoryImport, HistoryReport
 from productrecs.records.orders.repository import ImportMark
 from productrecs.records.orders.uploads.repository import UploadRepository
 from productrecs.records.orders.uploads.upload import Upload, UploadFolder

@@ -23,7 +23,7 @@ from productrecs.tenancy.accounts.store_management import (
     revoke_secret,
     rotate_secret,
 )
-from productrecs.tenancy.billing.subscription_and_quota_notice import BillingStatus
+from productrecs.tenancy.billing.call_meter import BillingStatus
 
 ACCOUNT_PATH: Final = "/dashboard/account"
 _WWW: Final = "www."

@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.accounts.store_settings import SettingError
 from productrecs.tenancy.accounts.team.members import find_invitation
 from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationError
-from productrecs.tenancy.billing.plans import TRIAL, find_plan
+from productrecs.tenancy.billing.plans_and_subscriptions import TRIAL, find_plan
 
 START_PATH: Final = "/dashboard/start"
 OPEN: Final = "open"

@@ -77,7 +77,7 @@ from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
-from productrecs.tenancy.billing.plans import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 
 if TYPE_CHECKING:
     from productrecs.features.guides.markdown_html import RenderedGuide

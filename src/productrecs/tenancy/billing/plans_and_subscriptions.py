@@ -1,12 +1,13 @@
-"""Plans: built-in plans with their limits; an operator's file can change them."""
+"""Plans and subscriptions: built-in plans, those of an operator, and a store's plan."""
 
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from productrecs.core.clock import DAY_MS, iso
 from productrecs.core.errors import ProductRecsError
 
 MAX_PLAN_DAYS: Final = 3_660
@@ -124,3 +125,68 @@ def _limit(plan: str, name: str, value: object) -> int | None:
         f'{highest:,}, or "unlimited"'
     )
     raise PlansError(message)
+
+
+NEAR_END_MS: Final = 3 * DAY_MS
+"""The period before and after a plan's end in which the operator is notified."""
+
+
+class BillingInactiveError(ProductRecsError):
+    """The store has no active plan; events, orders and deletions still work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A store's plan by name, its end, and whether an operator suspended the store."""
+
+    plan: str
+    ends_at: int | None = None  # UTC ms, exclusive; None: it does not end
+    suspended_at: int | None = None  # UTC ms
+
+    def is_active(self, now_ms: int) -> bool:
+        """Return whether the plan is valid and the store is not suspended."""
+        is_over = self.ends_at is not None and now_ms >= self.ends_at
+        return self.suspended_at is None and not is_over
+
+    def is_near_end(self, now_ms: int) -> bool:
+        """Return whether the plan ends within days, or ended days ago."""
+        return self.ends_at is not None and abs(self.ends_at - now_ms) <= NEAR_END_MS
+
+    def check_active(self, now_ms: int) -> None:
+        """Return if the plan is active.
+
+        Raises:
+            BillingInactiveError: when it is not; the message says why.
+        """
+        if not self.is_active(now_ms):
+            reason = self._inactive_reason()
+            message = f"{reason}; events, orders and deletions are still accepted"
+            raise BillingInactiveError(message)
+
+    def changed(self, plan: Plan, now_ms: int, ends_at: int | None = None) -> Self:
+        """Return the subscription with another plan from now on.
+
+        It ends at `ends_at`, else after the plan's days, else never. A suspension remains.
+        """
+        if ends_at is None and plan.days is not None:
+            ends_at = now_ms + plan.days * DAY_MS
+        return replace(self, plan=plan.name, ends_at=ends_at)
+
+    def suspended(self, now_ms: int) -> Self:
+        """Return the subscription suspended; an earlier suspension keeps its time."""
+        return self if self.suspended_at is not None else replace(self, suspended_at=now_ms)
+
+    def resumed(self) -> Self:
+        """Return the subscription without a suspension; an ended plan stays ended."""
+        return replace(self, suspended_at=None)
+
+    def _inactive_reason(self) -> str:
+        if self.suspended_at is not None:
+            return "this store is suspended; ask whoever runs this service to resume it"
+        ended = iso(self.ends_at or 0)
+        return f"this store's plan ({self.plan}) ended at {ended}; it needs a new one"
+
+
+def first_subscription(plan: Plan, now_ms: int) -> Subscription:
+    """Return a new store's subscription to the plan, from now on."""
+    return Subscription(plan.name).changed(plan, now_ms)

@@ -15,7 +15,7 @@ from productrecs.engines.item_stats import ItemStats
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import model_metadata
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.ranking.repository import (
+from productrecs.training.repository import (
     count_impressions_and_clicks,
     serving_rankers,
     trained_at,

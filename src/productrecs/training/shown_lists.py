@@ -11,7 +11,7 @@ from productrecs.engines.item_stats import ItemStats
 from productrecs.engines.ranking.ranker_training import LAST_POSITION
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.shopper_history import RecentImpressions
-from productrecs.training.ranking.repository import RankingFact
+from productrecs.training.repository import RankingFact
 
 _OUTCOME_BY_EVENT: Final = {
     int(EventKind.REC_CLICK): 1,

@@ -6,8 +6,8 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.records.events.event import EventKind
-from productrecs.training.ranking.repository import RankingFact
-from productrecs.training.ranking.shown_lists import ShownList, ShownListReader
+from productrecs.training.repository import RankingFact
+from productrecs.training.shown_lists import ShownList, ShownListReader
 
 NOW = 1_772_366_400_000
 VIEW, CART = EventKind.DETAIL_PAGE_VIEW, EventKind.ADD_TO_CART

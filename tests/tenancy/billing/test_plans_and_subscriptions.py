@@ -2,7 +2,7 @@
 
 import pytest
 
-from productrecs.tenancy.billing.plans import (
+from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
     Plan,
     PlansError,

@@ -12,13 +12,13 @@ from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import touch_days
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training.ranking import ranking_due_stores as dues
-from productrecs.training.ranking.ranking_due_stores import (
+from productrecs.training import ranking_due_stores as dues
+from productrecs.training.ranking_due_stores import (
     MINIMUM_DATA,
     MinimumData,
     stores_to_rank,
 )
-from productrecs.training.ranking.repository import RankingRepository, StoredRanker
+from productrecs.training.repository import RankingRepository, StoredRanker
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 

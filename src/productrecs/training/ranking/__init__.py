@@ -1,1 +1,0 @@
-"""Ranking training: builds shown lists from the log, for a store's ranking model."""
