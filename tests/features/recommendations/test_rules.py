@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.features.recommendations import pins_and_exploration, recommend, trending
+from productrecs.features.recommendations import recommend, reranking, trending
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     ListPlan,
@@ -261,7 +261,7 @@ CONTROLS: dict[str, tuple[object, str, Any]] = {
         "with_pins",
         lambda picks, pinned, num: [*(pick for _, pick in pinned), *picks][:num],
     ),
-    "scores rise": (pins_and_exploration, "_score_before", lambda *_: 1e9),
+    "scores rise": (reranking, "_score_before", lambda *_: 1e9),
 }
 
 

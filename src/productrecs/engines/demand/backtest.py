@@ -39,14 +39,12 @@ from productrecs.engines.demand.forecast_features import (
     own_quantiles,
     store_totals,
 )
-from productrecs.engines.demand.gradient_boosting import (
+from productrecs.engines.demand.forecast_methods import (
     BoostingLibraryMissingError,
     GradientBoostedModel,
-    fit_boosted_model,
-)
-from productrecs.engines.demand.statistical_forecast import (
     apply_item_weekdays,
     classify_demand,
+    fit_boosted_model,
     statistical_forecast,
 )
 from productrecs.engines.demand.store_total import YearlySeasonality

@@ -20,7 +20,7 @@ from productrecs.engines.demand.demand_series_and_cleaning import (
 )
 from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths, sale_classes
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
-from productrecs.engines.demand.gradient_boosting import (
+from productrecs.engines.demand.forecast_methods import (
     BoostingLibraryMissingError,
     fit_boosted_model,
 )

@@ -16,7 +16,6 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
 )
-from productrecs.features.recommendations.earnings import earning_of
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
     Pick,
@@ -30,6 +29,7 @@ from productrecs.features.recommendations.request_context import (
     context_basket,
     context_visit,
 )
+from productrecs.features.recommendations.reranking import earning_of
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import PLACE, trending_list
 from productrecs.records.catalog.availability import HiddenReason

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from productrecs.features.recommendations.diversity import within_limits
 from productrecs.features.recommendations.list_request_and_picks import (
     ListPlan,
     Pick,
@@ -15,6 +14,7 @@ from productrecs.features.recommendations.recommend import (
     decide,
     exploration_of,
 )
+from productrecs.features.recommendations.reranking import within_limits
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.item_filters import (
     NO_FILTERS,

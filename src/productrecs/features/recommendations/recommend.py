@@ -27,12 +27,6 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     fatigue_factors,
     ignored_impressions,
 )
-from productrecs.features.recommendations.diversity import (
-    DiversityFilter,
-    diverse_backfill,
-    within_limits,
-)
-from productrecs.features.recommendations.earnings import earning_order, reserve_places
 from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
     learned_order,
@@ -42,19 +36,24 @@ from productrecs.features.recommendations.list_request_and_picks import (
     Pick,
     RecommendationRequest,
 )
-from productrecs.features.recommendations.pins_and_exploration import (
-    FILL_SCORE,
-    ExploredItem,
-    exploration_draw,
-    pick_exploration,
-    with_pins,
-)
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
     resolve_context,
     with_purchase_memory,
     with_purchases_due,
+)
+from productrecs.features.recommendations.reranking import (
+    FILL_SCORE,
+    DiversityFilter,
+    ExploredItem,
+    diverse_backfill,
+    earning_order,
+    exploration_draw,
+    pick_exploration,
+    reserve_places,
+    with_pins,
+    within_limits,
 )
 from productrecs.features.recommendations.serving_state import (
     EligibleItems,

@@ -7,7 +7,7 @@ import pytest
 
 from productrecs.engines.demand.demand_series_and_cleaning import HORIZON, WEEK
 from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths
-from productrecs.engines.demand.statistical_forecast import apply_item_weekdays
+from productrecs.engines.demand.forecast_methods import apply_item_weekdays
 from tests.engines.demand.sample_stores import (
     demand_of,
     drawn,

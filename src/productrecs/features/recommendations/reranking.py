@@ -1,0 +1,416 @@
+"""Re-ranking of relevant products: diversity, earnings, pins and exploration.
+
+Diversity limits variants of one product and products of one category.
+
+Nothing is removed: items above a limit come after all other candidates and before the
+backfill. In a cart's list, variants are not limited if the store's orders contain both
+together, such as a clock in ivory and in green.
+
+Earnings: margin and stock decide among products of similar relevance.
+
+The loss of relevance is bounded. With the weight `w`, from 0 to 1, a product moves at most
+`4 w` places (rounded up) either way, and only past products whose relevance score is at
+most `1 / (1 - 0.3 w)` times its own. So no irrelevant product comes first.
+
+Pins and explored products take places in the finished list.
+
+An exploration draw depends on the store, the shopper, the day and the list's subject, so a
+list stays the same for a day. The probability of each explored item is known.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Floats
+from productrecs.features.recommendations.list_request_and_picks import (
+    Engine,
+    ListPlan,
+    Pick,
+)
+from productrecs.features.recommendations.recipes import PageType
+from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
+from productrecs.records.catalog.title_words import fold_text
+
+SHARE_WITH_ANCHOR: Final = 0.75  # maximum share of one category in a list with an anchor
+SHARE_WITHOUT_ANCHOR: Final = 0.4  # and in a list without one
+_HEAD: Final = 100  # length of the diversified part of the backfill
+
+
+class DiversityFilter:
+    """State of one list: its variants, and how many items of each category it holds."""
+
+    def __init__(
+        self,
+        eligible: EligibleItems,
+        num: int,
+        anchors: Sequence[int],
+        page_type: PageType,
+    ) -> None:
+        """Start a list of `num` items; variants of its anchors count as already listed."""
+        share = SHARE_WITH_ANCHOR if anchors else SHARE_WITHOUT_ANCHOR
+        self._max_per_category = max(2, math.ceil(num * share))
+        self._num = num
+        self._eligible = eligible
+        self._visible = eligible.visible
+        self._narrowest = eligible.narrowest
+        variants = eligible.catalog.variants
+        size = len(variants)
+        self._variants = variants
+        self._listed_variants = {variants[anchor] for anchor in anchors if anchor < size}
+        self._shares: dict[str, int] = {}
+        self._anchors = anchors
+        self._sold_with = eligible.models.copurchase if page_type is PageType.CART else None
+
+    def admits(self, item: int, *, of_any: bool = False) -> bool:
+        """Return whether an item is within the limits; if so, count it as listed.
+
+        With `of_any` only variants are limited, not categories.
+        """
+        variant, category = self._variants[item], self._narrowest[item]
+        share = self._shares.get(category, 0) + 1
+        if variant and variant in self._listed_variants:
+            return False
+        if category and share > self._max_per_category and not of_any:
+            return False
+        if variant:
+            self._listed_variants.add(variant)
+        self._shares[category] = share
+        return True
+
+    def add_listed(self, items: Sequence[int]) -> None:
+        """Count the items that are already in the list."""
+        for item in items:
+            self.admits(item, of_any=True)
+
+    def choose(
+        self, items: Sequence[int], not_listable: Container[int], cooldown: Container[str]
+    ) -> list[int]:
+        """Return the positions of the listed items, and of those above a limit.
+
+        All may be shown. None is `not_listable`. None is of a category on cooldown, unless
+        orders contain it together with a cart's item of that category. Only one variant of
+        a product and no variant of an anchor is listed, and a narrowest category gets a
+        limited share of the list.
+        """
+        # Inlines `admits` for speed: this runs for a dozen items of every list.
+        visible, variants, narrowest = self._visible, self._variants, self._narrowest
+        listed_variants, shares, max_per_category, num = (
+            self._listed_variants,
+            self._shares,
+            self._max_per_category,
+            self._num,
+        )
+        size = len(visible)
+        chosen: list[int] = []
+        deferred: list[int] = []
+        for place, item in enumerate(items):
+            if item in not_listable or item >= size or not visible[item]:
+                continue
+            variant, category = variants[item], narrowest[item]
+            if category in cooldown and not self._is_kind_of_cart(item):
+                continue
+            share = shares.get(category, 0)
+            if (category and share >= max_per_category) or (
+                variant
+                and variant in listed_variants
+                and not self._is_collected(item, [items[one] for one in chosen])
+            ):
+                deferred.append(place)
+                continue
+            if variant:
+                listed_variants.add(variant)
+            shares[category] = share + 1
+            chosen.append(place)
+            if len(chosen) == num:
+                return chosen
+        return chosen + deferred[: num - len(chosen)]
+
+    def _is_kind_of_cart(self, item: int) -> bool:
+        """Return whether a cart's list may show an item of a category on cooldown."""
+        return self._sold_with is not None and self._eligible.is_bought_with_same_category(
+            item, self._anchors
+        )
+
+    def _is_collected(self, item: int, listed: Sequence[int]) -> bool:
+        """Return whether orders combine an item with its variant in the cart or list."""
+        sold, variants = self._sold_with, self._variants
+        if sold is None:
+            return False
+        variant, size = variants[item], len(variants)
+        return any(
+            one < size and variants[one] == variant and sold.baskets_of(one, item)
+            for one in (*self._anchors, *listed)
+        )
+
+
+def diverse_backfill(
+    items: Iterator[int], diversity: DiversityFilter, *, of_any: bool
+) -> Iterator[int]:
+    """Yield backfill items, diversified.
+
+    With `of_any` only variants are deferred, until the next backfill. Otherwise items of
+    the first hundred that exceed a limit come after the others; the rest keeps its order.
+    """
+    if of_any:
+        yield from (item for item in items if diversity.admits(item, of_any=True))
+        return
+    deferred = []
+    for item in islice(items, _HEAD):
+        if diversity.admits(item):
+            yield item
+        else:
+            deferred.append(item)
+    yield from deferred
+    yield from items
+
+
+def within_limits(
+    picks: Sequence[Pick],
+    eligible: EligibleItems,
+    plan: ListPlan,
+    held: Sequence[Pick] = (),
+) -> list[Pick]:
+    """Return the picks within a placement's limits for one category and one brand.
+
+    Picks in `held` are in the list already. Products without a category or a brand have
+    no limit.
+    """
+    counts = Counter[tuple[str, str]]()
+    chosen: list[Pick] = []
+    for place, pick in enumerate((*held, *picks)):
+        brand = eligible.catalog.attributes.of(pick.item).get("brand", [""])[0]
+        groups = [
+            (kind, name, max_per_category)
+            for kind, name, max_per_category in (
+                ("category", eligible.narrowest[pick.item], plan.most_per_category),
+                ("brand", fold_text(brand), plan.most_per_brand),
+            )
+            if name and max_per_category is not None
+        ]
+        is_held = place < len(held)
+        if is_held or all(
+            counts[kind, name] < max_per_category for kind, name, max_per_category in groups
+        ):
+            counts.update((kind, name) for kind, name, _ in groups)
+            if not is_held:
+                chosen.append(pick)
+    return chosen
+
+
+MOST_PLACES: Final = 4
+"""How many places a product moves at most, with the weight 1."""
+
+RELEVANCE_LOSS: Final = 0.3
+"""The share of its relevance score that a place loses at most, with the weight 1."""
+
+_STRENGTH: Final = 0.5  # of the index, relative to the relevance score
+_SURPLUS: Final = 0.5
+_DOUBLINGS: Final = 2.0  # margins of four times the median have the index 1
+
+
+def earning_index(
+    prices: Floats, costs: Floats, runs_out: Sequence[int], surplus: Sequence[int]
+) -> Floats:
+    """Return how much the store earns by each item, from -1 to 1; 0 where unknown.
+
+    The margin is compared with the median of the known ones, on a logarithmic scale.
+    `runs_out` are the items that run out before they can be re-ordered: they have -1.
+    `surplus` are those in overstock: their index is one half higher.
+    """
+    margins = prices - costs
+    known = np.isfinite(margins)
+    index = np.zeros(len(prices))
+    if known.any():
+        gains = margins[known]
+        typical = float(np.median(gains[gains > 0])) if (gains > 0).any() else 1.0
+        ratio = np.maximum(gains, 1e-9) / typical
+        index[known] = (np.log2(ratio) / _DOUBLINGS).clip(-1.0, 1.0)
+    index[list(surplus)] = (index[list(surplus)] + _SURPLUS).clip(-1.0, 1.0)
+    index[list(runs_out)] = -1.0
+    return index
+
+
+def reserve_places(shop: StoreState) -> int:
+    """Return how many products beyond a list's end may move into it."""
+    return 0 if shop.earnings is None else _reach(shop.settings.earnings_weight)
+
+
+def earning_order(shop: StoreState, picks: list[Pick], fixed: int) -> list[Pick]:
+    """Return the picks in the order of a store's setting, which may be relevance only.
+
+    The first `fixed` keep their places.
+    """
+    if shop.earnings is None:
+        return picks
+    return rank_by_earnings(picks, shop.earnings, shop.settings.earnings_weight, fixed)
+
+
+def earning_of(shop: StoreState, item: int) -> float | None:
+    """Return an item's earning index; None where lists do not follow it."""
+    index = shop.earnings
+    if index is None or item >= len(index):
+        return None
+    return float(index[item])
+
+
+def rank_by_earnings(
+    picks: Sequence[Pick], index: Floats, weight: float, fixed: int = 0
+) -> list[Pick]:
+    """Return the picks, those that earn more before others of similar relevance.
+
+    The first `fixed` keep their places. Scores are reassigned by place.
+    """
+    most, least = _reach(weight), 1.0 - RELEVANCE_LOSS * weight
+    waiting = list(enumerate(picks))[fixed:]
+    found = list(picks[:fixed])
+    while waiting:
+        place = len(found)
+        first, head = waiting[0]
+        chosen, best = 0, -math.inf
+        for at, (rank, pick) in enumerate(waiting):
+            if rank > place + most or pick.score < least * head.score:
+                break
+            worth = pick.score * (1.0 + weight * _STRENGTH * _index_of(pick, index))
+            if worth > best:
+                chosen, best = at, worth
+            if first + most <= place:  # the first cannot wait longer
+                break
+        pick = waiting.pop(chosen)[1]
+        found.append(pick._replace(score=picks[place].score))
+    return found
+
+
+def _reach(weight: float) -> int:
+    return math.ceil(MOST_PLACES * weight)
+
+
+def _index_of(pick: Pick, index: Floats) -> float:
+    return float(index[pick.item]) if pick.item < len(index) else 0.0
+
+
+MIN_PICKS: Final = 3  # minimum list length for exploration
+_BITS: Final = 64
+
+
+class Draw(NamedTuple):
+    """Random numbers of one list: two of [0, 1)."""
+
+    list_: float
+    item: float
+
+
+class ExploredItem(NamedTuple):
+    """An explored item of a list: its place (from 0), and its overall probability."""
+
+    pick: Pick
+    place: int
+    probability: float
+
+
+def exploration_draw(
+    store_id: StoreId, shopper: str, about: tuple[int, ...], now_ms: int
+) -> Draw:
+    """Return the random numbers of a shopper's list on a day of UTC."""
+    words = ("productrecs explore", store_id, str(now_ms // DAY_MS), shopper, repr(about))
+    digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
+    half = _BITS // 8
+    return Draw(
+        *(
+            int.from_bytes(digest[start : start + half], "big") / 2**_BITS
+            for start in (0, half)
+        )
+    )
+
+
+def pick_exploration(
+    eligible: EligibleItems,
+    draw: Draw,
+    percent: float,
+    anchors: tuple[int, ...],
+    picks: list[Pick],
+    not_listable: AbstractSet[int],
+) -> ExploredItem | None:
+    """Return the list's explored item; None for most lists.
+
+    It comes from the narrowest category of the first of `anchors` with new items; without
+    anchors, from the store's newest items. It is never one of `picks` or `not_listable`.
+    """
+    if draw.list_ * 100.0 >= percent or len(picks) < MIN_PICKS:
+        return None
+    names = (
+        dict.fromkeys(eligible.narrowest[item] for item in anchors) if anchors else ("",)
+    )
+    not_explorable = not_listable | {pick.item for pick in picks}
+    for name in names:
+        if anchors and not name:
+            continue
+        items, weights = eligible.cold_start_items(name)
+        is_explorable = np.array(
+            [item not in not_explorable for item in items.tolist()], bool
+        )
+        if not is_explorable.any():
+            continue
+        items, sums = items[is_explorable], np.cumsum(weights[is_explorable])
+        index = min(
+            int(np.searchsorted(sums, draw.item * sums[-1], "right")), len(sums) - 1
+        )
+        probability = percent / 100.0 * float(weights[is_explorable][index] / sums[-1])
+        engine = Engine.CATEGORY if anchors else Engine.TRENDING
+        place = len(picks) - 1
+        return ExploredItem(
+            Pick(int(items[index]), engine, picks[place].score), place, probability
+        )
+    return None
+
+
+FILL_SCORE: Final = 1e-3  # score of a backfill item
+
+
+def with_pins(
+    picks: Sequence[Pick], pinned: Iterable[tuple[int, Pick]], num: int
+) -> list[Pick]:
+    """Return up to `num` picks with the pins at their positions, by falling score.
+
+    `pinned` are positions (from 0) with their picks, each item once, in order of
+    precedence: if a position is taken, the pin gets the next free one; beyond the
+    list's end it is last; beyond `num` it is dropped. The other picks keep their
+    order; no item occurs twice.
+    """
+    places: dict[int, Pick] = {}
+    for place, pick in pinned:
+        while place in places:
+            place += 1  # noqa: PLW2901 - the next free position
+        if place < num:
+            places[place] = pick
+    fixed = {pick.item for pick in places.values()}
+    others = [pick for pick in picks if pick.item not in fixed]
+    found: list[Pick] = []
+    used = 0
+    for place in range(num):
+        if place in places:
+            pick = places.pop(place)
+            found.append(pick._replace(score=_score_before(found, others[used:])))
+        elif used < len(others):
+            found.append(others[used])
+            used += 1
+        else:
+            break
+    for place in sorted(places):
+        found.append(places[place]._replace(score=_score_before(found, ())))
+    return found
+
+
+def _score_before(found: Sequence[Pick], others: Sequence[Pick]) -> float:
+    """Return the score of the next pick, which keeps the list in falling order."""
+    if others:
+        return others[0].score
+    return found[-1].score * 0.9 if found else FILL_SCORE
