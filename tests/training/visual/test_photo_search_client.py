@@ -42,6 +42,8 @@ from tests.support.service import eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
     from productrecs.engines.arrays import Ranked
 
 KINDS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
@@ -293,24 +295,29 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     by_look, by_kind = pictures.places(look, embedding), pictures.places(kind, embedding)
     assert by_look is not None
     assert by_kind is not None
-    monkeypatch.setattr(
-        pictures,
-        "queries",
-        lambda vectors, _: PhotoQueries(
-            *(np.repeat(one, len(vectors), axis=0) for one in (by_look, by_kind))
-        ),
-    )
     model, everything = pictures.model, np.ones(len(KINDS), np.bool_)
-    with _Seen(PhotoDescriptors(grey, grey, grey)) as viewer:
-        found = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
+
+    def found(whole: int, *, may_be_scene: bool) -> list[int]:
+        """Return the items; `whole` is -1 if only a region is like a product by looks."""
+
+        def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueries:
+            looks = np.repeat(by_look, len(vectors), axis=0)
+            looks[:2] *= whole
+            return PhotoQueries(looks, np.repeat(by_kind, len(vectors), axis=0))
+
+        monkeypatch.setattr(pictures, "queries", queries)
+        with _Seen(PhotoDescriptors(grey, grey, grey, may_be_scene)) as viewer:
+            alike = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
+        assert (np.diff(alike.scores) <= 0).all()
+        items: list[int] = alike.items.tolist()
+        return items
 
     looks, kinds = (
         model.similar_to_vectors(one, 5, everything)[0].items.tolist()
         for one in (by_look, by_kind)
     )
-    with _Seen(PhotoDescriptors(grey, grey, grey, is_scene=True)) as viewer:
-        scene = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
-    assert scene.items.tolist() == looks
     first = looks[:2]
-    assert found.items.tolist() == (first + [one for one in kinds if one not in first])[:5]
-    assert (np.diff(found.scores) <= 0).all()
+    both = (first + [one for one in kinds if one not in first])[:5]
+    assert found(1, may_be_scene=False) == both
+    assert found(1, may_be_scene=True) == both  # the whole photo is as close as a region
+    assert found(-1, may_be_scene=True) == looks

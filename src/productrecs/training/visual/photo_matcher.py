@@ -24,6 +24,9 @@ _COPY: Final = 0.9  # minimum similarity of a resaved copy; other scenes stay be
 _PLACE: Final = 0.8
 """Weight of a region's similarity relative to the whole photo's (decision 0122)."""
 
+_KIND_PLACE: Final = 0.6
+"""The same in the search by kind, to which regions add more noise (decision 0123)."""
+
 _FIRST: Final = 2
 """Results by visual similarity alone; results by kind follow (decision 0123)."""
 
@@ -88,9 +91,10 @@ class PhotoMatcher:
 
         Identical files come first, then resized or resaved copies, which are the only ones
         above the copy threshold. Next come the two most similar items, which may be the
-        product itself, then items of its kind; in a scene of several objects only visual
-        similarity counts. Regions have a lower weight than the whole photo, because some
-        region is similar to anything.
+        product itself, then items of its kind. Regions have a lower weight than the whole
+        photo, because some region is similar to anything. If the photo may show several
+        objects, and a region is still closer to a product than the whole photo is, then
+        only visual similarity counts.
         """
         seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
         same = model.items_with_digest(file_digest(photo), visible)
@@ -102,9 +106,11 @@ class PhotoMatcher:
             if self._embedding.shows_copies:  # otherwise other pictures may be as similar
                 copies = picture.scores >= _COPY
                 found.append(Ranked(picture.items[copies], picture.scores[copies]))
-            first = limit if seen.is_scene else min(limit, _FIRST)
-            found.append(_best(likes[: len(product)], first))
-            found.append(_best(likes[len(product) :], limit))
+            looks, kinds = likes[: len(product)], likes[len(product) :]
+            is_scene = seen.is_scene and _region_is_closest(looks)
+            first = limit if is_scene else min(limit, _FIRST)
+            found.append(_best(looks, _PLACE, first))
+            found.append(_best(kinds, _KIND_PLACE, limit))
         return _one_after_another(found, limit)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
@@ -140,10 +146,19 @@ class PhotoMatcher:
         return self._pictures.places(descriptors, self._embedding)
 
 
-def _best(likes: Sequence[Ranked], limit: int) -> Ranked:
+def _best(likes: Sequence[Ranked], weight: float, limit: int) -> Ranked:
     """Return the items most similar to a photo as a whole (two rows), or to a region."""
-    weighed = [Ranked(one.items, one.scores * _PLACE) for one in likes[2:]]
+    weighed = [Ranked(one.items, one.scores * weight) for one in likes[2:]]
     return merge_best([*likes[:2], *weighed], limit)
+
+
+def _region_is_closest(likes: Sequence[Ranked]) -> bool:
+    """Return whether a region, weighted, is more similar to an item than the photo is."""
+    whole, regions = (
+        max((float(one.scores[0]) for one in rows if len(one.scores)), default=0.0)
+        for rows in (likes[:2], likes[2:])
+    )
+    return regions * _PLACE > whole
 
 
 def _one_after_another(found: Sequence[Ranked], limit: int) -> Ranked:
