@@ -146,7 +146,7 @@ def test_events_that_name_unknown_products(
 
     (found,) = wrongs(shell)
 
-    assert "98 % of its events have products that are not in the catalog" in found
+    assert "98 % of the newest events have products that are not in the catalog" in found
     assert "'sku-9'" in found
 
 

@@ -22,8 +22,6 @@ class EventSample:
     """A sample of a store's newest events that name a product."""
 
     identified: int
-    unknown: int  # those whose product is not in the catalog
-    example: str | None  # one such id
     newest_ts: int | None  # the latest timestamp
 
 
@@ -99,24 +97,13 @@ class StoreSampler:
     def events(self) -> EventSample:
         """Return a sample of the newest events."""
         newest = (
-            sa.select(events.c.item, events.c.ts)
+            sa.select(events.c.ts)
             .where(events.c.store_id == self._store_id, events.c.item.is_not(None))
             .order_by(events.c.seq.desc())
             .limit(_EVENTS)
             .subquery()
         )
-        unknown = items.c.present.is_(False)
-        query = sa.select(
-            sa.func.count(),
-            sa.func.count().filter(unknown),
-            sa.func.max(items.c.item_id).filter(unknown),
-            sa.func.max(newest.c.ts),
-        ).select_from(
-            newest.join(
-                items,
-                (items.c.store_id == self._store_id) & (items.c.number == newest.c.item),
-            )
-        )
+        query = sa.select(sa.func.count(), sa.func.max(newest.c.ts))
         return EventSample(*self._connection.execute(query).one())
 
     def purchases(self) -> PurchaseSample:

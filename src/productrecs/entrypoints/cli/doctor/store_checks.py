@@ -161,7 +161,6 @@ def _calls(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]
 
 
 MIN_SAMPLE: Final = 20  # a share of fewer records is not significant
-UNKNOWN_SHARE: Final = 0.2
 WITHOUT_ORDER_SHARE: Final = 0.5
 UNKNOWN_SHOPPER_SHARE: Final = 0.9
 STALE_MS: Final = HOUR_MS
@@ -192,7 +191,7 @@ def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from check_plan(services, store, size)
     yield from check_key_usage(services, store)
     yield from _flow(store, newest, services.clock)
-    yield from _identified(store, sample, services)
+    yield from _future_events(store, sample, services)
     symptoms = find_data_issues(services.database, store, services.clock())
     yield from map(partial(_symptom, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
@@ -246,20 +245,9 @@ def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResul
         yield problem(store.domain, f"no event was received since {iso(newest)}", remedy)
 
 
-def _identified(
+def _future_events(
     store: Store, sample: EventSample, services: Services
 ) -> Iterator[CheckResult]:
-    if (
-        sample.identified >= MIN_SAMPLE
-        and sample.unknown > UNKNOWN_SHARE * sample.identified
-    ):
-        share = round(100 * sample.unknown / sample.identified)
-        message = (
-            f"{share} % of its events have products that are not in the catalog, such as "
-            f"{(sample.example or '')[:60]!r}"
-        )
-        remedy = "push those items, or send the catalog's ids in events"
-        yield problem(store.domain, message, remedy)
     now_ms = services.clock()
     if sample.newest_ts is not None and sample.newest_ts > now_ms + MAX_CLOCK_SKEW_MS:
         message = f"newest event has a future timestamp: {iso(sample.newest_ts)}"

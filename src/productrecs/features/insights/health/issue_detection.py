@@ -15,6 +15,7 @@ from productrecs.features.insights.health.repository import (
     DiagnosisRepository,
     SoldLine,
     Touchpoint,
+    UnknownProducts,
 )
 from productrecs.records.pictures.picture import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
@@ -25,6 +26,7 @@ MIN_RECORDS: Final = 20  # with fewer records a share is not reliable
 BUYERS: Final = 60
 MIN_MATCHED_SHARE: Final = 0.05  # minimum share of buyers with a matching recommendation
 ANONYMOUS_SHARE: Final = 0.5
+UNKNOWN_SHARE: Final = 0.2  # of the events that name a product
 MAX_BACKWARD_MS: Final = 5 * MINUTE_MS
 FAILED_SHARE: Final = 0.1  # of the pictures
 FROZEN: Final = 200  # events with the same millisecond
@@ -54,13 +56,14 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
         buyers = _newest_buyers(lines)
         unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
         other_ids = [repository.other_ids(buyer) for buyer in unmatched]
-        times = repository.event_times()
+        times, products = repository.event_times(), repository.unknown_products()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.usual_failure()
     found = list(_identities(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)
     found += _orders(len(lines), without_name)
     found += _touchpoint_issues(touchpoints)
+    found += _unknown_products(products)
     found += _clocks(times)
     found += _pictures(store, counts, failure)
     return found
@@ -167,6 +170,17 @@ def _touchpoint_issues(touchpoints: Sequence[Touchpoint]) -> Iterator[DataIssue]
         yield DataIssue(
             "addresses_as_ids", is_serious=False, message=message, remedy=remedy
         )
+
+
+def _unknown_products(found: UnknownProducts) -> Iterator[DataIssue]:
+    if found.references < MIN_RECORDS or found.unknown <= UNKNOWN_SHARE * found.references:
+        return
+    message = (
+        f"{round(100 * found.unknown / found.references)} % of the newest events have "
+        f"products that are not in the catalog, such as {found.example[:60]!r}"
+    )
+    remedy = "push those items, or send the catalog's ids in events"
+    yield DataIssue("unknown_products", is_serious=True, message=message, remedy=remedy)
 
 
 def _pictures(

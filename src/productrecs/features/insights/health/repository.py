@@ -25,6 +25,7 @@ class UnknownProducts(NamedTuple):
 
     references: int
     unknown: int  # events whose product is not in the catalog
+    example: str = ""  # the id of one such product
 
 
 class HealthRepository:
@@ -60,7 +61,8 @@ class HealthRepository:
         query = sa.select(
             sa.func.count(), sa.func.count().filter(items.c.present.is_(False))
         ).select_from(self._products(self._newest()))
-        return UnknownProducts(*map(int, self._connection.execute(query).one()))
+        references, unknown = self._connection.execute(query).one()
+        return UnknownProducts(int(references), int(unknown))
 
     def unknown_items(self, limit: int) -> list[tuple[str, int]]:
         """Return the non-catalog products with most of the newest live events."""
@@ -134,6 +136,7 @@ _MAX_TOUCHPOINTS: Final = 5_000
 _LINES: Final = 5_000
 _LINES_READ: Final = 20_000  # after an import, most of them are not live
 _OF_ONE_BUYER: Final = 300
+_PRODUCT_EVENTS: Final = 2_000
 # Raw SQL: Home and Impact read tens of thousands of rows and ask hundreds of short queries.
 _TOUCHPOINTS: Final = (
     "SELECT shopper, session, widget <> '' AND source <> '' FROM events "  # noqa: S608 - own words
@@ -143,6 +146,13 @@ _TOUCHPOINTS: Final = (
 _TIMES: Final = (
     "SELECT ts FROM events WHERE store_id = ? AND seq > ? AND NOT imported "  # noqa: S608 - own words
     f"ORDER BY seq DESC LIMIT {_EVENTS}"
+)
+_PRODUCTS: Final = (
+    "SELECT count(*), count(*) FILTER (WHERE NOT items.present), "  # noqa: S608 - own words
+    "max(items.item_id) FILTER (WHERE NOT items.present) FROM ("
+    "SELECT item FROM events WHERE store_id = ? AND seq > ? AND NOT imported "
+    f"AND item IS NOT NULL ORDER BY seq DESC LIMIT {_PRODUCT_EVENTS}) AS newest "
+    "JOIN items ON items.store_id = ? AND items.number = newest.item"
 )
 _SHOWN_TO: Final = (
     "SELECT DISTINCT shopper FROM events WHERE store_id = ? AND seq IN ("  # noqa: S608 - own words
@@ -191,6 +201,12 @@ class DiagnosisRepository:
         """Return the newest clicks and impressions of recommendations."""
         rows = self._raw.all(_TOUCHPOINTS, (self._store_id, self._since()))
         return [Touchpoint(row[0], row[1], bool(row[2])) for row in rows]
+
+    def unknown_products(self) -> UnknownProducts:
+        """Return how many of the newest live events name products outside the catalog."""
+        parameters = (self._store_id, self._since(), self._store_id)
+        ((references, unknown, example),) = self._raw.all(_PRODUCTS, parameters)
+        return UnknownProducts(references, unknown, example or "")
 
     def newest_lines(self, since_ms: int) -> list[SoldLine]:
         """Return the newest live order lines since then, among the newest lines of all."""
