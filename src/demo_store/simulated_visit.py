@@ -9,6 +9,7 @@ from demo_store.assortment_types import DemoProduct
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.simulated_lists import Card
+from productrecs.records.searches.repository import PHOTO_SEARCHES
 
 Event = dict[str, object]
 CURRENCY = "EUR"
@@ -16,7 +17,7 @@ CURRENCY = "EUR"
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSearch:
-    """A completed search in the search box."""
+    """A completed search in the search box, for words or with a photo."""
 
     at_ms: int
     words: str
@@ -85,7 +86,12 @@ class SimulatedVisit:
         self.view(product)
 
     def open_photo_result(self, product: DemoProduct) -> None:
-        """Click on a photo search result, which opens the product's page."""
+        """Search with a photo, and click on a result, which opens the product's page."""
+        self.searches.append(
+            SimulatedSearch(
+                self.now_ms, PHOTO_SEARCHES, is_empty=False, shopper=self.identities[0]
+            )
+        )
         self._add_event("image-search-click", 12.0, item_id=product.id, widget="search")
         self.view(product)
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from productrecs.features.search.search_insights import search_insights
+from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
 from tests.support.service import Merchant, Reply, Service, eventually
 
@@ -224,3 +226,15 @@ def test_photos_obey_stock_rules_and_stores(
     service.run("rules", "add", domain, "exclude", "--item", "red-ball")
     eventually(lambda: "red-ball" not in ask(shop, {"image": photo(RED), "num": 50}).ids)
     assert "red-ball" not in shop.recommend(item_id="red-box", source="similar", num=20).ids
+
+
+def test_a_search_by_photo_is_counted(shop: Merchant, service: Service) -> None:
+    assert ask(shop, {"image": photo(RED)}).status == 200
+
+    def count() -> int:
+        with service.database() as database:
+            store = find_store(database, shop.account.domain)
+            days = ("2000-01-01", "2100-01-01")
+            return search_insights(database, store, days).image_searches
+
+    eventually(lambda: count() > 0)

@@ -10,6 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.core.report import ReportQuery
+from productrecs.engines.text.language_analysis import LanguageAnalyzer
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.search.search_insights import (
     QueryFilter,
@@ -22,6 +23,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.searches import repository as limits
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
+from productrecs.records.searches.search_counter import SearchCounter, count_by_intent
 from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -92,6 +94,11 @@ def test_searches_and_clicks_of_an_intent_come_together(
         tent=SearchCount("Tents", 8, 0, 8),
         lamp=SearchCount("lamp", 2, 2, 2),
     )
+    counter = SearchCounter()
+    counter.count_photo(store.store_id)
+    counter.count_photo(store.store_id)
+    photos = count_by_intent(counter.take_counts(), LanguageAnalyzer("en"))
+    add(database, store, DAY, photos)
     clicked(
         database,
         store,
@@ -110,9 +117,11 @@ def test_searches_and_clicks_of_an_intent_come_together(
     assert (tent.click_through, tent.mean_position, tent.empty_share) == (0.25, 2.5, 0.0)
     assert (lamp.click_through, lamp.mean_position, lamp.empty_share) == (0.0, None, 1.0)
     assert (stove.click_through, stove.empty_share) == (None, None)
-    assert insights.image_clicks == 1
+    assert (insights.image_searches, insights.image_clicks) == (2, 1)
     assert insights.intents == 3
     assert (insights.total.searches, insights.total.clicks) == (10, 4)
+    assert insights.total.searchers_clicked == 2
+    assert count_searches(database, store, (DAY, DAY)) == (10, 2)
     assert insights.total.mean_position == pytest.approx(8 / 3)
 
 

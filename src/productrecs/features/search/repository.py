@@ -62,7 +62,7 @@ _OBSERVED: Final = (
     "JOIN search_counts AS searched ON clicked.store_id = searched.store_id "
     "AND clicked.day = searched.day AND clicked.intent = searched.intent "
     "WHERE clicked.store_id = ? AND clicked.day >= ? AND clicked.day <= ? "
-    "AND clicked.intent <> ''"
+    "AND clicked.intent NOT IN ('', ' ')"  # OTHER_INTENTS, PHOTO_SEARCHES
 )
 _TEXTS: Final = (
     "SELECT intent, text FROM {table} WHERE store_id = ? AND (day, intent) IN "  # noqa: S608 - own words

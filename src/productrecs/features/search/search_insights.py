@@ -86,6 +86,7 @@ class SearchInsights:
 
     total: QueryInsight
     intents: int
+    image_searches: int
     image_clicks: int
     queries: list[QueryInsight]
     omitted: int  # queries beyond the limit
@@ -158,6 +159,7 @@ def _insights(
         one: SearchInsights(
             total=found.total,
             intents=len(found.intents),
+            image_searches=found.image_searches,
             image_clicks=found.image_clicks,
             queries=[found.of(intent, texts[intent]) for intent in listed[one]],
             omitted=max(0, len(chosen[one]) - limit),
@@ -170,11 +172,13 @@ def _insights(
 def _read(repository: SearchFigureRepository, currency: str) -> "_Found":
     counts, clicks = repository.counts(), repository.clicks()
     observed = repository.observed()
+    image_searches = counts.pop(PHOTO_SEARCHES, _NO_COUNT).searches
     image_clicks = clicks.pop(PHOTO_SEARCHES, _NO_CLICKS).clicks
     clicked = Counter[str]()
     for day, count in zip(observed, searchers_who_clicked(observed), strict=True):
         clicked[day.intent] += count
-    return _Found(counts, clicks, repository.credits(currency), clicked, image_clicks)
+    sales = repository.credits(currency)
+    return _Found(counts, clicks, sales, clicked, image_searches, image_clicks)
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,7 @@ class _Found:
     clicks: Mapping[str, QueryClicks]
     sales: Mapping[str, QuerySales]
     searchers_clicked: Mapping[str, int]
+    image_searches: int
     image_clicks: int
 
     @functools.cached_property

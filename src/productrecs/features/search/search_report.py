@@ -84,6 +84,7 @@ _FIGURES: Final = (
     Definition("no_click_rate", "share", "the other searchers / searchers"),
     Definition("clicks", "count", "live clicks on results"),
     Definition("mean_position", "number", "the position of the clicked results, from 1"),
+    Definition("image_searches", "count", "searches by photo"),
     Definition("image_clicks", "count", "clicks on results of image searches"),
     *_FOLLOWED,
 )
@@ -152,6 +153,7 @@ def _values(found: SearchInsights) -> tuple[ReportValue, ...]:
         None if through is None else 1.0 - through,
         total.clicks,
         total.mean_position,
+        found.image_searches,
         found.image_clicks,
         *_followed(total),
     )

@@ -21,7 +21,7 @@ OTHER_INTENTS: Final = ""
 """The intent of queries above the limit, and of texts without words."""
 
 PHOTO_SEARCHES: Final = " "
-"""The intent under which clicks on photo search results are counted; no query has it."""
+"""The intent of searches by photo and of clicks on their results; no query has it."""
 
 _CHUNK: Final = 400
 # One statement for all rows: separate statements would delay replies.
@@ -36,7 +36,7 @@ _ADD: Final = (
 )
 _TOTALS: Final = (
     "SELECT sum(searches), sum(empty) FROM search_counts "
-    "WHERE store_id = ? AND day >= ? AND day <= ?"
+    "WHERE store_id = ? AND day >= ? AND day <= ? AND intent <> ' '"  # PHOTO_SEARCHES
 )
 
 
@@ -109,7 +109,7 @@ class SearchCountRepository:
         return found
 
     def totals_between(self, first: str, last: str) -> tuple[int, int]:
-        """Return the searches of a range of days, and how many had no results."""
+        """Return the searches for words of a range of days; how many had no results."""
         rows = raw_connection(self._transaction).all(_TOTALS, (self._store_id, first, last))
         searches, empty = rows[0]
         return int(searches or 0), int(empty or 0)
@@ -132,7 +132,8 @@ class SearchCountRepository:
         for intent, count in counts.items():
             is_new = intent not in known_intents
             room -= is_new
-            name = OTHER_INTENTS if is_new and room < 0 else intent
+            is_over = is_new and room < 0 and intent != PHOTO_SEARCHES
+            name = OTHER_INTENTS if is_over else intent
             counted = count._replace(text="") if name == OTHER_INTENTS else count
             admitted_intents[name] = (
                 admitted_intents[name].plus(counted)

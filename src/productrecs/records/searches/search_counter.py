@@ -12,7 +12,11 @@ from typing import Final, NamedTuple
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
-from productrecs.records.searches.repository import OTHER_INTENTS, SearchCount
+from productrecs.records.searches.repository import (
+    OTHER_INTENTS,
+    PHOTO_SEARCHES,
+    SearchCount,
+)
 
 DEBOUNCE_SECONDS: Final = 3.0
 REPEAT_SECONDS: Final = 120.0
@@ -64,6 +68,10 @@ class SearchCounter:
         self._typing[key] = _Typed(search, now, is_counted)
         if len(self._typing) > MAX_TYPING:
             self._count(self._typing.popitem(last=False)[1])
+
+    def count_photo(self, store_id: StoreId) -> None:
+        """Record a search by photo."""
+        self._add(ObservedSearch(store_id, PHOTO_SEARCHES, is_empty=False), 1)
 
     def finish_typing(self, *, at_once: bool = False) -> None:
         """Count queries that stayed unchanged long enough, and drop idle shoppers."""
@@ -124,11 +132,12 @@ def count_by_intent(
     for search, times in searches.items():
         # Queries with e-mail addresses are personal data: reports exclude them.
         is_reportable = "@" not in search.text
-        intent = (
-            AnalysedQuery.of(search.text, language).intent
-            if is_reportable
-            else OTHER_INTENTS
-        )
+        if search.text == PHOTO_SEARCHES:
+            intent = PHOTO_SEARCHES
+        elif is_reportable:
+            intent = AnalysedQuery.of(search.text, language).intent
+        else:
+            intent = OTHER_INTENTS
         text = search.text if is_reportable and intent else ""
         shopper_set = (
             frozenset[int]() if search.shopper is None else frozenset((search.shopper,))

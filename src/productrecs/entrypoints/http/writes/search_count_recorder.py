@@ -69,6 +69,11 @@ class SearchLog:
         shopper = visitor_hash(searcher) if isinstance(searcher, str) else None
         self.tally.count(ObservedSearch(store_id, text, is_empty, shopper), searcher)
 
+    def count_photo(self, store_id: StoreId, searcher: Searcher) -> None:
+        """Record a search by photo, unless it is a bot's."""
+        if searcher is not _BOT:
+            self.tally.count_photo(store_id)
+
     def _pop_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
         self.tally.finish_typing(at_once=is_last)
         for search, count in self.tally.take_counts().items():

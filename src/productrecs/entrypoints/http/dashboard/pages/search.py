@@ -275,7 +275,9 @@ def show_search(visit: Visit) -> Reply:
         figures=figures,
         synonyms=list(previews.synonyms.items()),
         rules=list(previews.rules.items()),
-        is_empty=not figures["searches"] and not figures["clicks"],
+        is_empty=not any(
+            figures[name] for name in ("searches", "clicks", "image_searches")
+        ),
         **preview,
     )
 

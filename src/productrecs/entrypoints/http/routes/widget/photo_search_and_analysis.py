@@ -34,6 +34,7 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     similar_cards,
 )
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
+from productrecs.entrypoints.http.writes.search_count_recorder import searcher_of_scope
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
 from productrecs.features.search.product_search import Hit, find_by_photo
 from productrecs.records.merchandising.rule import ListKind
@@ -68,7 +69,11 @@ async def declared_photo_search(
     neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
     indexed pictures, `results` is empty.
     """
-    return await _photo_reply(request, price_list, _found)
+    reply = await _photo_reply(request, price_list, _found)
+    exchange: RequestContext = request.scope["productrecs"]
+    searcher = searcher_of_scope(request.scope, request.query_params)
+    exchange.context.searches.count_photo(exchange.known_caller.store.store_id, searcher)
+    return reply
 
 
 async def _photo_reply(
