@@ -102,8 +102,8 @@ def test_a_mistake_stands_beside_its_field_and_nothing_is_stored(
     ("weight", "after", "said"),
     [
         (None, 0.0, "Not tested yet: it takes 300 searches"),
-        (0.0, 0.49, "rank 2.0% lower with it, which is no clear gain"),
-        (0.2, 0.6, "rank 20.0% higher with it: results become personal"),
+        (0.0, 0.49, "rank 2.0\N{NO-BREAK SPACE}% lower with it, which is no clear gain"),
+        (0.2, 0.6, "rank 20.0\N{NO-BREAK SPACE}% higher with it: results become personal"),
     ],
 )
 def test_what_the_backtest_of_personal_search_said_is_shown(

@@ -14,6 +14,7 @@ from productrecs.entrypoints.http.dashboard.list_reasons import ENGINE_NAMES
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
 from productrecs.entrypoints.http.dashboard.pages.report_file import sale_filters
+from productrecs.entrypoints.http.dashboard.pages.widgets import WIDGET_NAMES
 from productrecs.entrypoints.http.dashboard.period import (
     Period,
     as_number,
@@ -38,7 +39,12 @@ _GROUPINGS: Final = MappingProxyType(
         "day": "Day",
     }
 )
-_SOURCES: Final = {engine.value: name for engine, name in ENGINE_NAMES.items()}
+_NAMES: Final = MappingProxyType(
+    {
+        "source": {engine.value: name for engine, name in ENGINE_NAMES.items()},
+        "widget": WIDGET_NAMES,
+    }
+)
 _HOLDOUT: Final = MappingProxyType(
     {"holdout_percent": "Shoppers without, in per cent", "holdout_test": "Name"}
 )
@@ -110,7 +116,7 @@ def _impact(
         made=made,
         rows=[_linked(period, row, names) for row in rows_of(made)],
         items=items,
-        sources=_SOURCES,
+        names=_NAMES,
         item_rows=rows_of(items),
         orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
         test=test,
@@ -166,7 +172,7 @@ def show_orders(visit: Visit) -> Reply:
         file=period.file("credited-sales", **dict(where)),
         made=made,
         rows=rows_of(made),
-        sources=_SOURCES,
+        names=_NAMES,
         is_cut=len(made.rows) == asked.limit,
     )
 

@@ -245,7 +245,7 @@ def _personal_search_note(visit: Visit) -> str:
     change = tested.after / tested.before - 1.0
     figures = (
         f"On the newest {tested.cases:,} searches of known shoppers, clicked products rank "
-        f"{abs(change):.1%} {'higher' if change >= 0 else 'lower'} with it"
+        f"{visit.formats.share(abs(change))} {'higher' if change >= 0 else 'lower'} with it"
     )
     if tested.options.weight > 0:
         return f"{figures}: results become personal when you switch this on."

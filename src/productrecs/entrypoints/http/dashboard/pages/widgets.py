@@ -1,6 +1,7 @@
 """Widgets page: the appearance of each widget type, its preview and its embed code."""
 
 import json
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -44,6 +45,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 WIDGETS_PATH: Final = "/dashboard/widgets"
 PREVIEW_PATH: Final = f"{WIDGETS_PATH}/preview"
 TYPES: Final = ("recs", "fbt", "cart", "trending", "search", "look")
+WIDGET_NAMES: Final = MappingProxyType({one: default_title(one, "en") for one in TYPES})
 _PLATFORMS: Final = (
     ("shopify", "Shopify"),
     ("magento", "Magento"),
@@ -298,7 +300,7 @@ def _element(widget_type: str, item: str) -> str:
 
 
 def _titles(types: list[str]) -> list[tuple[str, str]]:
-    return [(one, default_title(one, "en") if one in TYPES else one) for one in types]
+    return [(one, WIDGET_NAMES.get(one, one)) for one in types]
 
 
 def _saved(visit: Visit, widget_type: str) -> WidgetConfig:
