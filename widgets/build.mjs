@@ -54,7 +54,7 @@ async function script(out, name) {
     write: false,
   });
   const { code } = await minify(bundled.text, {
-    compress: { passes: 3, unsafe: true }, ecma: 2020, module: true,
+    compress: { passes: 3, unsafe: true, unsafe_arrows: true, hoist_funs: true }, ecma: 2020, module: true,
   });
   await writeFile(join(out, `${name}.js`), `(STORE=>{${code}})(null);\n`);
 }

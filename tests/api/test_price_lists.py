@@ -180,6 +180,23 @@ def test_a_new_price_is_shown_within_a_second_though_lists_are_cached(
     eventually(lambda: b"known lists: none" in merchant.trending(price_list="CHF").body)
 
 
+def test_a_widget_writes_prices_in_the_lists_currency(shop: Merchant) -> None:
+    def settings(**query: str) -> dict[str, Any]:
+        target = shop.target("/v1/widget-config", lang="en", **query)
+        found: dict[str, Any] = shop.client.ask("GET", target).json["settings"]
+        return found
+
+    listed = settings(price_list="USD:group:trade")
+    assert (listed["currency"], listed["strings"]["price"]) == ("USD", "$1,234.00")
+    assert settings(price_list="group:trade")["currency"] == "EUR"
+    assert "price_list" not in settings()
+    wrong = shop.client.ask("GET", shop.target("/v1/widget-config", price_list="dollars"))
+    assert (wrong.status, "is no price list" in wrong.json["detail"][0]["msg"]) == (
+        422,
+        True,
+    )
+
+
 def test_another_store_has_no_part_in_it(other: Merchant, shop: Merchant) -> None:
     assert shop.trending(price_list="USD").status == 200
     other.push({"id": "tent", "title": "tent", "price": 3})

@@ -89,6 +89,25 @@ def test_attributes_say_what_is_asked_for(page: Page, front: Storefront, name: s
     assert asked["key"] == front.key
 
 
+@pytest.mark.parametrize("attributes", ["data-item-id=p0", "data-type=trending"])
+def test_a_price_list_shows_its_prices_in_its_currency(
+    page: Page, front: Storefront, attributes: str
+) -> None:
+    prices = {"prices": {"USD": 1234.5}}
+    front.merchant.push(*({"id": f"p{number}", **prices} for number in range(5)))
+    eventually(lambda: front.merchant.trending(price_list="USD").status == 200)
+    element = f"<product-recs data-eager data-num=20 price-list=usd {attributes}>"
+
+    page.goto(front.page("/", f"<div lang=en-US>{element}</product-recs></div>"))
+
+    expect(page.locator(PRICE).first).to_have_text("$1,234.50")
+    shown = page.locator(PRICE).all_text_contents()
+    assert set(shown) == {"$1,234.50"}
+    assert 3 <= len(shown) < page.locator(CARD).count()
+    call = "trending" if "trending" in attributes else "recommendations"
+    assert front.asked(f"/v1/{call}")[0]["price_list"] == "usd"
+
+
 def test_a_placement_says_what_is_shown_and_no_product_stands_twice(
     page: Page, front: Storefront
 ) -> None:

@@ -30,6 +30,8 @@ export interface Look {
   readonly gap: number;
   readonly image_ratio: string;
   readonly image_fit: string;
+  /** Whose prices products have; none are the shop's usual ones. */
+  readonly price_list?: string | null;
   readonly show_price: boolean;
   readonly show_add_to_cart: boolean;
   readonly open_in_new_tab: boolean;

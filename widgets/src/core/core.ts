@@ -59,16 +59,17 @@ export class Core {
     return "";
   }
 
-  /** Returns how widgets of a type look, and what they say in a language; asked once. */
-  look(key: string, type: string, lang: string): Promise<Look> {
-    const address = withQuery(`${this.facts.base}/v1/widget-config`, { type, lang, key });
+  /** Returns how widgets of a type look, and what they say; asked once for a language and list. */
+  look(key: string, type: string, lang: string, price_list?: string | null): Promise<Look> {
+    const query = { type, lang, key, price_list };
+    const address = withQuery(`${this.facts.base}/v1/widget-config`, query);
     let found = this.looks_.get(address);
     if (!found) {
       found = read(address).then(({ body_ }) => lookOf(body_));
       found.catch((error) => {
         this.looks_.delete(address); // the next one may ask again
         if (/401/.test(error)) {
-          this.warn(`unknown key "${key}": leave data-key out`);
+          this.warn(`unknown key ${key}: leave data-key out`);
         }
       });
       this.looks_.set(address, found);

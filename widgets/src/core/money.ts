@@ -21,7 +21,7 @@ export function money(amount: number, { currency, locale, strings }: Look): stri
     const grouped = whole!.replace(/\B(?=(...)+$)/g, group!);
     return told.replace(form, rest ? grouped + point + rest : grouped);
   }
-  for (const language of [locale, undefined]) {
+  for (const language of [locale, []]) {
     try {
       return amount.toLocaleString(language, { style: "currency", currency });
     } catch {

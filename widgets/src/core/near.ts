@@ -110,7 +110,8 @@ export abstract class NearElement extends HTMLElement {
   protected async look_({ key, type }: Place): Promise<Look> {
     if (!key) throw new Error("no data-key");
     const lang = languageOf(this);
-    const look = await this.core_.look(key, type, lang).then(turn);
+    const list = this.getAttribute("price-list");
+    const look = await this.core_.look(key, type, lang, list).then(turn);
     return { ...this.own_(look), locale: localeOf(lang, look.locale) };
   }
 
@@ -179,7 +180,7 @@ export abstract class NearElement extends HTMLElement {
       await done;
       return true;
     }
-    this.core_.warn("nothing answers product-recs:add-to-cart");
+    this.core_.warn("no answer to add-to-cart");
     const url = (from ?? products[0])?.url;
     if (url) location.assign(url);
     return false;

@@ -19,7 +19,7 @@ export function elementOf(core: Core): CustomElementConstructor {
     static get observedAttributes(): string[] {
       return [
         "data-key", "data-item-id", "data-upload", "data-title", "data-user-id",
-        "data-customer-id", "lang",
+        "data-customer-id", "lang", "price-list",
       ];
     }
 
@@ -34,7 +34,7 @@ export function elementOf(core: Core): CustomElementConstructor {
     protected async load_(signal: AbortSignal, whole: AbortSignal): Promise<void> {
       const place = this.place_();
       const look = await this.look_(place);
-      const picture = place.item ? await this.published_(place, signal) : null;
+      const picture = place.item ? await this.published_(place, look, signal) : null;
       const image = picture && (await loaded(picture.address).then(turn));
       const canUpload =
         this.dataset.upload !== undefined && core.facts.answers.includes("analyze");
@@ -42,9 +42,13 @@ export function elementOf(core: Core): CustomElementConstructor {
       await this.show_(picture, image, look, place, canUpload, signal, whole);
     }
 
-    private async published_(place: Place, signal: AbortSignal): Promise<Picture | null> {
+    private async published_(
+      { item, key }: Place,
+      { price_list }: Look,
+      signal: AbortSignal,
+    ): Promise<Picture | null> {
       if (!core.facts.answers.includes("looks")) return null;
-      const query = withQuery("/v1/looks", { item_id: place.item, key: place.key });
+      const query = withQuery("/v1/looks", { item_id: item, key, price_list });
       const { body_: body } = await read(core.facts.base + query, signal);
       return pictureOf(body.look);
     }
@@ -98,7 +102,8 @@ export function elementOf(core: Core): CustomElementConstructor {
         say(strings.photo_busy, strings.photo_kept, true);
         try {
           const data = await shrink(photo);
-          const query = withQuery("/v1/shop-the-look/analyze", { key: place.key });
+          const { price_list } = look;
+          const query = withQuery("/v1/shop-the-look/analyze", { key: place.key, price_list });
           const { body_: body } = await send(core.facts.base + query, { image: data }, signal);
           const spots = spotsOf(body.hotspots).filter((spot) => spot.products.length);
           if (!spots.length) return say(strings.nothing, strings.photo_kept, false);

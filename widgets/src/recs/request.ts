@@ -24,6 +24,7 @@ export interface Request {
 export const ATTRIBUTES = [
   "data-key", "data-type", "data-item-id", "data-item-ids", "data-source", "data-num",
   "data-layout", "data-title", "data-user-id", "data-customer-id", "lang", "placement", "filter",
+  "price-list",
 ];
 export const MOST = 20;
 /** How many products a bundle has besides the page's own. */
@@ -66,22 +67,21 @@ export function addressOf(
   const filters = encodeURIComponent(request.filter_ ?? "").replace(/^(?=.)|%3B(%20)?/g, "&filter=");
   const shown = numOf(look);
   const known = core.consent.given;
-  const user = known && (request.user_ || sessionId());
-  const { base } = core.facts;
-  if (source === "trending") {
-    return withQuery(`${base}/v1/trending`, { num, user_id: known && sessionId(), exclude, key }) + filters;
-  }
-  return withQuery(`${base}/v1/recommendations`, {
-    item_id: request.item,
-    item_ids: request.items_,
-    user_id: user,
-    customer_id: known && request.customer_,
+  const isTrending = source === "trending"; // for everybody: it is told nothing of the page
+  return withQuery(`${core.facts.base}/v1/${isTrending ? source : "recommendations"}`, {
+    ...!isTrending && {
+      item_id: request.item,
+      item_ids: request.items_,
+      customer_id: known && request.customer_,
+      shown: num > shown && shown,
+      source,
+      placement: request.placement_,
+      anchor: look.layout === "fbt", // a bundle begins with the page's own product
+    },
+    user_id: known && (!isTrending && request.user_ || sessionId()),
     num,
-    shown: num > shown && shown,
     exclude,
-    source,
-    placement: request.placement_,
-    anchor: look.layout === "fbt", // a bundle begins with the page's own product
     key,
+    price_list: look.price_list,
   }) + filters;
 }

@@ -113,13 +113,15 @@ export class SearchBox {
       suggest: words && WORDS,
       highlight: !!words,
       key: this.key_,
+      price_list: look.price_list,
     };
     return read(this.core_.facts.base + withQuery("/v1/search", query), signal);
   }
 
   private async looks_(): Promise<Look> {
     const lang = languageOf(this.box_);
-    const look = await this.core_.look(this.key_, "search", lang);
+    const list = this.box_.getAttribute("price-list");
+    const look = await this.core_.look(this.key_, "search", lang, list);
     if (!this.look_) {
       style(document, styles, look.custom_css);
       this.panel_.list.ariaLabel = this.panel_.element.ariaLabel = look.strings.label;
@@ -251,7 +253,7 @@ export class SearchBox {
       panel.status.textContent = strings.photo_busy;
       try {
         const image = await shrink(photo);
-        const query = withQuery("/v1/search/image", { key: this.key_ });
+        const query = withQuery("/v1/search/image", { key: this.key_, price_list: look.price_list });
         const num = innerWidth < NARROW ? MOST_NARROW : MOST;
         const reply = await send(this.core_.facts.base + query, { image, num }, signal);
         const found = productsOf(reply.body_.results).length;

@@ -50,7 +50,11 @@ from productrecs.entrypoints.http.routes.widget.answer_list_calls import (
     answer_list,
     answer_trending,
 )
-from productrecs.entrypoints.http.routes.widget.config import CACHE_SECONDS, answer_config
+from productrecs.entrypoints.http.routes.widget.config import (
+    CACHE_SECONDS,
+    ConfigPage,
+    answer_config,
+)
 from productrecs.entrypoints.http.routes.widget.events import (
     receive_event_body as receive_events,
 )
@@ -402,6 +406,7 @@ async def _read_reply(
             return None
         return await answer_trending(context, cached_store, trending)
     if path == "/v1/widget-config":
-        widget_type, lang = query.get("type", ""), query.get("lang", "")
-        return await answer_config(context, caller.store, cached_store, widget_type, lang)
+        names = ("type", "lang", "price_list")
+        page = ConfigPage(*(query.get(name, "") for name in names))
+        return await answer_config(context, caller.store, cached_store, page)
     return None

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from typing import Annotated, Any, Final
+from dataclasses import replace
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
@@ -17,9 +18,11 @@ from productrecs.entrypoints.http.openapi.responses import (
 )
 from productrecs.entrypoints.http.pipeline.conditional_response import conditional_reply
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
+from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.features.widgets.repository import read_config
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
+from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -72,6 +75,13 @@ async def declared_config(
             examples=["de"],
         ),
     ] = "",
+    price_list: Annotated[
+        str,
+        Query(
+            description="The price list of the page's products, whose currency counts.",
+            examples=["USD"],
+        ),
+    ] = "",
 ) -> Response:
     """Return a widget's settings; a type without saved settings has the defaults.
 
@@ -81,21 +91,49 @@ async def declared_config(
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
     cached_store = await context.shops.open(store)
-    content = await answer_config(context, store, cached_store, type_, lang)
+    page = ConfigPage(type_, lang, price_list)
+    content = await answer_config(context, store, cached_store, page)
     return conditional_reply(request, content, CACHE_SECONDS)
 
 
+class ConfigPage(NamedTuple):
+    """A page that asks for a config: its widget, language and price list."""
+
+    widget_type: str
+    lang: str
+    price_list: str
+
+
 async def answer_config(
-    context: Context,
-    store: Store,
-    cached_store: CachedStore,
-    widget_type_name: str,
-    lang: str,
+    context: Context, store: Store, cached_store: CachedStore, page: ConfigPage
 ) -> bytes:
-    """Return the body of a reply; a blank type is the default one."""
-    widget_type = widget_type_name or DEFAULT_TYPE
+    """Return the body of a reply; a blank type is the default one.
+
+    Raises:
+        BodyError: when the price list's name has an invalid form.
+    """
+    widget_type = page.widget_type or DEFAULT_TYPE
     config = await _read(context, store, cached_store, widget_type)
-    return config_body(widget_type, config.resolved(widget_type, store.settings, lang))
+    settings = store.settings
+    if page.price_list:
+        config, settings = _in_price_list(config, settings, page.price_list)
+    return config_body(widget_type, config.resolved(widget_type, settings, page.lang))
+
+
+def _in_price_list(
+    config: WidgetConfig, settings: StoreSettings, name: str
+) -> tuple[WidgetConfig, StoreSettings]:
+    """Return the config and settings with the list, and with its currency if it has one."""
+    try:
+        currency = parse_list_name(name).currency or settings.currency
+    except PriceListNameError as error:
+        problem = Problem(("query", "price_list"), str(error), "unknown_price_list", name)
+        raise BodyError([problem]) from error
+    own = {**config.settings, "price_list": name}
+    if currency != settings.currency:
+        own.pop("currency", None)
+        settings = replace(settings, currency=currency, price_format="")
+    return replace(config, settings=own), settings
 
 
 def config_body(widget_type: str, config: WidgetConfig) -> bytes:
