@@ -96,6 +96,7 @@ def test_a_proposal_is_accepted_served_changed_and_rejected(shop: Merchant) -> N
     reply = shop.recommend(placement="set", item_id="tent", anchor="true").json
     assert reply["recommendations"][0]["source"] == "bundle"
     assert reply["anchor"]["id"] == "tent"
+    assert reply["placement"]["minimum"] == 1  # a page shows all of it or nothing
     assert reply["bundle"] == {
         "id": made["id"], "name": "Night", "item_ids": ["tent", "mat"], "sum": 30,
         "discount_percent": 10, "discount_amount": None, "price": 27,

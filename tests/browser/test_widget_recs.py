@@ -324,6 +324,36 @@ def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront
     assert "p0" not in shown
 
 
+def test_a_merchants_bundle_is_shown_whole_with_its_price(
+    page: Page, front: Storefront
+) -> None:
+    merchant = front.merchant
+    add_placement(merchant.account, "set", PlacementContent(Strategy.BUNDLE))
+    bundle = {"item_ids": ["p0", "p1", "p3"], "discount_percent": 10}
+    made = merchant.client.ask(
+        "POST", "/integration/bundles", json.dumps(bundle).encode(), merchant.server
+    )
+    eventually(
+        lambda: merchant.recommend(placement="set", item_id="p0").ids == ["p1", "p3"]
+    )
+    of_set = "placement=set data-layout=fbt data-item-id=p0"
+
+    page.goto(front.page("/", f"<product-recs {of_set}></product-recs>"))
+
+    total = page.locator("product-recs >> [part=total]")
+    expect(total).to_have_text(f"€{made.json['price']:.2f}")
+    page.locator("product-recs >> input").nth(1).uncheck()
+    parts = page.locator("product-recs >> [part=card]")
+    expect(parts).to_have_count(3)
+    expect(total).not_to_have_text(f"€{made.json['price']:.2f}")
+    # Of a bundle whose part another list shows, nothing is shown.
+    again = f"<product-recs {of_set}></product-recs>"
+    page.goto(front.page("/", f"{again}{again.replace('=set', '=set data-title=B')}"))
+    expect(page.locator("product-recs[data-settled]")).to_have_count(2)
+    expect(parts).to_have_count(3)
+    expect(page.locator("product-recs:visible")).to_have_count(1)
+
+
 def test_a_card_of_the_shops_own_takes_text_and_nothing_else(
     page: Page, front: Storefront
 ) -> None:

@@ -7,7 +7,7 @@ import type { Product } from "./product";
 /** Returns whether the page has put the products into its cart. */
 export type Wanted = (
   chosen: readonly Product[],
-  from: Product | null,
+  from?: Product,
 ) => Promise<boolean>;
 
 /** Returns the button that asks for one product; `wanted` resolves when the cart has it. */

@@ -166,7 +166,7 @@ export abstract class NearElement extends HTMLElement {
     products: readonly Product[],
     { currency }: Look,
     { type }: Place,
-    from: Product | null,
+    from?: Product,
   ): Promise<boolean> {
     let done: Promise<unknown> | undefined;
     const detail = {

@@ -26,15 +26,16 @@ export function drawBundle(
   const all = own ? [own, ...products] : products;
   const chosen = new Set(all);
   const sum = (): void => {
-    const amount = [...chosen].reduce((before, one) => before + (one.price ?? 0), 0);
-    total.textContent = look.show_price ? money(amount, look) : "";
+    let amount = (chosen.size === all.length && told.price_) || 0;
+    if (!amount) for (const one of chosen) amount += one.price!; // null adds nothing
+    if (look.show_price) total.textContent = money(amount, look);
     button.disabled = !chosen.size;
   };
   if (own) {
     list.prepend(draw("li", "card", linkOf(own, look, words.this_item)));
   }
-  [...list.children].forEach((card, index) => {
-    const product = all[index]!;
+  all.forEach((product, index) => {
+    const card = list.children[index]!;
     const box = draw("input", { type: "checkbox", "aria-label": product.title });
     box.checked = true;
     box.addEventListener("change", () => {
@@ -47,7 +48,7 @@ export function drawBundle(
   });
   button.addEventListener("click", () => {
     const wanted = all.filter((one) => chosen.has(one));
-    void press(button, text, words.add_all, words, () => told.wanted_(wanted, null));
+    void press(button, text, words.add_all, words, () => told.wanted_(wanted));
   });
   sum();
   const box = draw(

@@ -57,6 +57,7 @@ export function elementOf(core: Core): CustomElementConstructor {
           clicked_: (product, position, origin) =>
             this.clicked_(product, position, request, origin),
           wanted_: (chosen, from) => this.wanted_(chosen, look, request, from),
+          price_: body.bundle?.price,
         });
         signal.throwIfAborted();
         this.settle_(() => frame(this, look, styles, drawn.content_));

@@ -19,6 +19,8 @@ export interface Told {
   readonly template_: Template;
   clicked_(product: Product, position: number, origin: Event): void;
   readonly wanted_: Wanted;
+  /** What a merchant's bundle costs as a whole. */
+  readonly price_: number | null | undefined;
 }
 
 export interface Drawn {

@@ -82,7 +82,8 @@ def with_placement(
         "name": placed.placement.name,
         "title": placed.title(shop) or None,
         "num": content.num or shop.settings.rec_num,
-        "minimum": content.minimum,
+        # A page that leaves out what another list shows must not show a part of a set.
+        "minimum": max(content.minimum, 0 if offer is None else len(offer.missing)),
     }
     body = body[:-1] + b',"placement":%b}' % _encode(extra_fields)
     if offer is None:
