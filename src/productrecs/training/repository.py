@@ -13,13 +13,16 @@ from productrecs.storage.dialects import RawReader, raw_connection, upsert
 from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import (
     events,
+    items,
     models,
     purchase_lines,
     rankers,
     store_heads,
+    stores,
     touch_days,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store_settings import resolve_settings
 
 _PAGE: Final = 50_000
 _MAX_FACTS: Final = 1_000
@@ -183,15 +186,25 @@ class TrainingRepository:
         """Yield pages of lines.
 
         (line_seq, basket, item, quantity, total, ts, void, shopper, session)
+
+        The total of a line in another currency than the store's is the item's usual price
+        for its units: totals are summed, and there are no exchange rates.
         """
         lines = purchase_lines.c
+        usual_price = sa.select(items.c.price).where(
+            items.c.store_id == self._store_id, items.c.number == lines.item
+        )
+        total = sa.case(
+            (sa.func.coalesce(lines.currency, "").in_(("", self._currency())), lines.total),
+            else_=usual_price.scalar_subquery() * sa.func.coalesce(lines.quantity, 1),
+        )
         query = (
             sa.select(
                 lines.line_seq,
                 lines.basket,
                 lines.item,
                 lines.quantity,
-                lines.total,
+                total,
                 lines.ts,
                 lines.void,
                 lines.shopper,
@@ -205,6 +218,11 @@ class TrainingRepository:
             .order_by(lines.seq)
         )
         yield from self._pages(query)
+
+    def _currency(self) -> str:
+        query = sa.select(stores.c.settings).where(stores.c.store_id == self._store_id)
+        stored = self._transaction.execute(query).scalar()
+        return resolve_settings(json.loads(stored or "{}")).currency
 
     def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
         result = self._transaction.execution_options(stream_results=True).execute(query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from productrecs.features.forecast.item_and_store_forecast import (
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.orders.ingest_events_and_orders import ingest_order
+from productrecs.records.orders.order import NewOrder, NewOrderLine
 from productrecs.storage.store_log import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -41,6 +44,7 @@ from productrecs.training.demand.repository import (
     stores_due,
     track_stock_outs,
 )
+from productrecs.training.repository import TrainingRepository
 from tests.records.orders.import_support import import_text
 
 if TYPE_CHECKING:
@@ -105,6 +109,37 @@ def item(database: Database, store: Store, item_id: str, now: int = NIGHT) -> An
         found, made = repository.item(item_id), repository.run()
     assert found is not None
     return item_forecast_reply(found, made, store.settings.zone, now, enabled=True)
+
+
+def order(
+    database: Database, store: Store, price: float, currency: str | None, quantity: int = 1
+) -> None:
+    """Sync an order of a tent, an hour before the run."""
+    line = NewOrderLine("tent", quantity=quantity, price=price)
+    bought = NewOrder(f"{currency}-{price}", (line,), currency=currency)
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store.store_id)
+        ingest_order(log, bought, NIGHT - HOUR_MS)
+
+
+def test_money_is_what_was_paid_in_the_stores_currency(
+    database: Database, store: Store
+) -> None:
+    stock(database, store, tent={"price": 100.0}, lamp={"price": 7.0}, mat={"price": 5.0})
+    sell_daily(database, store, days=40)  # at 20
+    order(database, store, 90.0, "USD", quantity=2)
+    order(database, store, 12.0, "EUR", quantity=120)
+    order(database, store, 20.0, None)
+
+    run(database, store)
+
+    with database.reading() as connection:
+        stocked = ForecastRepository(connection, store.store_id).stocked()
+        pages = TrainingRepository(connection, store.store_id).purchases(0, 10**6)
+        totals = Counter(row[4] for page in pages for row in page)
+    paid = {one.item_id: one.price for one in stocked.items}
+    assert paid == pytest.approx({"lamp": 20.0, "mat": 5.0, "tent": 16.017}, abs=0.001)
+    assert totals == {20.0: 241, 200.0: 1, 1440.0: 1}  # two abroad at the usual price
 
 
 def test_a_store_that_sells_the_same_each_day_is_told_so(

@@ -61,8 +61,8 @@ COLUMNS: Final = (
     Definition(
         "revenue_at_risk",
         "money",
-        "at today's price, expected demand without stock until an order placed today "
-        "arrives",
+        "at the mean price paid in the 90 days before the run, expected demand without "
+        "stock until an order placed today arrives",
     ),
     Definition("overstock_units", "count", "units beyond the sales of overstock_days"),
     Definition(

@@ -67,7 +67,10 @@ class ItemForecast:
 
 
 class StockedItem(NamedTuple):
-    """A forecast item that is now in the catalog, as a compact row."""
+    """A forecast item that is now in the catalog, as a compact row.
+
+    `price` is the mean price paid in the 90 days before the run, else the usual price.
+    """
 
     item_id: str
     sku: str | None
@@ -93,9 +96,9 @@ class StockedItems:
 
 
 _STOCKED: Final = (
-    "SELECT i.item_id, i.sku, i.title, i.price, i.cost, i.stock_qty, i.availability, "
-    "i.available_from, i.available_until, f.method, f.spread, f.sold, f.ahead, "
-    "CASE WHEN f.ahead IS NULL THEN f.days END FROM item_forecasts f "
+    "SELECT i.item_id, i.sku, i.title, COALESCE(f.paid, i.price), i.cost, i.stock_qty, "
+    "i.availability, i.available_from, i.available_until, f.method, f.spread, f.sold, "
+    "f.ahead, CASE WHEN f.ahead IS NULL THEN f.days END FROM item_forecasts f "
     "JOIN items i ON i.store_id = f.store_id AND i.number = f.item "
     "WHERE f.store_id = ? AND i.present"
 )

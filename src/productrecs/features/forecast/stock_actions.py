@@ -301,8 +301,9 @@ def plan_stock_actions(
     """Return the actions; None once all days of the forecast have passed.
 
     Revenue at risk is the demand without stock before an order placed today arrives, at
-    today's price. Overstock is valued at cost, or at the price when the cost is not
-    known. Products without a stock count have neither.
+    the mean price paid in the 90 days before the run, else at today's. Overstock is valued
+    at cost, or at that price when the cost is not known. Products without a stock count
+    have neither.
     """
     today = today_of(now_ms, settings.zone)
     if not stocked.items or dates_from(run.first_day)[-1] <= today:

@@ -277,6 +277,7 @@ item_forecasts = sa.Table(
     sa.Column("sold", sa.Text),  # JSON: in the last 30, 60 and 90 days
     sa.Column("ahead", sa.LargeBinary),  # float32: the means, then p90, of each day
     sa.Column("daily", sa.Text),  # JSON: [days before the run, sold] where any was sold
+    sa.Column("paid", sa.Double),  # the mean price in the 90 days before; null: unknown
     sqlite_with_rowid=False,
 )
 

@@ -344,7 +344,7 @@ def forecast_store(
         backtest,
     )
     run = _run(inputs, found, now_ms, time.monotonic() - began)
-    _publish(database, store, run, _rows(inputs, found))
+    _publish(database, store, run, _rows(inputs, found, _paid(database, store, now_ms)))
     progress(1.0)
     return run
 
@@ -445,7 +445,17 @@ def _rounded(values: Any) -> list[float]:
     return [round(float(value), _DIGITS) for value in values]
 
 
-def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]:
+def _paid(database: Database, store: Store, now_ms: int) -> dict[int, float]:
+    """Return the mean price that was paid for each item lately."""
+    since_ms = now_ms - _COUNTED_DAYS * DAY_MS
+    with database.reading() as connection:
+        repository = DemandRepository(connection, store.store_id)
+        return repository.paid(since_ms, store.settings.currency)
+
+
+def _rows(
+    inputs: DemandInputs, found: DemandForecast, paid: Mapping[int, float]
+) -> list[Sequence[object]]:
     """Return the columns of `item_forecasts` after the store, for each item."""
     days = np.round(
         np.concatenate((found.paths.mean[None], found.paths.quantiles)), _DIGITS
@@ -464,6 +474,7 @@ def _rows(inputs: DemandInputs, found: DemandForecast) -> list[Sequence[object]]
             json.dumps(_rounded(recent)),
             path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
             json.dumps(_daily(series)),
+            paid.get(number),
         )
         for number, by_model, path, amount, spread, recent, series in zip(
             inputs.numbers.tolist(),

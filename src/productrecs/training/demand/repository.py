@@ -107,6 +107,27 @@ class DemandRepository:
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
 
+    def paid(self, since_ms: int, currency: str) -> dict[int, float]:
+        """Return the mean price per unit that was paid for each item since a moment.
+
+        Only lines in the store's `currency` count, and no returns.
+        """
+        lines = purchase_lines.c
+        units = sa.func.sum(sa.func.coalesce(lines.quantity, 1))
+        query = (
+            sa.select(lines.item, sa.func.sum(lines.total) / units)
+            .where(
+                lines.store_id == self._store_id,
+                lines.void.is_(False),
+                lines.ts >= since_ms,
+                lines.total.is_not(None),
+                sa.func.coalesce(lines.quantity, 1) > 0,
+                sa.func.coalesce(lines.currency, "").in_(("", currency)),
+            )
+            .group_by(lines.item)
+        )
+        return {int(item): float(paid) for item, paid in self._transaction.execute(query)}
+
     def catalog(self) -> list[ItemFacts]:
         """Return the facts of every product id of the store, present and past."""
         columns = items.c
