@@ -33,7 +33,7 @@ from productrecs.features.insights.impact.sales_and_funnel_reports import (
     sales_report,
     widgets_report,
 )
-from productrecs.features.recommendations.earnings_replay import (
+from productrecs.features.recommendations.earnings.replay import (
     earnings_report,
     replay_earnings,
 )

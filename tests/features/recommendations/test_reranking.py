@@ -10,10 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.core.report import report_query
-from productrecs.features.recommendations.earnings_replay import (
+from productrecs.features.recommendations.earnings.replay import (
     WEIGHTS,
     earnings_report,
     replay_earnings,
+)
+from productrecs.features.recommendations.earnings.repository import (
+    EarningsRepository,
+    index_time,
+    read_index,
 )
 from productrecs.features.recommendations.list_request_and_picks import (
     Engine,
@@ -22,11 +27,6 @@ from productrecs.features.recommendations.list_request_and_picks import (
     Source,
 )
 from productrecs.features.recommendations.recommend import recommend
-from productrecs.features.recommendations.repository import (
-    EarningsRepository,
-    index_time,
-    read_index,
-)
 from productrecs.features.recommendations.reranking import (
     MOST_PLACES,
     RELEVANCE_LOSS,

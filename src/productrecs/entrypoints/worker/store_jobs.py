@@ -29,8 +29,8 @@ from productrecs.features.insights.customers.customer_report import (
 )
 from productrecs.features.insights.experiments.holdout_result import measure_holdout
 from productrecs.features.privacy.repository import stores_in_progress
-from productrecs.features.recommendations.earnings_replay import replay_earnings
-from productrecs.features.recommendations.repository import EarningsRepository
+from productrecs.features.recommendations.earnings.replay import replay_earnings
+from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import earning_index
 from productrecs.records.catalog.push_items import resync_catalog
 from productrecs.records.catalog.repository import CatalogRepository

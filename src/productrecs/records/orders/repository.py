@@ -1,4 +1,4 @@
-"""Purchase repository: SQL of order receipts and purchase lines."""
+"""Purchase repository: SQL of order receipts, purchase lines and shoppers' histories."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ from productrecs.entrypoints.http.caches.recommendation_cache import Recommendat
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import make_card
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.repository import PublishedLooks
-from productrecs.features.recommendations.repository import index_time, read_index
+from productrecs.features.recommendations.earnings.repository import index_time, read_index
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.rule_book import SearchRuleBook

@@ -20,8 +20,8 @@ from productrecs.features.recommendations.backtest import (
     confidence_interval,
     replayed_orders,
 )
+from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.list_request_and_picks import Pick
-from productrecs.features.recommendations.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import earning_index, rank_by_earnings
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
