@@ -27,8 +27,7 @@ from productrecs.features.insights.impact.sales_and_funnel_reports import (
     sales_report,
     widgets_report,
 )
-from productrecs.features.search.search_insights import QueryFilter
-from productrecs.features.search.search_report import search_report
+from productrecs.features.search.search_insights import QueryFilter, search_report
 from productrecs.records.searches.repository import SearchCount, SearchCountRepository
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import raw_connection

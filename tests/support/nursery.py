@@ -44,7 +44,7 @@ _LOADED: Final = (
             *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),
             *("entrypoints.http.application", "entrypoints.http.transport.server"),
             "entrypoints.http.writes.write_server",
-            *("entrypoints.worker.store_jobs", "entrypoints.worker.upload_jobs"),
+            *("entrypoints.worker.store_jobs", "entrypoints.worker.file_import_jobs"),
             *("entrypoints.worker.search_indexer", "entrypoints.worker.picture_jobs"),
             *("entrypoints.worker.command_jobs", "training.tuning.tune_store"),
             # With the library that compiles them: half a second for each API process.

@@ -37,8 +37,7 @@ from productrecs.features.recommendations.earnings.replay import (
     earnings_report,
     replay_earnings,
 )
-from productrecs.features.search.search_insights import QueryFilter
-from productrecs.features.search.search_report import search_report
+from productrecs.features.search.search_insights import QueryFilter, search_report
 from productrecs.tenancy.accounts.store import Store
 
 

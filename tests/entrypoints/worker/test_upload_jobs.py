@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.entrypoints.services import Services, build_services
-from productrecs.entrypoints.worker import upload_jobs
-from productrecs.entrypoints.worker.upload_jobs import build_importer
+from productrecs.entrypoints.worker import file_import_jobs
+from productrecs.entrypoints.worker.file_import_jobs import build_importer
 from productrecs.records.orders import csv_reader, history_import
 from productrecs.records.orders.uploads.repository import UploadRepository, submit_upload
 from productrecs.records.orders.uploads.upload import (
@@ -80,7 +80,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 500)
     monkeypatch.setattr(history_import, "MAX_LINES", 10)
-    monkeypatch.setattr(upload_jobs, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(file_import_jobs, "SLICE_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("in_small_steps")

@@ -17,8 +17,8 @@ from productrecs.features.search.search_insights import (
     count_searches,
     every_search_insight,
     search_insights,
+    search_report,
 )
-from productrecs.features.search.search_report import search_report
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.searches import repository as limits

@@ -97,7 +97,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
             ParallelLoops,
             build_forecaster,
         )
-        from productrecs.entrypoints.worker.upload_jobs import build_importer  # noqa: PLC0415
+        from productrecs.entrypoints.worker.file_import_jobs import build_importer  # noqa: PLC0415
 
         # The forecaster only waits for child processes, so it shares this process.
         loops = ParallelLoops(_build_file_workers(services), build_forecaster(services))

@@ -28,7 +28,7 @@ from productrecs.features.search.product_search import (
     truncate_query,
 )
 from productrecs.features.search.rule_book import SearchRuleBook, SearchRuleEditor
-from productrecs.features.search.search_report import every_search_report
+from productrecs.features.search.search_insights import every_search_report
 from productrecs.features.search.search_rules import (
     SearchRule,
     SearchRuleAction,
