@@ -47,13 +47,16 @@ from productrecs.entrypoints.cli.processes.serve import supervise
 from productrecs.entrypoints.cli.shared_options_and_output import open_services, progress
 from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.services import Services
-from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.features.insights.experiments.experiment_result import (
+    holdout_test,
+    measure_test,
+)
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.holdouts_and_explorations import (
     Arm,
     Exposure,
-    HoldoutTest,
     arm_of,
+    holdout_split,
 )
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
@@ -87,7 +90,8 @@ SETTINGS: Final = {
     "demand_forecast": "true",
     "holdout_test": "lists",
 }
-TEST: Final = HoldoutTest("lists", 20.0)
+HOLDOUT_PERCENT: Final = 20.0
+TEST: Final = holdout_split("lists", HOLDOUT_PERCENT)
 """The holdout test of the demo's last months; it has ended."""
 
 SAMPLE: Final = BUNDLES[0].item_probabilities[0][0]
@@ -292,10 +296,9 @@ def _count(services: Services, store: Store, shop: DemoStore) -> None:
         for day, searched in days.items():
             counts.add(day, count_by_intent(searched, language))
         store_exposures(transaction, exposures)
-    tested = replace(store.settings, holdout_percent=TEST.percent)
-    measure_holdout(
-        services.database, replace(store, settings=tested), TEST.name, services.clock()
-    )
+    tested = replace(store.settings, holdout_percent=HOLDOUT_PERCENT)
+    test = holdout_test(replace(store, settings=tested), TEST.name)
+    measure_test(services.database, store, test, services.clock())
 
 
 def _mark_complete(services: Services, store: Store) -> None:

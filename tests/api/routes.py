@@ -95,6 +95,19 @@ def _bundle(merchant: Merchant) -> str:
     return f"{call.target}?id={made.json['id']}"
 
 
+def _test() -> bytes:
+    changes = {"search_sold_out": "last"}
+    variant = {"name": "last", "share": 50, "changes": changes}
+    return body(name=f"test-{next(_COUNT)}", variants=[variant])
+
+
+def _test_to_remove(merchant: Merchant) -> Call:
+    target = "/integration/tests"
+    made = merchant.client.ask("POST", target, _test(), merchant.server)
+    assert made.status == 200, made
+    return Call(target, body(name=made.json["name"], action="remove"))
+
+
 def _event(_merchant: Merchant) -> Call:
     sent = body(event="detail-page-view", item_id="a", session_id="s_1")
     return Call("/v1/events", sent)
@@ -176,6 +189,11 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("DELETE", "/integration/bundles"): Row(
             SECRET, lambda merchant: Call(_bundle(merchant))
         ),
+        ("GET", "/integration/tests"): Row(SECRET, _always("/integration/tests")),
+        ("POST", "/integration/tests"): Row(
+            SECRET, lambda _: Call("/integration/tests", _test())
+        ),
+        ("PUT", "/integration/tests"): Row(SECRET, _test_to_remove),
         ("POST", "/integration/engines/init"): Row(
             SECRET, _always("/integration/engines/init")
         ),

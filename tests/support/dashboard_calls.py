@@ -48,6 +48,7 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "rule_id": "rule",
         "search_rule": "search_rule",
         "synonym": "synonym",
+        "test": "test",
         "before": "audit",
         "session": "session",
         "upload": "upload",
@@ -138,6 +139,18 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         },
         "/dashboard/merchandising/settings": {"rec_num": "9"},
         **{f"/dashboard/placements{form}": {"minimum": "1"} for form in _PLACEMENT_FORMS},
+        **{
+            f"/dashboard/tests{form}": {
+                "subject": "search",
+                "variants": "2",
+                "goal": "revenue",
+                "variant": "b",
+                "share": "50",
+                "personal_search": "true",
+                "then": "start",
+            }
+            for form in ("", "/new", "/test")
+        },
         **{
             f"/dashboard/merchandising/earnings{form}": {"weight": "0.9"}
             for form in ("", "/replay")

@@ -24,6 +24,12 @@ from productrecs.features.search.rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange
+from productrecs.records.experiments.experiment import (
+    PLACEMENT,
+    ExperimentContent,
+    Treatment,
+)
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.file_imports.file_import import ImportStatus, NewFileImport
 from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
@@ -204,6 +210,17 @@ def _placements(filled: Filled, texts: Sequence[str]) -> None:
             made = editor.put(f"place-{store}-{number}", content)
             filled.ids.setdefault("placement", made.name)
             filled.held["placements"] += 1
+            _test(filled, made.name, text)
+
+
+def _test(filled: Filled, placement: str, text: str) -> None:
+    editor = ExperimentEditor(filled.database, filled.store, filled.clock, text)
+    changes = {"title": f"{text} again", "filters": [f"color:{text}"]}
+    variant = Treatment("b", 50, changes)
+    made = editor.add(
+        f"of-{placement}", ExperimentContent(f"{PLACEMENT}{placement}", (variant,))
+    )
+    filled.ids.setdefault("test", made.name)
 
 
 def _bundles(filled: Filled, texts: Sequence[str]) -> None:

@@ -15,7 +15,10 @@ from productrecs.core.clock import fixed_clock, system_ms
 from productrecs.entrypoints.cli import productrecs
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
-from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.features.insights.experiments.experiment_result import (
+    holdout_test,
+    measure_test,
+)
 from productrecs.storage.job_queue import JobQueue, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.store_log import StoreDeletedError
@@ -65,7 +68,7 @@ def work(database: Database, folder: Path, store: Store) -> list[Callable[[], ob
         lambda: train_store(workshop, store, TrainingInputs(), lambda _share: None),
         lambda: Attributor(database, folder / "trails").catch_up(store),
         lambda: compute_customers(database, store, NOON),
-        lambda: measure_holdout(database, store, "a-test", NOON),
+        lambda: measure_test(database, store, holdout_test(store, "a-test"), NOON),
         lambda: PeriodicTasks(database, queue, system_ms).enqueue_due(
             "train", 1, [NewJob(store.store_id, "train")]
         ),

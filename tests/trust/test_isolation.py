@@ -65,6 +65,7 @@ BY_ITSELF: Final = {
     "visual_taught_seq",
     "visual_id",
 }
+VARIANT: Final = {"name": "b", "share": 50, "changes": {"search_sold_out": "last"}}
 Calls = Sequence[Call]
 
 
@@ -90,6 +91,7 @@ def settle(merchant: Merchant) -> A:
             for one in TYPES
         ),
         ("POST", "/integration/connect", body(store_url=f"https://{CANARY}.example")),
+        ("POST", "/integration/tests", body(name="canarys-test", variants=[VARIANT])),
     ]
     for method, target, sent in told:
         reply = merchant.client.ask(method, target, sent, server)
@@ -238,6 +240,13 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ],
     ("DELETE", "/integration/bundles"): lambda a: [
         Call(f"/integration/bundles?id={a.bundle_id}")
+    ],
+    ("GET", "/integration/tests"): _plain("/integration/tests"),
+    ("POST", "/integration/tests"): lambda _: [
+        Call("/integration/tests", body(name=f"test-{next(_COUNT)}", variants=[VARIANT]))
+    ],
+    ("PUT", "/integration/tests"): lambda _: [
+        Call("/integration/tests", body(name="canarys-test", action="remove"))
     ],
     ("POST", "/integration/engines/init"): lambda _: [
         Call("/integration/engines/init", body(currency="GBP"))

@@ -24,8 +24,12 @@ from productrecs.features.insights.customers.customer_report import (
     customer_list_report,
     customers_report,
 )
-from productrecs.features.insights.experiments.holdout_report import experiment_report
-from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.features.insights.experiments.experiment_report import experiment_report
+from productrecs.features.insights.experiments.experiment_result import (
+    holdout_test,
+    measure_test,
+    measured_test,
+)
 from productrecs.features.insights.health.health_report import health_report
 from productrecs.features.insights.impact.attribution_report import attribution_report
 from productrecs.features.insights.impact.sales_and_funnel_reports import (
@@ -38,6 +42,7 @@ from productrecs.features.recommendations.earnings.replay import (
     replay_earnings,
 )
 from productrecs.features.search.search_insights import QueryFilter, search_report
+from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.tenancy.accounts.store import Store
 
 
@@ -91,7 +96,7 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
             lambda services, store, query: widgets_report(services.database, store, query),
         ),
         EXPERIMENT: ReportType(
-            "what recommendations sell: the holdout test's result",
+            "the result of the holdout test, or of another test (--test)",
             lambda services, store, query: experiment_report(
                 services.database, store, query
             ),
@@ -150,14 +155,23 @@ def refresh_report_counts(
 ) -> None:
     """Update the counts of a report, for installations without a worker."""
     if name == EXPERIMENT:
-        test = query.test or store.settings.holdout_test
-        measure_holdout(services.database, store, test, services.clock())
+        _measure(services, store, query.test)
     elif name == EARNINGS:
         replay_earnings(services.database, store, services.clock())
     elif name in CUSTOMERS:
         compute_customers(services.database, store, services.clock())
     elif name not in FORECASTS:  # the nightly run computes them
         Attributor(services.database, services.touchpoint_folder).catch_up(store)
+
+
+def _measure(services: Services, store: Store, name: str | None) -> None:
+    """Compute a test's result: of the one named, else of the holdout test."""
+    with services.database.reading() as connection:
+        stored = ExperimentRepository(connection, store.store_id).all()
+    found = next((one for one in stored if one.name == name), None)
+    holdout = name or store.settings.holdout_test
+    test = holdout_test(store, holdout) if found is None else measured_test(found)
+    measure_test(services.database, store, test, services.clock())
 
 
 def report_to_dict(table: Report) -> dict[str, object]:

@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "shopper": ".commands.shopper:shopper",
     "store": ".commands.store:store",
     "synonyms": ".commands.search_rules:synonyms",
+    "tests": ".commands.experiments:tests",
     "train": ".commands.train:train",
     "tune": ".commands.tune:tune",
     "worker": ".processes.worker:worker",

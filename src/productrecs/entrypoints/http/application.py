@@ -44,6 +44,7 @@ from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.routes.integration import (
     bundles,
     engines,
+    experiments,
     plugin_connection,
     report,
     settings,
@@ -80,7 +81,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
 )
-from productrecs.entrypoints.http.writes.holdout_assignment import HoldoutAssigner
+from productrecs.entrypoints.http.writes.arm_assignment import ArmAssigner
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
@@ -168,6 +169,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         plugin_connection.router,
         settings.router,
         bundles.router,
+        experiments.router,
         engines.router,
         status.router,
         report.router,
@@ -234,7 +236,7 @@ class _Process:
             metering=UsageMetering(services),
             write_client=write_client,
             activity=ActivityCounter(services),
-            holdout_assigner=HoldoutAssigner(background.add, services.clock),
+            arm_assigner=ArmAssigner(background.add, services.clock),
             request_metrics=self._traffic,
             reader=database.raw_reader(),
             parser_pool=ThreadPoolExecutor(1, "parsing"),

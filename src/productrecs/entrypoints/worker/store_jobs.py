@@ -27,7 +27,10 @@ from productrecs.features.insights.customers.customer_report import (
     compute_customers,
     stores_due_for_segments,
 )
-from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.features.insights.experiments.experiment_result import (
+    measure_test,
+    measured_tests,
+)
 from productrecs.features.privacy.repository import stores_in_progress
 from productrecs.features.recommendations.earnings.replay import replay_earnings
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
@@ -100,21 +103,23 @@ class StoreJobs:
             store, lambda: progress.stopping or time.monotonic() >= until
         )
 
-    def stores_with_holdout_tests(self) -> Sequence[StoreId]:
-        """Return the stores with a holdout test."""
+    def stores_with_tests(self) -> Sequence[StoreId]:
+        """Return the stores with a test whose result may have changed."""
         self._accounts.refresh()
+        services = self._services
+        now_ms = services.clock()
         return [
             store.store_id
             for store in self._accounts.all()
-            if store.settings.holdout_percent
+            if measured_tests(services.database, store, now_ms)
         ]
 
-    def measure_holdout_tests(self, job: Job, _progress: JobProgress) -> None:
-        """Compute the present results of the store's holdout test."""
+    def measure_tests(self, job: Job, _progress: JobProgress) -> None:
+        """Compute the present results of the store's tests."""
         store, services = self._store(job), self._services
-        measure_holdout(
-            services.database, store, store.settings.holdout_test, services.clock()
-        )
+        now_ms = services.clock()
+        for test in measured_tests(services.database, store, now_ms):
+            measure_test(services.database, store, test, now_ms)
 
     def stores_to_segment(self) -> Sequence[StoreId]:
         """Return the stores whose nightly window began, or that have grown much."""
@@ -263,7 +268,7 @@ def build_worker(services: Services) -> JobWorker:
         "forget-searches": stores.delete_old_searches,
         "index-earnings": stores.index_earnings,
         "replay-earnings": stores.replay_earnings,
-        "measure-tests": stores.measure_holdout_tests,
+        "measure-tests": stores.measure_tests,
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,
         "tell-of-plans": stores.warn_of_ending_plans,
@@ -290,7 +295,7 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "measure-tests",
             every=timedelta(hours=1),
-            stores=stores.stores_with_holdout_tests,
+            stores=stores.stores_with_tests,
         ),
         PeriodicJob(
             "index-earnings", every=timedelta(minutes=1), stores=stores.stores_with_earnings

@@ -18,10 +18,10 @@ _SNIPPET: Final = 240
 _HEADING_WEIGHT: Final = 4  # a word of the heading counts more than one of the text
 # Synonyms: terms of the field, and the words that our guides use for them.
 SYNONYMS: Final = {
-    "a/b test": "holdout test",
-    "ab test": "holdout test",
-    "split test": "holdout test",
-    "experiment": "holdout test",
+    "a/b test": "tests variant holdout",
+    "ab test": "tests variant holdout",
+    "split test": "tests variant holdout",
+    "experiment": "tests variant holdout",
     "merchandising": "rules exclude boost bury pin",
     "layout shift": "widgets place space reserve",
     "cls": "widgets place space reserve",

@@ -168,6 +168,12 @@ GUIDES: Final = (
         _MEASURE,
     ),
     Guide(
+        "tests",
+        "Tests",
+        "Compare variants of a placement or of search by what shoppers buy.",
+        _MEASURE,
+    ),
+    Guide(
         "holdout",
         "Holdout tests",
         "Show some shoppers no recommendations, and compare the sales.",

@@ -163,7 +163,7 @@ def _request(
     if strategy is Strategy.ON_SALE:
         conditions.append(_ON_SALE)
     plan = ListPlan(
-        placement.name,
+        placement.name_for_rules,
         strategy,
         tuple(one for one in conditions if one != NO_FILTERS),
         content.most_per_category,

@@ -126,6 +126,7 @@ class SearchableStore:
         ""  # the store's language setting, which the keys of `choices` use
     )
     shopper: PersonalLift | None = None  # set for personal results
+    by_meaning: bool = True  # whether products of similar meaning follow the words
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
         """Return the mask of items that may be found."""
@@ -233,10 +234,13 @@ def find_products(
         BrokenIndexError: when the index is damaged.
     """
     query = resolve_query(shop, request, now_ms)
-    return _ranked(shop, query, request.num, shop.index.find(_index_query(query, request)))
+    found = shop.index.find(_index_query(shop, query, request))
+    return _ranked(shop, query, request.num, found)
 
 
-def _index_query(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
+def _index_query(
+    shop: SearchableStore, query: ResolvedQuery, request: SearchRequest
+) -> IndexQuery:
     """Return the query for the index."""
     candidate_limit = query.candidate_limit(request.num)
     return IndexQuery(
@@ -248,6 +252,7 @@ def _index_query(query: ResolvedQuery, request: SearchRequest) -> IndexQuery:
         # apply.
         min_complete=candidate_limit if query.has_boosts else request.num,
         with_feedback=not query.has_boosts,
+        by_meaning=shop.by_meaning,
     )
 
 
@@ -264,7 +269,7 @@ def hits_for_anybody(
     request = SearchRequest(f"{truncate_query(text).strip()} ", _MIN_CANDIDATES)
     plain = replace(shop, choices=ClickBoostModel.empty(), shopper=None)
     query = resolve_query(plain, request, now_ms)
-    found = shop.index.find(_index_query(query, request))
+    found = shop.index.find(_index_query(plain, query, request))
     if found.exact:
         return [], []  # an id or SKU: its product comes first, whoever searches
     scores = weigh_scores(plain, query, found.items, found.scores)

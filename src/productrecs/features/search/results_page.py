@@ -263,6 +263,7 @@ def _results(shop: SearchableStore, query: ResolvedQuery, min_complete: int) -> 
             query.synonyms,
             min_complete=min_complete,
             with_feedback=not query.has_boosts,
+            by_meaning=shop.by_meaning,
         )
     )
     return _Results(

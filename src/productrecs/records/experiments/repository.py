@@ -1,17 +1,40 @@
-"""Experiment repository: SQL of identities, exposures and explorations."""
+"""Experiment repository: SQL of tests, identities, exposures and explorations."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, NamedTuple, Self
 
+import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import ErasedNameRepository
-from productrecs.records.experiments.holdouts_and_explorations import Exploration, Exposure
+from productrecs.records.experiments.experiment import (
+    SEARCH,
+    Experiment,
+    ExperimentContent,
+    ExperimentError,
+    State,
+    changed_placement,
+    changed_settings,
+)
+from productrecs.records.experiments.holdouts_and_explorations import (
+    Exploration,
+    Exposure,
+    Split,
+)
+from productrecs.records.placements.placement import Placement
+from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.tables import explorations, exposures
+from productrecs.storage.tables import (
+    experiment_days,
+    experiments,
+    explorations,
+    exposures,
+    store_heads,
+)
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store_settings import SettingValue
 
 _PERSON_SQL: Final = (
     "COALESCE((SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?), ?)"
@@ -31,6 +54,143 @@ _FIRST_SESSION_SQL: Final = (
 )
 
 
+_COLUMNS: Final = (
+    "name",
+    "number",
+    "subject",
+    "content",
+    "state",
+    "created_at",
+    "started_at",
+    "started_seq",
+    "ended_at",
+    "winner",
+)
+_ALL_SQL: Final = (
+    f"SELECT {', '.join(_COLUMNS)} FROM experiments "  # noqa: S608 - own names
+    "WHERE store_id = ? ORDER BY number DESC"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedExperiment:
+    """A running test: its draw, and what each arm gets.
+
+    `placements` are empty for a test of search, `settings` for one of a placement.
+    """
+
+    name: str
+    split: Split
+    placements: Mapping[str, Placement] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreExperiments:
+    """A store's running tests, by placement; that of search is under an empty name."""
+
+    by_placement: Mapping[str, ServedExperiment] = field(default_factory=dict)
+
+    @property
+    def search(self) -> ServedExperiment | None:
+        """The running test of search."""
+        return self.by_placement.get("")
+
+    @classmethod
+    def load(
+        cls, reader: RawReader, store_id: StoreId, placements: StorePlacements
+    ) -> Self:
+        """Return the running tests of the store's placements and of search."""
+        rows = reader.all(_ALL_SQL, (store_id,)) if placements.seq else []
+        running = [one for one in map(_experiment, rows) if one.state is State.RUNNING]
+        served = ((one.content.placement, _served(one, placements)) for one in running)
+        return cls({name: one for name, one in served if one is not None})
+
+
+def _served(experiment: Experiment, placements: StorePlacements) -> ServedExperiment | None:
+    """Return what the arms get; None if that cannot be made any more."""
+    content, split = experiment.content, experiment.split
+    arms = [content.variant(name) for name in content.shares]
+    try:
+        if content.subject == SEARCH:
+            settings = {arm.name: changed_settings(arm) for arm in arms}
+            return ServedExperiment(experiment.name, split, settings=settings)
+        placement = placements.by_name[content.placement]
+        made = {
+            arm.name: replace(
+                placement,
+                content=changed_placement(placement.content, arm),
+                variant=arm.name,
+                test=experiment.name,
+            )
+            for arm in arms
+        }
+    except (KeyError, ExperimentError):
+        return None
+    return ServedExperiment(experiment.name, split, made)
+
+
+class ExperimentRepository:
+    """One store's tests, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def all(self) -> list[Experiment]:
+        """Return every test, the newest first."""
+        query = sa.select(*(experiments.c[name] for name in _COLUMNS))
+        query = query.where(experiments.c.store_id == self._store_id)
+        rows = self._transaction.execute(query.order_by(experiments.c.number.desc()))
+        return [_experiment(row) for row in rows]
+
+    def log_head(self) -> int:
+        """Return the sequence number of the store's newest record."""
+        query = sa.select(store_heads.c.seq)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._transaction.execute(query).scalar_one())
+
+    def add(self, experiment: Experiment) -> None:
+        """Store a new test."""
+        row = _row(experiment) | {"store_id": self._store_id}
+        self._transaction.execute(experiments.insert().values(row))
+
+    def put(self, experiment: Experiment) -> None:
+        """Replace the test of that name."""
+        query = experiments.update().where(
+            experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
+        )
+        self._transaction.execute(query.values(_row(experiment)))
+
+    def remove(self, experiment: Experiment) -> None:
+        """Delete a test with its exposures and results."""
+        named = experiments.delete().where(
+            experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
+        )
+        self._transaction.execute(named)
+        for table in (exposures, experiment_days):
+            query = table.delete().where(
+                table.c.store_id == self._store_id, table.c.test == experiment.split.name
+            )
+            self._transaction.execute(query)
+
+
+def _row(experiment: Experiment) -> dict[str, object]:
+    row = {name: getattr(experiment, name) for name in _COLUMNS if name != "subject"}
+    return row | {
+        "subject": experiment.content.subject,
+        "content": msgspec.json.encode(experiment.content).decode(),
+        "state": experiment.state.value,
+    }
+
+
+def _experiment(row: Sequence[Any]) -> Experiment:
+    name, number, _, text, state, *times = row
+    content = msgspec.json.decode(text, type=ExperimentContent)
+    return Experiment(name, number, content, State(state), *times)
+
+
 class KnownIdentity(NamedTuple):
     """The stored data about the identities in a call.
 
@@ -46,6 +206,10 @@ class KnownIdentity(NamedTuple):
     def name(self) -> str | None:
         """The name that determines the arm, if the database has one."""
         return self.unit or self.session
+
+
+NOBODY: Final = KnownIdentity((), None, None)
+"""Without any stored data."""
 
 
 def read_known_identity(
@@ -100,7 +264,7 @@ class ExposureRepository:
                 "store_id": self._store_id,
                 "identity": exposure.identity,
                 "test": exposure.test,
-                "arm": exposure.arm.value,
+                "arm": str(exposure.arm),
                 "unit": exposure.identity
                 if erased.covers(exposure.unit, exposure.first_at)
                 else exposure.unit,

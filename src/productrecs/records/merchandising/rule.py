@@ -93,7 +93,8 @@ class ListFilter:
 
     Page types and sources in `only_in` are separate conditions, and both must hold:
     `cart` with `buy` means cart lists of the source `buy`. With `placements` only the
-    lists of these merchant's placements count.
+    lists of these merchant's placements count; `cart:b` is what the variant `b` of a
+    test shows in `cart`.
     """
 
     only_in: tuple[ListKind, ...] = ()
@@ -104,7 +105,8 @@ class ListFilter:
         self, page_type: ListKind, source: ListKind | None, placement: str = ""
     ) -> bool:
         """Return whether the filter includes a list; `placement` is "" without one."""
-        if self.placements and placement not in self.placements:
+        names = {placement, placement.partition(":")[0]}
+        if self.placements and names.isdisjoint(self.placements):
             return False
         list_kinds = {page_type} if source is None else {page_type, source}
         if list_kinds & set(self.not_in):

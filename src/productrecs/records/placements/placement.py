@@ -92,13 +92,23 @@ class PlacementContent:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A stored placement; `version` grows with every change in its store."""
+    """A stored placement; `version` grows with every change in its store.
+
+    While a test runs, a shopper's placement has the content of their `variant`.
+    """
 
     name: str
     content: PlacementContent
     version: int
     created_at: int
     updated_at: int
+    test: str = ""
+    variant: str = ""
+
+    @property
+    def name_for_rules(self) -> str:
+        """The name that rules match; those of a variant name `placement:variant`."""
+        return f"{self.name}:{self.variant}" if self.variant else self.name
 
 
 def validate_placement(name: str, content: PlacementContent) -> PlacementContent:

@@ -8,7 +8,6 @@ from productrecs.records.placements.placement import (
     Placement,
     PlacementContent,
     PlacementError,
-    UnknownPlacementError,
     validate_placement,
 )
 from productrecs.records.placements.repository import PlacementRepository
@@ -38,10 +37,8 @@ class PlacementEditor:
         Raises:
             UnknownPlacementError: when there is none.
         """
-        stored = {one.name: one for one in self.all()}
-        if name not in stored:
-            raise UnknownPlacementError(name, stored)
-        return stored[name]
+        with self.database.reading() as connection:
+            return PlacementRepository(connection, self.store.store_id).find(name)
 
     def add(self, name: str, content: PlacementContent) -> Placement:
         """Store a new placement and return it.
@@ -77,12 +74,14 @@ class PlacementEditor:
 
         Raises:
             UnknownPlacementError: when there is no placement of that name.
+            PlacementError: when a test of it has not ended.
             StoreDeletedError: when the store was deleted.
         """
         with self.database.transaction() as transaction:
             repository = PlacementRepository(transaction, self.store.store_id)
             repository.next_version()
-            placement = _found(repository, name)
+            placement = repository.find(name)
+            repository.check_untested(name)
             repository.remove(name)
         return placement
 
@@ -98,6 +97,7 @@ class PlacementEditor:
             if old is not None and not may_replace:
                 message = f"there is a placement {name} already; change it, or name another"
                 raise PlacementError(message, "name")
+            repository.check_untested(name)
             if old is None and len(stored) >= MAX_PLACEMENTS:
                 message = f"a store may have {MAX_PLACEMENTS} placements; remove one first"
                 raise PlacementError(message, "name")
@@ -105,10 +105,3 @@ class PlacementEditor:
             placement = Placement(name, clean, version, created_at, now_ms)
             repository.put(placement, is_new=old is None)
         return placement
-
-
-def _found(repository: PlacementRepository, name: str) -> Placement:
-    stored = {one.name: one for one in repository.all()}
-    if name not in stored:
-        raise UnknownPlacementError(name, stored)
-    return stored[name]

@@ -12,11 +12,12 @@ from productrecs.records.placements.bundle import Bundle, BundleContent, bundles
 from productrecs.records.placements.placement import (
     Placement,
     PlacementContent,
+    PlacementError,
     UnknownPlacementError,
 )
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.store_log import next_counter_value
-from productrecs.storage.tables import bundles, placements, store_heads
+from productrecs.storage.tables import bundles, experiments, placements, store_heads
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")
 _ALL_SQL: Final = (
@@ -82,6 +83,33 @@ class PlacementRepository:
         query = query.where(placements.c.store_id == self._store_id)
         rows = self._transaction.execute(query.order_by(placements.c.name))
         return [_placement(row) for row in rows]
+
+    def find(self, name: str) -> Placement:
+        """Return the placement of that name.
+
+        Raises:
+            UnknownPlacementError: when there is none.
+        """
+        stored = {one.name: one for one in self.all()}
+        if name not in stored:
+            raise UnknownPlacementError(name, stored)
+        return stored[name]
+
+    def check_untested(self, name: str) -> None:
+        """Refuse to change a placement while a test shows its variants.
+
+        Raises:
+            PlacementError: when there is such a test.
+        """
+        query = sa.select(experiments.c.name).where(
+            experiments.c.store_id == self._store_id,
+            experiments.c.subject == f"placement:{name}",
+            experiments.c.state.in_(("running", "paused")),
+        )
+        test = self._transaction.execute(query).scalar()
+        if test is not None:
+            message = f"the test {test} of this placement has not ended: stop it first"
+            raise PlacementError(message, "name")
 
     def put(self, placement: Placement, *, is_new: bool) -> None:
         """Store a new placement, or replace the one of its name."""

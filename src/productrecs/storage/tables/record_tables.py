@@ -354,6 +354,23 @@ bundles = sa.Table(
     sa.Column("updated_at", sa.BigInteger, nullable=False),
 )
 
+# Tests of variants of a placement or of search; `placements_seq` grows with their changes.
+experiments = sa.Table(
+    "experiments",
+    metadata,
+    store_id_column(),
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),  # from placements_seq
+    sa.Column("subject", sa.Text, nullable=False),  # search, or placement:NAME
+    sa.Column("content", sa.Text, nullable=False),  # JSON: variants, goal
+    sa.Column("state", sa.String(8), nullable=False),  # draft, running, paused, ended
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("started_at", sa.BigInteger),
+    sa.Column("started_seq", sa.BigInteger, nullable=False),  # of the log
+    sa.Column("ended_at", sa.BigInteger),
+    sa.Column("winner", sa.String(8), nullable=False),  # the chosen arm; empty: none
+)
+
 
 # Tables of looks: a picture's address, and the positions of products in it.
 

@@ -42,6 +42,7 @@ class StoreSettings:
     trending_min_price: float = 0.0
     search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
     personal_search: bool = False
+    search_meaning: bool = True
     holdout_percent: float = 0.0
     holdout_test: str = "holdout"
     demand_forecast: bool = False
@@ -264,6 +265,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _switch,
         "whether search lifts products that suit the shopper among equally relevant "
         "ones, if tests show that it is better",
+    ),
+    StoreSetting(
+        "search_meaning",
+        _switch,
+        "whether products of similar meaning follow those that hold the words of a search",
     ),
     StoreSetting(
         "holdout_percent",

@@ -35,8 +35,9 @@ from productrecs.records.catalog.item_filters import FilterError, parse_filters
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.holdouts_and_explorations import (
     Arm,
-    HoldoutTest,
+    Split,
     arm_of,
+    holdout_split,
 )
 from productrecs.records.experiments.repository import read_known_identity
 from productrecs.tenancy.accounts.store import Store
@@ -64,7 +65,9 @@ class _ExplainedList(NamedTuple):
     """A list with its reasons, and the titles of its products."""
 
     explanation: Explanation
-    arm: Arm | None
+    arm: str | None  # of the holdout test
+    test: str  # of the placement; empty without one
+    variant: str  # of that test
     titles: dict[str, str]  # of every named product
     unknown_items: list[str]  # named in the call, but not in the catalog
     unknown_shoppers: list[str]  # named in the call, but without any data
@@ -126,7 +129,9 @@ def explain(
         print_json(
             {
                 **msgspec.to_builtins(explained.explanation),
-                "holdout": None if explained.arm is None else explained.arm.value,
+                "holdout": explained.arm,
+                "test": explained.test,
+                "variant": explained.variant,
                 "titles": explained.titles,
                 "unknown_items": explained.unknown_items,
                 "unknown_shoppers": explained.unknown_shoppers,
@@ -148,14 +153,17 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
     reader = services.database.raw_reader()
     try:
         histories = [shop_in_memory.histories.of(name, reader) for name in identities]
-        arm = None
-        if identities and store.settings.holdout_percent:
-            unit = (
-                read_known_identity(reader, store.store_id, identities).name
-                or identities[-1]
-            )
-            test = HoldoutTest(store.settings.holdout_test, store.settings.holdout_percent)
-            arm = arm_of(store.store_id, test, unit)
+        arm, placement = None, None
+        if call["placement"]:
+            placement = shop_in_memory.placements.find(call["placement"])
+        test = shop_in_memory.experiments.by_placement.get(call["placement"] or "")
+        if identities:
+            known = read_known_identity(reader, store.store_id, identities)
+            unit = known.name or identities[-1]
+            if store.settings.holdout_percent:
+                arm = arm_of(store.store_id, _holdout(store), unit)
+            if placement is not None and test is not None:
+                placement = test.placements[arm_of(store.store_id, test.split, unit)]
     finally:
         reader.close()
     is_trending = call["source"] == _TRENDING
@@ -168,8 +176,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
         filters=filters,
         placement=call["placement"] or "",
     )
-    if request.placement:
-        placement = shop_in_memory.placements.find(request.placement)
+    if placement is not None:
         placed = place_requests(shop, placement, request, histories)
         explanation = explain_placement(shop, placed, histories, now_ms)
     elif is_trending:
@@ -188,10 +195,16 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
     return _ExplainedList(
         explanation,
         arm,
+        "" if placement is None else placement.test,
+        "" if placement is None else placement.variant,
         {item_id: one.item.title for item_id, one in stored.items()},
         [one for one in items if one not in stored or not stored[one].present],
         unknown,
     )
+
+
+def _holdout(store: Store) -> Split:
+    return holdout_split(store.settings.holdout_test, store.settings.holdout_percent)
 
 
 def _ids_in(explanation: Explanation) -> Iterator[str]:
@@ -211,8 +224,7 @@ def _lines(explained: _ExplainedList) -> Iterator[str]:
     for shopper in explained.unknown_shoppers:
         yield f"UNKNOWN: no event or order has the shopper {shopper}"
     yield from _header_lines(explanation, title_of)
-    if explained.arm is Arm.HELD_OUT:
-        yield "HELD OUT: this shopper gets an empty list; without the test:"
+    yield from _arm_lines(explained)
     if not explanation.products:
         yield (
             "the list is empty"
@@ -227,6 +239,13 @@ def _lines(explained: _ExplainedList) -> Iterator[str]:
     for one in explanation.struck:
         reasons = "; ".join([_hidden_reason(one), *map(_vote_text, one.voices)])
         yield f"  -  {title_of(one.item_id) if one.item_id else '(deleted)'}  {reasons}"
+
+
+def _arm_lines(explained: _ExplainedList) -> Iterator[str]:
+    if explained.variant:
+        yield f"test {explained.test}: this shopper gets the variant {explained.variant}"
+    if explained.arm == Arm.HELD_OUT:
+        yield "HELD OUT: this shopper gets an empty list; without the test:"
 
 
 def _header_lines(explanation: Explanation, title_of: NameOf) -> Iterator[str]:

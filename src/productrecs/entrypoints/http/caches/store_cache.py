@@ -31,6 +31,7 @@ from productrecs.features.search.rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.experiments.repository import StoreExperiments
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.orders.shopper_history import ShopperHistories
@@ -40,6 +41,7 @@ from productrecs.storage.job_queue import NewJob
 from productrecs.storage.model_files import BrokenModelError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import store_versions
 from productrecs.training.search.served_index import (
     QueryEmbedder,
@@ -138,6 +140,7 @@ class CachedStore:
     search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     placements: StorePlacements = field(default_factory=StorePlacements)
+    experiments: StoreExperiments = field(default_factory=StoreExperiments)
     recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
     searches: SearchCache = field(default_factory=SearchCache)
     used: int = 0  # a counter value at the last use
@@ -415,12 +418,15 @@ def _apply_content(
     looks_seq: int,
     placements_seq: int,
 ) -> None:
-    """Read the looks and placements if they changed."""
+    """Read the looks, placements and running tests if they changed."""
     if cached_store.looks.seq != looks_seq:
         cached_store.looks = PublishedLooks.load(reader, store_id, looks_seq)
     if cached_store.placements.seq != placements_seq:
         cached_store.placements = StorePlacements.load(reader, store_id, placements_seq)
         cached_store.shop.bundles = cached_store.placements.bundles
+        cached_store.experiments = StoreExperiments.load(
+            reader, store_id, cached_store.placements
+        )
 
 
 def _enqueue_training(services: Services, store_id: StoreId) -> None:
@@ -445,9 +451,12 @@ def _swap_models(cached_store: CachedStore, folder: Path, model_id: str) -> None
         )
 
 
-def searchable_store(cached_store: CachedStore) -> SearchableStore:
-    """Return the present search state of a store."""
+def searchable_store(
+    cached_store: CachedStore, settings: StoreSettings | None = None
+) -> SearchableStore:
+    """Return the present search state of a store; `settings` are those of a variant."""
     shop = cached_store.shop
+    settings = settings or shop.settings
     models, book = shop.models, shop.book
     return SearchableStore(
         catalog=shop.catalog,
@@ -457,7 +466,8 @@ def searchable_store(cached_store: CachedStore) -> SearchableStore:
         search_rules=cached_store.search_rules,
         rules=None if book is None else book.of(ListKind.SEARCH),
         factors=None if book is None else book.rules_of(ListKind.SEARCH).factors,
-        sold_out=shop.settings.search_sold_out,
+        sold_out=settings.search_sold_out,
+        by_meaning=settings.search_meaning,
         choices=models.choices,
         language_setting=shop.settings.language,
     )

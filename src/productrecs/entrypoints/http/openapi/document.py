@@ -22,6 +22,8 @@ from productrecs.entrypoints.http.schemas.integration import (
     ConnectBody,
     DashboardLinkBody,
     EnginesInitBody,
+    ExperimentActionBody,
+    ExperimentBody,
     RecommenderSettingsBody,
 )
 from productrecs.entrypoints.http.schemas.items import ItemsPush
@@ -41,6 +43,8 @@ MODELS: Final[Sequence[type[BaseModel]]] = (
     EnginesInitBody,
     DashboardLinkBody,
     RecommenderSettingsBody,
+    ExperimentBody,
+    ExperimentActionBody,
     WidgetConfigBody,
     BundleBody,
 )

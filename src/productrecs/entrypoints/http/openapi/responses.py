@@ -112,6 +112,9 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "Changed by somebody else",
             "bundle 3 was changed since you read it; read it again and repeat your change",
         ),
+        "test_unknown": ErrorExample(
+            "Unknown test", "there is no test 'carts'; there are: cart-size"
+        ),
         "guide_unknown": ErrorExample(
             "Unknown guide",
             "there is no guide of this name; try quickstart, items, orders",
@@ -397,6 +400,15 @@ _REDIRECT: Final = {
 }
 
 
+_VARIANT: Final = {
+    "description": (
+        "While a test of search runs: its name and the shopper's variant. Otherwise absent."
+    ),
+    "schema": {"type": "string"},
+    "example": "personal=on",
+}
+
+
 def search_response(extra_fields: Mapping[str, Any]) -> Responses:
     """Return the documented reply of a search; `extra_fields` are further properties."""
     schema = object_schema(results={"type": "array", "items": ref("Result")})
@@ -404,7 +416,11 @@ def search_response(extra_fields: Mapping[str, Any]) -> Responses:
     found = success_response(
         "The products, best first.", schema, {"results": [_RESULT_EXAMPLE]}
     )
-    found[200]["headers"] = {"X-Search-Relaxed": _RELAXED, "X-Search-Redirect": _REDIRECT}
+    found[200]["headers"] = {
+        "X-Search-Relaxed": _RELAXED,
+        "X-Search-Redirect": _REDIRECT,
+        "X-Search-Variant": _VARIANT,
+    }
     return found
 
 

@@ -144,6 +144,9 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/bundles": Route(
             dict.fromkeys(("GET", "POST", "PUT", "DELETE"), Credential.SECRET)
         ),
+        "/integration/tests": Route(
+            dict.fromkeys(("GET", "POST", "PUT"), Credential.SECRET)
+        ),
         "/integration/engines/init": Route({"POST": Credential.SECRET}),
         "/integration/sync-engines": Route({"POST": Credential.SECRET}),
         "/integration/train": Route({"POST": Credential.SECRET}),
@@ -331,7 +334,8 @@ _EXPOSED: Final = (
     b"access-control-expose-headers",
     (
         b"X-Request-Id, X-Billing-Status, X-Quota-Used, X-Quota-Limit, "
-        b"X-Search-Relaxed, X-Search-Redirect, Retry-After, RateLimit, RateLimit-Policy"
+        b"X-Search-Relaxed, X-Search-Redirect, X-Search-Variant, Retry-After, "
+        b"RateLimit, RateLimit-Policy"
     ),
 )
 _VARY: Final = (b"vary", b"Origin")

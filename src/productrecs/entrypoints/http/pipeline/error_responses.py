@@ -62,6 +62,7 @@ from productrecs.features.widgets.widget_config import (
 )
 from productrecs.records.catalog.price_lists import TooManyPriceListsError
 from productrecs.records.catalog.push_items import CatalogLimitError
+from productrecs.records.experiments.experiment import UnknownExperimentError
 from productrecs.records.idempotency.repository import IdempotencyConflictError
 from productrecs.records.orders.csv_reader import MissingColumnsError
 from productrecs.records.orders.uploads.upload import (
@@ -105,6 +106,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UnknownGuideError: ErrorCode(404, "guide_unknown"),
         UnknownPlacementError: ErrorCode(404, "placement_unknown"),
         UnknownBundleError: ErrorCode(404, "bundle_unknown"),
+        UnknownExperimentError: ErrorCode(404, "test_unknown"),
         UnknownPictureError: ErrorCode(404, "picture_unknown"),
         UnknownBuildError: ErrorCode(404, "build_unknown"),
         UnknownUploadError: ErrorCode(404, "upload_unknown"),

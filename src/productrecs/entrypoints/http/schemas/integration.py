@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,15 @@ from productrecs.entrypoints.http.schemas.validation_errors import (
     BodyError,
     Problem,
     from_details,
+)
+from productrecs.records.experiments.experiment import (
+    MAX_VARIANTS,
+    MIN_SHARE,
+    PLACEMENT,
+    SEARCH,
+    ExperimentContent,
+    Goal,
+    Treatment,
 )
 from productrecs.records.placements.bundle import MAX_NAME, MAX_PARTS, BundleState
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
@@ -197,6 +206,71 @@ def parse_bundle(body: object, *, is_new: bool) -> tuple[dict[str, Any], int | N
         raise BodyError([Problem(("body", "item_ids"), message, "missing")])
     wire_names = {wire: name for name, wire in BUNDLE_FIELDS.items()}
     return {wire_names[name]: value for name, value in sent.items()}, version
+
+
+class VariantBody(BaseModel):
+    """A configuration that a share of the shoppers gets."""
+
+    model_config = ConfigDict(title="Variant", extra="forbid")
+
+    name: str = Field(description="Its name, of 1 to 8 letters, digits and dashes.")
+    share: float = Field(
+        ge=MIN_SHARE, lt=100, description="The percentage of shoppers who get it."
+    )
+    changes: dict[str, Any] = Field(
+        description=(
+            "Fields of the placement, or settings of search, with their new values."
+        ),
+        examples=[{"strategy": "similar", "num": 4}],
+    )
+
+
+class ExperimentBody(BaseModel):
+    """A test: shoppers outside its variants get what the store has now."""
+
+    model_config = ConfigDict(title="Experiment", extra="forbid")
+
+    name: str = Field(description="Its name, such as `cart-size`.")
+    placement: str | None = Field(
+        None, description="The placement to test; without it, search is tested."
+    )
+    goal: Goal = Field(Goal.REVENUE, description="The metric that decides.")
+    variants: list[VariantBody] = Field(
+        max_length=MAX_VARIANTS, description="The variants beside the control."
+    )
+
+
+class ExperimentActionBody(BaseModel):
+    """What happens to a test."""
+
+    model_config = ConfigDict(title="ExperimentAction", extra="forbid")
+
+    name: str = Field(description="The test.")
+    action: Literal["start", "pause", "stop", "choose", "remove"] = Field(
+        description="`choose` ends the test and applies `variant` for everybody."
+    )
+    variant: str = Field("", description="The chosen variant, or `control`.")
+
+
+def parse_experiment(body: object) -> tuple[str, ExperimentContent]:
+    """Return the name and content of a new test.
+
+    Raises:
+        BodyError: when the body is not a test.
+    """
+    sent = _parsed(ExperimentBody, body)
+    variants = tuple(Treatment(one.name, one.share, one.changes) for one in sent.variants)
+    subject = SEARCH if not sent.placement else f"{PLACEMENT}{sent.placement}"
+    return sent.name, ExperimentContent(subject, variants, sent.goal)
+
+
+def parse_experiment_action(body: object) -> ExperimentActionBody:
+    """Return what happens to a test.
+
+    Raises:
+        BodyError: when the body is not such a request.
+    """
+    return _parsed(ExperimentActionBody, body)
 
 
 def parse_introduction(body: object) -> PluginDetails:

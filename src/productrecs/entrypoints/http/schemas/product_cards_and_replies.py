@@ -85,6 +85,11 @@ def with_placement(
         # A page that leaves out what another list shows must not show a part of a set.
         "minimum": max(content.minimum, 0 if offer is None else len(offer.missing)),
     }
+    if placed.placement.variant:
+        extra_fields |= {
+            "test": placed.placement.test,
+            "variant": placed.placement.variant,
+        }
     body = body[:-1] + b',"placement":%b}' % _encode(extra_fields)
     if offer is None:
         return body

@@ -1,4 +1,4 @@
-"""Confidence sequence of a holdout test: the lift between its arms, always valid.
+"""Confidence sequence of a test: the difference between two of its arms, always valid.
 
 The interval holds at all looks together, so a merchant may check every day and stop at any
 time. Everything here works on arrays.
@@ -8,12 +8,14 @@ a Gaussian mixture); Deng et al. 2013 (CUPED).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -32,31 +34,21 @@ _MAX_VISITORS: Final = 10**12
 
 
 class LiftVerdict(StrEnum):
-    """The current conclusion about the difference between the arms."""
+    """The current conclusion about the difference between an arm and the control."""
 
     COLLECTING = "collecting data"
-    MORE = "more with recommendations"
-    LESS = "less with recommendations"
+    MORE = "more"
+    LESS = "less"
     OPEN = "no significant difference yet"
     SUPPRESSED = "suppressed"
 
 
 @dataclass(frozen=True, slots=True)
-class Arms:
-    """The visitors of a test: parallel arrays, one entry each, in any order."""
-
-    shown: Flags  # False: in the holdout
-    converted: Floats  # 1 if they bought since their assignment, else 0
-    revenue: Floats
-    before: Floats  # (visitors, covariates): their values before the assignment
-
-
-@dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between the arms in the mean per visitor."""
+    """The difference between an arm and the control in the mean per visitor."""
 
-    shown_mean: float
-    held_out_mean: float
+    mean: float
+    control_mean: float
     value: float
     radius: float  # the interval is value - radius to value + radius
     variance: float  # of `value`
@@ -72,20 +64,26 @@ class Difference:
         return self.value + self.radius
 
     def relative(self, amount: float) -> float | None:
-        """Return an amount relative to the holdout's mean; None if that is 0."""
-        return amount / self.held_out_mean if self.held_out_mean > 0 else None
+        """Return an amount relative to the control's mean; None if that is 0."""
+        return amount / self.control_mean if self.control_mean > 0 else None
 
 
-def difference(shown: Flags, values: Floats, before: Floats) -> Difference:
-    """Return the difference of means with its interval (at least two visitors per arm)."""
+def difference(
+    chosen: Flags, values: Floats, before: Floats, alpha: float = ALPHA
+) -> Difference:
+    """Return the difference of means with its interval (at least two visitors per arm).
+
+    `chosen` are the visitors of the arm, the others are the control. `before` has each
+    visitor's covariates: what they did before their assignment.
+    """
     adjusted = cuped_values(values, before)
-    one, other = adjusted[shown], adjusted[~shown]
+    one, other = adjusted[chosen], adjusted[~chosen]
     variance = float(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
     return Difference(
         float(one.mean()),
         float(other.mean()),
         float(one.mean() - other.mean()),
-        interval_radius(variance, len(values)),
+        interval_radius(variance, len(values), alpha),
         variance,
     )
 
@@ -116,35 +114,29 @@ def interval_radius(variance: float, visitors: int, alpha: float = ALPHA) -> flo
     return math.sqrt(variance * 2 * (rho + 1) / rho * math.log(math.sqrt(rho + 1) / alpha))
 
 
-def verdict(arms: Arms, found: Difference) -> LiftVerdict:
-    """Return the verdict; COLLECTING until each arm has 50 conversions."""
-    if min(conversions(arms)) < MIN_CONVERSIONS:
+def verdict(found: Difference, conversions: int) -> LiftVerdict:
+    """Return the verdict; COLLECTING until the smaller arm has 50 conversions."""
+    if conversions < MIN_CONVERSIONS:
         return LiftVerdict.COLLECTING
     if found.low > 0:
         return LiftVerdict.MORE
     return LiftVerdict.LESS if found.high < 0 else LiftVerdict.OPEN
 
 
-def conversions(arms: Arms) -> tuple[int, int]:
-    """Return how many visitors bought, first of those shown lists, then of the holdout."""
-    bought = arms.converted > 0
-    return int(bought[arms.shown].sum()), int(bought[~arms.shown].sum())
-
-
-def sample_ratio_p(shown: int, held_out: int, held_out_share: float) -> float:
-    """Return the p-value of the arm sizes, given the share (chi-squared)."""
-    visitors = shown + held_out
-    expected = (visitors * (1 - held_out_share), visitors * held_out_share)
+def sample_ratio_p(counts: Sequence[int], shares: Sequence[float]) -> float:
+    """Return the p-value of the arms' sizes, given their shares (chi-squared)."""
+    expected = [sum(counts) * share for share in shares]
     if min(expected) <= 0:
         return 1.0
     squared = sum(
-        (count - expected_count) ** 2 / expected_count
-        for count, expected_count in zip((shown, held_out), expected, strict=True)
+        (count - one) ** 2 / one for count, one in zip(counts, expected, strict=True)
     )
-    return math.erfc(math.sqrt(squared / 2))  # one degree of freedom
+    return float(chdtrc(len(counts) - 1, squared))
 
 
-def visitors_needed(variance: float, visitors: int, effect: float) -> int | None:
+def visitors_needed(
+    variance: float, visitors: int, effect: float, alpha: float = ALPHA
+) -> int | None:
     """Return the total visitors that detect `effect` with 80 % power; None: too many.
 
     `variance` is the variance of the estimate from `visitors`.
@@ -153,19 +145,18 @@ def visitors_needed(variance: float, visitors: int, effect: float) -> int | None
         return None
     of_one = variance * visitors
     low, high = 1, _MAX_VISITORS
-    if not _would_detect(of_one, high, effect):
+    if not _would_detect(of_one, high, effect, alpha):
         return None
     while low < high:
         middle = (low + high) // 2
-        if _would_detect(of_one, middle, effect):
+        if _would_detect(of_one, middle, effect, alpha):
             high = middle
         else:
             low = middle + 1
     return high
 
 
-def _would_detect(of_one: float, visitors: int, effect: float) -> bool:
+def _would_detect(of_one: float, visitors: int, effect: float, alpha: float) -> bool:
     variance = of_one / visitors
-    return (
-        interval_radius(variance, visitors) + POWER_SIGMAS * math.sqrt(variance) <= effect
-    )
+    radius = interval_radius(variance, visitors, alpha)
+    return radius + POWER_SIGMAS * math.sqrt(variance) <= effect

@@ -1,4 +1,4 @@
-"""Experiment repository: SQL for assignments, purchases of visitors, and stored results."""
+"""Experiment results repository: SQL for what a test's visitors did, and for results."""
 
 import json
 from collections.abc import Iterator
@@ -17,15 +17,25 @@ _EXPOSURES_SQL: Final = (
 )
 _LINKS: Final = "SELECT session, customer FROM shopper_links WHERE store_id = ?"
 _LINES: Final = (
-    "SELECT line_seq, person, ts, basket, quantity, total, currency FROM purchase_lines "
+    "SELECT line_seq, person, ts, basket, quantity, total, currency, item "
+    "FROM purchase_lines "
     "WHERE store_id = ? AND line_seq > ? AND ts >= ? AND NOT void AND person IS NOT NULL "
     "ORDER BY line_seq LIMIT ?"
+)
+_COSTS: Final = "SELECT number, cost FROM items WHERE store_id = ? AND cost IS NOT NULL"
+_EVENTS: Final = (
+    "SELECT seq, kind, ts, person FROM events "
+    "WHERE store_id = ? AND seq > ? AND kind IN (?, ?) ORDER BY seq LIMIT ?"
+)
+_BOTS: Final = (
+    "SELECT DISTINCT person, COALESCE(session, person) FROM bot_events "
+    "WHERE store_id = ? AND ts >= ?"
 )
 
 Row = tuple[Any, ...]
 
 
-class StoredHoldoutResult(NamedTuple):
+class StoredResult(NamedTuple):
     """A test's result, as computed on one day."""
 
     test: str
@@ -34,7 +44,7 @@ class StoredHoldoutResult(NamedTuple):
     result: dict[str, Any]
 
 
-class ExperimentRepository:
+class ExperimentResultRepository:
     """One store's tests and their results, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
@@ -53,14 +63,30 @@ class ExperimentRepository:
     def lines(self, since_ms: int) -> Iterator[list[Row]]:
         """Yield pages of purchased order lines since then, in their current state.
 
-        A row is (line_seq, person, ts, basket, quantity, total, currency).
+        A row is (line_seq, person, ts, basket, quantity, total, currency, cost), with the
+        present cost of the product.
         """
-        after = -1
-        while page := raw_connection(self._transaction).all(
-            _LINES, (self._store_id, after, since_ms, _PAGE)
-        ):
-            yield page
+        after, raw = -1, raw_connection(self._transaction)
+        costs: dict[int, float] = dict(raw.all(_COSTS, (self._store_id,)))
+        while page := raw.all(_LINES, (self._store_id, after, since_ms, _PAGE)):
+            yield [(*row[:-1], costs.get(row[-1])) for row in page]
             after = page[-1][0]
+
+    def events(self, kinds: tuple[int, ...], since_seq: int) -> Iterator[list[Row]]:
+        """Yield pages of (person, kind, ts) of events of two kinds; without kinds none."""
+        after, raw = since_seq, raw_connection(self._transaction)
+        while kinds and (
+            page := raw.all(_EVENTS, (self._store_id, after, *map(int, kinds), _PAGE))
+        ):
+            yield [(person, kind, ts) for _, kind, ts, person in page]
+            after = page[-1][0]
+
+    def bots(self, since_ms: int) -> Iterator[str]:
+        """Yield the names of recognised bots since then."""
+        for names in raw_connection(self._transaction).all(
+            _BOTS, (self._store_id, since_ms)
+        ):
+            yield from names
 
     def tests(self) -> list[tuple[str, int]]:
         """Return every test with assigned visitors, and its start; newest first."""
@@ -73,7 +99,7 @@ class ExperimentRepository:
         )
         return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
 
-    def store(self, found: StoredHoldoutResult) -> None:
+    def store(self, found: StoredResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
         values = {
             "computed_at": found.computed_at,
@@ -87,7 +113,7 @@ class ExperimentRepository:
         )
         self._transaction.execute(query)
 
-    def results(self, test: str, limit: int) -> list[StoredHoldoutResult]:
+    def results(self, test: str, limit: int) -> list[StoredResult]:
         """Return the newest results of a test, the newest first."""
         days = experiment_days.c
         query = (
@@ -97,6 +123,6 @@ class ExperimentRepository:
             .limit(limit)
         )
         return [
-            StoredHoldoutResult(row[0], row[1], int(row[2]), json.loads(row[3]))
+            StoredResult(row[0], row[1], int(row[2]), json.loads(row[3]))
             for row in self._transaction.execute(query)
         ]

@@ -1,7 +1,7 @@
 """Impact pages: sales after recommendations, the orders behind them, and the holdout."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Final
@@ -12,6 +12,7 @@ from productrecs.entrypoints.http.dashboard.alerts import key_alerts
 from productrecs.entrypoints.http.dashboard.charts import SplitBar, split_bars
 from productrecs.entrypoints.http.dashboard.list_reasons import ENGINE_NAMES
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.experiments import compare
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
 from productrecs.entrypoints.http.dashboard.pages.report_file import sale_filters
 from productrecs.entrypoints.http.dashboard.pages.widgets import WIDGET_NAMES
@@ -51,33 +52,6 @@ _HOLDOUT: Final = MappingProxyType(
 _ROWS: Final = 50
 _MOST_BARS: Final = 100
 _WEEK: Final = 7
-_HALF: Final = 150  # half the width of the interval's drawing, in SVG units
-_VERDICTS: Final = MappingProxyType(
-    {
-        "collecting data": ("Not enough data yet", "warn"),
-        "no significant difference yet": ("No significant difference yet", "warn"),
-        "more with recommendations": ("More with recommendations", "good"),
-        "less with recommendations": ("Less with recommendations", "bad"),
-        "suppressed": ("Not valid", "bad"),
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One metric of the holdout test: the verdict, the interval, and its drawing."""
-
-    name: str
-    verdict: str
-    tone: str
-    shown: str
-    held_out: str
-    lift: str
-    interval: str
-    low: float
-    high: float
-    middle: float
-    missing: str
 
 
 def show_impact(visit: Visit) -> Reply:
@@ -124,7 +98,7 @@ def _impact(
         running=store.settings.holdout_percent,
         planned=typed or _planned(visit),
         mistakes=errors or {},
-        comparisons=[_compared(visit, row) for row in rows_of(test)],
+        comparisons=[compare(visit, row, "shown", "held_out") for row in rows_of(test)],
         issues=find_data_issues(visit.database, store, visit.now_ms),
         keys=list(key_alerts(visit)),
         is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
@@ -216,33 +190,6 @@ def _days(first: str, last: str) -> Iterator[str]:
     while day <= end:
         yield day.isoformat()
         day += timedelta(days=1)
-
-
-def _compared(visit: Visit, row: dict[str, ReportValue]) -> Comparison:
-    fmt, is_money = visit.formats, row["metric"] == "revenue"
-    mean = fmt.money if is_money else fmt.share
-    verdict, tone = _VERDICTS.get(str(row["verdict"]), (str(row["verdict"]), ""))
-    low, high, lift = (as_number(row[name]) for name in ("lift_low", "lift_high", "lift"))
-    interval, drawn = "", (0.0, 0.0, 0.0)
-    if low is not None and high is not None and lift is not None:
-        interval = f"{fmt.share(low, 0)} to {fmt.share(high, 0)}"
-        widest = max(abs(low), abs(high)) or 1.0
-        drawn = (low / widest * _HALF, high / widest * _HALF, lift / widest * _HALF)
-    more = as_number(row["visitors_more"])
-    missing = f"{fmt.number(more)} more visitors" if more else ""
-    return Comparison(
-        name="Sales per visitor" if is_money else "Visitors who bought",
-        verdict=verdict,
-        tone=tone,
-        shown=mean(as_number(row["shown"])),
-        held_out=mean(as_number(row["held_out"])),
-        lift=fmt.share(lift, 0),
-        interval=interval,
-        low=drawn[0],
-        high=drawn[1],
-        middle=drawn[2],
-        missing=missing,
-    )
 
 
 PAGES: Final = (

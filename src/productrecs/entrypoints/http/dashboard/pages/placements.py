@@ -203,6 +203,8 @@ def remove_placement(visit: Visit) -> Reply:
         removed = editor_of(visit).remove(visit.form["placement"])
     except UnknownPlacementError as error:
         raise NotFoundError(_sentence(error)) from error
+    except PlacementError as error:
+        return visit.redirect(PLACEMENTS_PATH, _sentence(error))
     visit.refresh_store()
     message = f"“{removed.name}” is removed. Pages that name it show nothing there now."
     return visit.redirect(PLACEMENTS_PATH, message)

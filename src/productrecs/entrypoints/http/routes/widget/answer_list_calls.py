@@ -41,8 +41,14 @@ from productrecs.features.recommendations.sold_out_replacements import (
 )
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
-from productrecs.records.experiments.holdouts_and_explorations import HoldoutTest
+from productrecs.records.experiments.holdouts_and_explorations import Arm, holdout_split
+from productrecs.records.experiments.repository import (
+    NOBODY,
+    KnownIdentity,
+    read_known_identity,
+)
 from productrecs.records.orders.shopper_history import ShopperHistory
+from productrecs.records.placements.placement import Placement
 
 _log = logging.getLogger(__name__)
 
@@ -73,12 +79,14 @@ def answer_immediately(
             cached_store,
             list_request,
         )
-    if context.reading is not None or cached_store.shop.settings.holdout_percent:
+    if context.reading is not None:
         return None
-    histories = [
-        cached_store.histories.of(name, context.reader) for name in list_request.identities
-    ]
-    body = _personal(context, cached_store, list_request, histories)
+    identities, known = list_request.identities, NOBODY
+    if is_tested(cached_store, list_request.placement):
+        store_id = cached_store.shop.catalog.store_id
+        known = read_known_identity(context.reader, store_id, identities)
+    histories = [cached_store.histories.of(name, context.reader) for name in identities]
+    body = _assigned(context, cached_store, list_request, histories, known)
     return _with_anchor(body, context, cached_store, list_request)
 
 
@@ -95,19 +103,40 @@ async def _list(
 ) -> bytes:
     if not list_request.identities:
         return _anonymous_list(context, cached_store, list_request)
-    if not cached_store.shop.settings.holdout_percent:
-        histories = await _histories(context, cached_store, list_request.identities)
-        return _personal(context, cached_store, list_request, histories)
+    identities = list_request.identities
+    if not is_tested(cached_store, list_request.placement):
+        histories = await _histories(context, cached_store, identities)
+        return _assigned(context, cached_store, list_request, histories, NOBODY)
+    store_id = cached_store.shop.catalog.store_id
     # Together, so that a database that hangs is waited for once.
-    held_out, histories = await asyncio.gather(
-        is_held_out(context, cached_store, list_request.identities),
-        _histories(context, cached_store, list_request.identities),
+    known, histories = await asyncio.gather(
+        context.arm_assigner.known(store_id, identities, context.read),
+        _histories(context, cached_store, identities),
     )
-    return (
-        EMPTY_LIST
-        if held_out
-        else _personal(context, cached_store, list_request, histories)
+    return _assigned(context, cached_store, list_request, histories, known)
+
+
+def _assigned(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    histories: Sequence[ShopperHistory],
+    known: KnownIdentity,
+) -> bytes:
+    """Return the body of a shopper's list, by their arms of the store's tests."""
+    identities = list_request.identities
+    if is_held_out(context, cached_store, identities, known):
+        return EMPTY_LIST
+    placement = None
+    test = cached_store.experiments.by_placement.get(list_request.placement)
+    if list_request.placement and test is not None:
+        store_id = cached_store.shop.catalog.store_id
+        arm = context.arm_assigner.assign(store_id, test.split, identities, known)
+        placement = test.placements[arm]
+    making = _making(
+        context, cached_store, list_request, histories, context.clock(), placement
     )
+    return making.write(making.pick())
 
 
 async def answer_trending(
@@ -116,12 +145,11 @@ async def answer_trending(
     """Return trending's reply; the shopper's id is used for the holdout only."""
     num, excluded = list_request.num, list_request.excluded
     identities = identities_of(None, list_request.user_id)
-    if (
-        identities
-        and cached_store.shop.settings.holdout_percent
-        and await is_held_out(context, cached_store, identities)
-    ):
-        return EMPTY_LIST
+    if identities and cached_store.shop.settings.holdout_percent:
+        store_id = cached_store.shop.catalog.store_id
+        known = await context.arm_assigner.known(store_id, identities, context.read)
+        if is_held_out(context, cached_store, identities, known):
+            return EMPTY_LIST
     now_ms = context.clock()
     if excluded or list_request.filters != NO_FILTERS:
         picks = trending_list(
@@ -156,16 +184,6 @@ def _with_anchor(
     return with_anchor(body, shop.catalog.cards[number])
 
 
-def _personal(
-    context: Context,
-    cached_store: CachedStore,
-    list_request: RecommendationRequest,
-    histories: Sequence[ShopperHistory],
-) -> bytes:
-    making = _making(context, cached_store, list_request, histories, context.clock())
-    return making.write(making.pick())
-
-
 class _Making(NamedTuple):
     """How a list is made and written, and the sold-out product that it may be about."""
 
@@ -180,8 +198,11 @@ def _making(
     list_request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
+    placement: Placement | None = None,
 ) -> _Making:
     """Return how the list of a call is made; a placement is resolved here.
+
+    `placement` is the one of a test's arm; without it, the stored one of the call counts.
 
     Raises:
         UnknownPlacementError: when the store has no such placement.
@@ -190,7 +211,7 @@ def _making(
     placed = None
     main: RecommendationRequest | None = list_request
     if list_request.placement:
-        placement = cached_store.placements.find(list_request.placement)
+        placement = placement or cached_store.placements.find(list_request.placement)
         placed = place_requests(shop, placement, list_request, histories)
         main = placed.main
     sold_out = None if main is None else sold_out_anchor(shop, main, now_ms)
@@ -215,17 +236,27 @@ def _making(
     return _Making(pick, write, sold_out)
 
 
-async def is_held_out(
-    context: Context, cached_store: CachedStore, identities: Sequence[str]
+def is_tested(cached_store: CachedStore, placement: str) -> bool:
+    """Return whether a test decides about the lists of a placement; "" without one."""
+    tested = cached_store.experiments.by_placement
+    is_in_test = bool(placement) and placement in tested
+    return is_in_test or cached_store.shop.settings.holdout_percent > 0
+
+
+def is_held_out(
+    context: Context,
+    cached_store: CachedStore,
+    identities: Sequence[str],
+    known: KnownIdentity,
 ) -> bool:
     """Return whether a shopper is in the arm of the holdout test without lists."""
     settings = cached_store.shop.settings
-    return await context.holdout_assigner.is_held_out(
-        cached_store.shop.catalog.store_id,
-        HoldoutTest(settings.holdout_test, settings.holdout_percent),
-        identities,
-        context.read,
-    )
+    if not settings.holdout_percent:
+        return False
+    split = holdout_split(settings.holdout_test, settings.holdout_percent)
+    store_id = cached_store.shop.catalog.store_id
+    arm = context.arm_assigner.assign(store_id, split, identities, known)
+    return arm == Arm.HELD_OUT
 
 
 def _anonymous_list(

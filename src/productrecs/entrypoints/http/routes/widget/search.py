@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
@@ -62,6 +62,9 @@ from productrecs.features.search.results_page import (
     results_page,
 )
 from productrecs.records.catalog.catalog_view import Mask
+from productrecs.records.experiments.experiment import CONTROL
+from productrecs.records.experiments.repository import KnownIdentity, read_known_identity
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 router = APIRouter(tags=["widget"])
 
@@ -71,6 +74,7 @@ _NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
 _SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 _RELAXED, _REDIRECT = b"x-search-relaxed", b"x-search-redirect"
+_VARIANT: Final = b"x-search-variant"
 
 Header = tuple[bytes, bytes]
 
@@ -186,10 +190,65 @@ def cached_search(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
 ) -> SearchReply | None:
-    """Return a cached reply, and count the search as `searcher`'s; else None."""
-    if _may_be_personal(cached_store, search, searcher):
+    """Return a cached reply, and count the search as `searcher`'s; else None.
+
+    Raises:
+        StorageError: when a shopper's arm of a test cannot be read.
+    """
+    arm, store_id = (
+        SearchArm(cached_store.shop.settings),
+        cached_store.shop.catalog.store_id,
+    )
+    if _is_tested(cached_store, search, searcher):
+        if context.reading is not None:
+            return None
+        known = read_known_identity(context.reader, store_id, (str(searcher),))
+        arm = _assigned(context, cached_store, str(searcher), known)
+    if _may_be_personal(cached_store, search, searcher, arm):
         return None
-    return _cached_for_anybody(context, cached_store, search, searcher)
+    return _cached_for_anybody(context, cached_store, search, searcher, arm)
+
+
+class SearchArm(NamedTuple):
+    """What a shopper's arm of the test of search gets; without a test, the settings."""
+
+    settings: StoreSettings
+    name: str = ""
+    test: str = ""
+
+    @property
+    def headers(self) -> tuple[Header, ...]:
+        """The header that names the test and the arm."""
+        if not self.name:
+            return ()
+        return ((_VARIANT, f"{self.test}={self.name}".encode()),)
+
+
+def _is_tested(
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+) -> bool:
+    """Return whether a test of search decides about a reply."""
+    is_running = cached_store.experiments.search is not None
+    return is_running and _is_known(searcher) and bool(_words_of(search).strip())
+
+
+def _is_known(searcher: Searcher) -> bool:
+    return isinstance(searcher, str) and "\0" not in searcher
+
+
+def _assigned(
+    context: Context, cached_store: CachedStore, shopper: str, known: KnownIdentity
+) -> SearchArm:
+    """Return a shopper's arm of the running test of search, and record the exposure."""
+    test, settings = cached_store.experiments.search, cached_store.shop.settings
+    if test is None:
+        return SearchArm(settings)
+    store_id = cached_store.shop.catalog.store_id
+    name = context.arm_assigner.assign(store_id, test.split, (shopper,), known)
+    changes: Mapping[str, Any] = test.settings[name]
+    return SearchArm(replace(settings, **changes) if changes else settings, name, test.name)
 
 
 def _cached_for_anybody(
@@ -197,13 +256,13 @@ def _cached_for_anybody(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
+    arm: SearchArm,
 ) -> SearchReply | None:
-    cached = cached_store.searches.get(
-        _search_state(cached_store, context.clock()), _cache_key(cached_store, search)
-    )
+    state = _search_state(cached_store, context.clock())
+    cached = cached_store.searches.get(state, _cache_key(cached_store, search, arm))
     if cached is None:
         return None
-    reply = _unpacked(cached)
+    reply = _unpacked(cached, arm)
     _count_search(context, cached_store, search, reply, searcher)
     return reply
 
@@ -212,14 +271,13 @@ def _may_be_personal(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
+    arm: SearchArm,
 ) -> bool:
-    shop, query = cached_store.shop, _words_of(search)
     return (
-        shop.settings.personal_search
-        and shop.models.personal.weight > 0
-        and isinstance(searcher, str)
-        and "\0" not in searcher
-        and bool(query.strip())
+        arm.settings.personal_search
+        and cached_store.shop.models.personal.weight > 0
+        and _is_known(searcher)
+        and bool(_words_of(search).strip())
     )
 
 
@@ -228,20 +286,28 @@ async def _personal_lift(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
+    arm: SearchArm,
 ) -> PersonalLift | None:
     """Return the lift of a known shopper; None if the results are not personal."""
-    if not _may_be_personal(cached_store, search, searcher):
+    if not _may_be_personal(cached_store, search, searcher, arm):
         return None
     shop, name = cached_store.shop, str(searcher)
     try:
-        if shop.settings.holdout_percent and await is_held_out(
-            context, cached_store, (name,)
-        ):
-            return None
+        if shop.settings.holdout_percent:
+            known = await _known(context, cached_store, name)
+            if is_held_out(context, cached_store, (name,), known):
+                return None
         history = await context.read(lambda reader: cached_store.histories.of(name, reader))
     except StorageError:
         return None  # results for anybody beat none
     return PersonalLift.of(history, cached_store.traits.of, shop.models.personal)
+
+
+async def _known(
+    context: Context, cached_store: CachedStore, shopper: str
+) -> KnownIdentity:
+    store_id = cached_store.shop.catalog.store_id
+    return await context.arm_assigner.known(store_id, (shopper,), context.read)
 
 
 def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
@@ -260,31 +326,35 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
-    lift = await _personal_lift(context, cached_store, search, searcher)
+    arm = SearchArm(cached_store.shop.settings)
+    if _is_tested(cached_store, search, searcher):
+        known = await _known(context, cached_store, str(searcher))
+        arm = _assigned(context, cached_store, str(searcher), known)
+    lift = await _personal_lift(context, cached_store, search, searcher, arm)
     if lift is None:
-        cached = _cached_for_anybody(context, cached_store, search, searcher)
+        cached = _cached_for_anybody(context, cached_store, search, searcher, arm)
         if cached is not None:
             return cached
     state = _search_state(cached_store, context.clock())
-    reply = await _computed(context, cached_store, search, lift)
+    shop = replace(searchable_store(cached_store, arm.settings), shopper=lift)
+    reply = await _computed(context, cached_store, search, shop)
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
     )
     _count_search(context, cached_store, search, reply, searcher)
     if lift is None:
-        _cache(context, cached_store, search, reply, state)
-    return reply
+        _cache(context, cached_store, _cache_key(cached_store, search, arm), reply, state)
+    return reply._replace(headers=(*reply.headers, *arm.headers))
 
 
 async def _computed(
     context: Context,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
-    lift: PersonalLift | None,
+    shop: SearchableStore,
 ) -> SearchReply:
     now_ms = context.clock()
-    shop = replace(searchable_store(cached_store), shopper=lift)
     if isinstance(search, ResultsPageRequest):
         return await _browsed(context, cached_store, shop, search, now_ms)
     if not search.query.strip():
@@ -295,7 +365,7 @@ async def _computed(
 def _cache(
     context: Context,
     cached_store: CachedStore,
-    search: SearchRequest | ResultsPageRequest,
+    key: Hashable,
     reply: SearchReply,
     moment: SearchState,
 ) -> None:
@@ -304,15 +374,16 @@ def _cache(
     if not cached_store.search_rules.rules and are_same_inputs(
         moment, _search_state(cached_store, context.clock())
     ):
-        key = _cache_key(cached_store, search)
         cached_store.searches.put(moment, key, _packed(reply))
 
 
 def _cache_key(
-    cached_store: CachedStore, search: SearchRequest | ResultsPageRequest
+    cached_store: CachedStore, search: SearchRequest | ResultsPageRequest, arm: SearchArm
 ) -> Hashable:
+    """Return the key of a reply; the control has that of shoppers without a test."""
     price_list = cached_store.shop.catalog.price_list
-    return (price_list, search) if price_list else search
+    variant = "" if arm.name == CONTROL else arm.name
+    return (price_list, variant, search) if price_list or variant else search
 
 
 def _count_search(
@@ -383,9 +454,10 @@ def _packed(reply: SearchReply) -> bytes:
     return header + b"\n" + reply.body
 
 
-def _unpacked(packed: bytes) -> SearchReply:
+def _unpacked(packed: bytes, arm: SearchArm) -> SearchReply:
     header, _, body = packed.partition(b"\n")
-    return SearchReply(body, ((_RELAXED, header),) if header else ())
+    relaxed = ((_RELAXED, header),) if header else ()
+    return SearchReply(body, (*relaxed, *arm.headers))
 
 
 def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> SearchReply:

@@ -1,4 +1,4 @@
-"""Holdout assignment: whether a shopper is in the control group of a store's test.
+"""Arm assignment: which arm of a store's holdout test or other test a shopper is in.
 
 The arm is assigned at once and stored in the background. A failure never fails a reply:
 without the database, this process's memory decides, else the id alone.
@@ -15,12 +15,12 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.records.experiments.holdouts_and_explorations import (
-    Arm,
     Exposure,
-    HoldoutTest,
+    Split,
     arm_of,
 )
 from productrecs.records.experiments.repository import (
+    NOBODY,
     KnownIdentity,
     read_known_identity,
 )
@@ -33,8 +33,8 @@ BACKOFF_SECONDS: Final = 2.0  # pause after the database did not answer
 Read = Callable[[Callable[[RawReader], KnownIdentity]], Awaitable[KnownIdentity]]
 
 
-class HoldoutAssigner:
-    """Assigns shoppers to the arms of holdout tests, and records exposures."""
+class ArmAssigner:
+    """Assigns shoppers to the arms of tests, and records exposures."""
 
     def __init__(
         self,
@@ -49,26 +49,13 @@ class HoldoutAssigner:
         self._retry_at = 0.0
         self._write_later = write_later
 
-    async def is_held_out(
-        self, store_id: StoreId, test: HoldoutTest, identities: Sequence[str], read: Read
-    ) -> bool:
-        """Return whether a shopper is held out, and record the exposure.
+    async def known(
+        self, store_id: StoreId, identities: Sequence[str], read: Read
+    ) -> KnownIdentity:
+        """Return the stored data about a shopper; nothing while the database is away.
 
         `read` runs a short read of the database.
         """
-        stored_arm = await self._stored_arm(store_id, identities, read)
-        unit = self._unit(store_id, identities, stored_arm)
-        arm = arm_of(store_id, test, unit)
-        now_ms = self._clock()
-        for name in dict.fromkeys((*identities, *stored_arm.names)):
-            exposure = Exposure(store_id, name, test.name, arm, unit, now_ms)
-            self._write_later(exposure)
-            self._cache_arm((store_id, name), unit)
-        return arm is Arm.HELD_OUT
-
-    async def _stored_arm(
-        self, store_id: StoreId, identities: Sequence[str], read: Read
-    ) -> KnownIdentity:
         if self._seconds() >= self._retry_at:
             try:
                 return await read(
@@ -79,19 +66,35 @@ class HoldoutAssigner:
             except Exception:
                 _log.exception("holdout lookup failed")
                 self._retry_at = self._seconds() + BACKOFF_SECONDS
-        return KnownIdentity((), None, None)
+        return NOBODY
+
+    def assign(
+        self,
+        store_id: StoreId,
+        split: Split,
+        identities: Sequence[str],
+        known: KnownIdentity,
+    ) -> str:
+        """Return the arm of a shopper in a test, and record the exposure."""
+        unit = self._unit(store_id, identities, known)
+        arm = arm_of(store_id, split, unit)
+        now_ms = self._clock()
+        for name in dict.fromkeys((*identities, *known.names)):
+            self._write_later(Exposure(store_id, name, split.name, arm, unit, now_ms))
+            self._cache_unit((store_id, name), unit)
+        return arm
 
     def _unit(
-        self, store_id: StoreId, identities: Sequence[str], stored_arm: KnownIdentity
+        self, store_id: StoreId, identities: Sequence[str], known: KnownIdentity
     ) -> str:
-        if stored_arm.unit is not None:
-            return stored_arm.unit
+        if known.unit is not None:
+            return known.unit
         for name in identities:
             if (unit := self._units.get((store_id, name))) is not None:
                 return unit
-        return stored_arm.session or identities[-1]
+        return known.session or identities[-1]
 
-    def _cache_arm(self, unit_key: tuple[StoreId, str], unit: str) -> None:
+    def _cache_unit(self, unit_key: tuple[StoreId, str], unit: str) -> None:
         self._units[unit_key] = unit
         self._units.move_to_end(unit_key)
         if len(self._units) > Cache.HOLDOUT_UNITS.limit:

@@ -1,4 +1,4 @@
-"""Holdout assignment: the same arm in every process, and no reply waits for it."""
+"""Arm assignment: the same arm in every process, and no reply waits for it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
-from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
-from productrecs.entrypoints.http.writes.holdout_assignment import (
+from productrecs.entrypoints.http.writes.arm_assignment import (
     BACKOFF_SECONDS,
-    HoldoutAssigner,
+    ArmAssigner,
 )
+from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.holdouts_and_explorations import (
     Arm,
     Exposure,
-    HoldoutTest,
     arm_of,
+    holdout_split,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.store_log import StoreLog
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from productrecs.storage.dialects import RawReader
 
 NOON = 1_000
-HALF = HoldoutTest("holdout", 50)
+HALF = holdout_split("holdout", 50)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def processes(database: Database, store_id: StoreId) -> Iterator[Callable[[], Pr
 
 
 class Process:
-    """One API process, as far as holdouts go."""
+    """One API process, as far as tests go."""
 
     def __init__(self, database: Database, store_id: StoreId, reader: RawReader) -> None:
         self.store_id = store_id
@@ -62,9 +62,7 @@ class Process:
         self.reads = 0
         self.reader = reader
         self.background = BackgroundWriter(database)
-        self.holdout_assigner = HoldoutAssigner(
-            self.background.add, lambda: NOON, lambda: self.now
-        )
+        self.arm_assigner = ArmAssigner(self.background.add, lambda: NOON, lambda: self.now)
 
     def holds_out(self, *identities: str) -> bool:
         """Return whether a call of these identities gets an empty list."""
@@ -75,12 +73,13 @@ class Process:
         return asyncio.run(self._ask(identities, self.fail))
 
     async def _ask(self, identities: tuple[str, ...], read: object) -> bool:
-        return await self.holdout_assigner.is_held_out(
+        known = await self.arm_assigner.known(
             self.store_id,
-            HALF,
             identities,
             read,  # type: ignore[arg-type]  # one of the two below
         )
+        arm = self.arm_assigner.assign(self.store_id, HALF, identities, known)
+        return arm == Arm.HELD_OUT
 
     async def read(self, what: Callable[[RawReader], KnownIdentity]) -> KnownIdentity:
         """Read what is asked."""

@@ -8,8 +8,11 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportError, ReportQuery
-from productrecs.features.insights.experiments.holdout_report import experiment_report
-from productrecs.features.insights.experiments.holdout_result import measure_holdout
+from productrecs.features.insights.experiments.experiment_report import experiment_report
+from productrecs.features.insights.experiments.experiment_result import (
+    holdout_test,
+    measure_test,
+)
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.holdouts_and_explorations import Arm, Exposure
 from productrecs.records.experiments.repository import store_exposures
@@ -50,7 +53,19 @@ def spend(shop: Shop, order: str, price: float, at: int = LATER, **who: str) -> 
 
 
 def result(shop: Shop) -> dict[str, Any]:
-    return measure_holdout(shop.database, shop.store, TEST, LATER + DAY_MS).result
+    return measured(shop, LATER + DAY_MS)
+
+
+def measured(shop: Shop, now_ms: int) -> dict[str, Any]:
+    """Return the result, with the figures of the arms by name."""
+    store = shop.store
+    made = measure_test(shop.database, store, holdout_test(store, TEST), now_ms).result
+    arms = {
+        f"{name}_{arm['name']}": arm[name]
+        for arm in made["arms"]
+        for name in ("visitors", "conversion", "share")
+    }
+    return made | arms | {"metrics": made["metrics"].get("shown", {})}
 
 
 def both(shop: Shop) -> None:
@@ -69,8 +84,8 @@ def test_visitors_and_buyers_are_counted_in_their_arms(shop: Shop) -> None:
     told = result(shop)
 
     assert (told["visitors_shown"], told["visitors_held_out"]) == (3, 3)
-    assert (told["conversions_shown"], told["conversions_held_out"]) == (1, 0)
-    assert told["metrics"]["revenue"]["shown"] == pytest.approx(40 / 3)
+    assert (told["conversion_shown"], told["conversion_held_out"]) == (1, 0)
+    assert told["metrics"]["revenue"]["mean"] == pytest.approx(40 / 3)
     assert told["metrics"]["revenue"]["verdict"] == "collecting data"
     assert told["metrics"]["revenue"]["lift"] is None
 
@@ -81,7 +96,7 @@ def test_what_was_bought_before_or_by_strangers_does_not_count(shop: Shop) -> No
     spend(shop, "A-1", 30.0, at=NOON, user="anna")
     spend(shop, "A-2", 30.0, user="nobody")
 
-    assert result(shop)["conversions_shown"] == 0
+    assert result(shop)["conversion_shown"] == 0
 
 
 def test_a_customer_is_the_session_that_was_met(shop: Shop) -> None:
@@ -90,7 +105,7 @@ def test_a_customer_is_the_session_that_was_met(shop: Shop) -> None:
     sign_in(shop, "s_1", "anna")
     spend(shop, "A-1", 30.0, user="anna")
 
-    assert result(shop)["conversions_held_out"] == 1
+    assert result(shop)["conversion_held_out"] == 1
 
 
 def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(shop: Shop) -> None:
@@ -103,7 +118,7 @@ def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(shop: Shop
 
     told = result(shop)
 
-    assert (told["conversions_shown"], told["conversions_held_out"]) == (1, 0)
+    assert (told["conversion_shown"], told["conversion_held_out"]) == (1, 0)
     assert told["crossed"] == 0
 
 
@@ -132,8 +147,8 @@ def test_other_currencies_and_returns_bring_no_revenue(shop: Shop) -> None:
     told = result(shop)
 
     assert told["foreign_orders"] == 1
-    assert told["conversions_shown"] == 1
-    assert told["metrics"]["revenue"]["shown"] == pytest.approx(-10 / 3)
+    assert told["conversion_shown"] == 1
+    assert told["metrics"]["revenue"]["mean"] == pytest.approx(-10 / 3)
 
 
 def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: Shop) -> None:
@@ -145,7 +160,7 @@ def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: Shop) -> None:
 
     assert told["is_mismatched"]
     assert told["metrics"]["conversion"]["verdict"] == "suppressed"
-    assert told["metrics"]["conversion"]["shown"] is None
+    assert told["metrics"]["conversion"]["mean"] is None
     assert any(note.startswith("ALARM") for note in report(shop).notes)
 
 
@@ -175,9 +190,9 @@ def test_a_day_has_one_result_and_a_deleted_store_none(shop: Shop) -> None:
 
 def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: Shop) -> None:
     both(shop)
-    measure_holdout(shop.database, shop.store, TEST, NOON)
+    measured(shop, NOON)
     change_settings(shop.database, shop.store, {"holdout_percent": "0"})
-    measure_holdout(shop.database, shop.store, TEST, LATER)
+    measured(shop, LATER)
 
     asked = ReportQuery("2026-01-01", "2026-12-31", ("day",))
     made = experiment_report(shop.database, shop.store, asked)
@@ -188,7 +203,7 @@ def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: Shop) -> No
         ("2026-03-01", "conversion"),
         ("2026-03-01", "revenue"),
     ]
-    assert result(shop)["held_out_share"] == 0.5
+    assert result(shop)["share_held_out"] == 0.5
     with pytest.raises(ReportError):
         experiment_report(shop.database, shop.store, ReportQuery("", "", ("arm",)))
 

@@ -1,0 +1,244 @@
+"""Results of tests: few false alarms at any look, true differences, and plain advice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pytest
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.report import ReportQuery
+from productrecs.features.insights.experiments.experiment_report import (
+    advice,
+    experiment_report,
+)
+from productrecs.features.insights.experiments.experiment_result import (
+    MeasuredTest,
+    Visitors,
+    measure_test,
+    measured_tests,
+    result_of,
+)
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.experiments.experiment import (
+    CONTROL,
+    PLACEMENT,
+    ExperimentContent,
+    Goal,
+    Treatment,
+)
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.records.experiments.holdouts_and_explorations import Exposure
+from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.orders.order import NewOrderLine
+from productrecs.records.placements.placement import PlacementContent
+from productrecs.records.placements.placement_editor import PlacementEditor
+from productrecs.storage.store_log import StoreLog
+from tests.features.insights.shop import NOON, Shop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.engines.arrays import Floats
+    from productrecs.records.experiments.experiment import Experiment
+    from productrecs.storage.database import Database
+
+METRICS: Final = tuple(goal.value for goal in Goal)
+SHARES: Final = {CONTROL: 0.5, "b": 0.3, "c": 0.2}
+VISITORS: Final = 6_000
+SURE: Final = {"more", "less"}
+MOST_ALARMS: Final = 0.05
+LATER: Final = NOON + DAY_MS
+
+
+def visitors_of_a_run(rng: np.random.Generator, lift: float = 0.0) -> Visitors:
+    """Return visitors of three arms; `b` buys so much more often than the others."""
+    arms = rng.choice(3, VISITORS, p=list(SHARES.values()))
+    bought = rng.random(VISITORS) < 0.05 * np.where(arms == 1, 1 + lift, 1.0)
+    spent = bought * np.minimum(rng.lognormal(3.8, 1.0, VISITORS), 450.0)
+    values: dict[str, Floats] = {
+        "conversion": bought.astype(np.float64),
+        "clicks": (rng.random(VISITORS) < 0.1).astype(np.float64),
+        "carts": (bought | (rng.random(VISITORS) < 0.05)).astype(np.float64),
+        "orders": (bought * rng.integers(1, 3, VISITORS)).astype(np.float64),
+        "revenue": spent.astype(np.float64),
+        "margin": (spent * rng.uniform(-0.1, 0.6, VISITORS)).astype(np.float64),
+    }
+    return Visitors(arms, values, np.zeros((VISITORS, 2)), NOON, costed=1)
+
+
+def first(found: Visitors, count: int) -> Visitors:
+    """Return what is known of the first visitors."""
+    values = {name: one[:count] for name, one in found.values.items()}
+    return Visitors(found.arms[:count], values, found.before[:count], NOON, costed=1)
+
+
+def metrics_told(found: Visitors, step: int) -> set[str]:
+    """Return the metrics in which any look shows a difference; one every `step`."""
+    test, told = MeasuredTest("test:1", SHARES, METRICS, Goal.REVENUE), set()
+    for count in range(200, VISITORS + 1, step):
+        for metrics in result_of(test, first(found, count), LATER)["metrics"].values():
+            told |= {name for name, one in metrics.items() if one["verdict"] in SURE}
+    return told
+
+
+@pytest.mark.parametrize(
+    ("runs", "step"), [(20, 400), pytest.param(1_000, 100, marks=pytest.mark.trust)]
+)
+def test_equal_arms_show_a_difference_in_few_tests_however_often_one_looks(
+    runs: int, step: int
+) -> None:
+    rng = np.random.default_rng(11)
+    found = [metrics_told(visitors_of_a_run(rng), step) for _ in range(runs)]
+
+    for metric in METRICS:
+        assert sum(metric in told for told in found) <= MOST_ALARMS * runs
+
+
+def test_a_true_difference_is_found_and_recommended() -> None:
+    run = visitors_of_a_run(np.random.default_rng(5), lift=1.0)
+    test = MeasuredTest("test:1", SHARES, METRICS, Goal.ORDERS)
+
+    result = result_of(test, run, LATER)
+
+    assert result["metrics"]["b"]["orders"]["verdict"] == "more"
+    assert result["metrics"]["c"]["orders"]["verdict"] != "more"
+    assert advice(result).startswith("Stop and choose b: it brings more orders (+")
+
+
+def test_arms_of_other_sizes_than_their_shares_are_an_alarm() -> None:
+    run = visitors_of_a_run(np.random.default_rng(5), lift=1.0)
+    is_kept = (run.arms != 2) | (np.arange(VISITORS) % 4 > 0)
+    run = Visitors(
+        run.arms[is_kept],
+        {name: one[is_kept] for name, one in run.values.items()},
+        run.before[is_kept],
+        NOON,
+        costed=1,
+    )
+
+    result = result_of(MeasuredTest("t", SHARES, METRICS, Goal.ORDERS), run, LATER)
+
+    assert result["is_mismatched"]
+    assert {one["verdict"] for one in result["metrics"]["b"].values()} == {"suppressed"}
+    assert advice(result).startswith("Stop: the result is not valid")
+
+
+def outcome(verdict: str, low: float = -0.5, high: float = 0.5) -> dict[str, Any]:
+    middle = (low + high) / 2
+    return {
+        "verdict": verdict,
+        "difference": middle,
+        "lift": middle,
+        "lift_low": low,
+        "lift_high": high,
+    }
+
+
+OPEN: Final = "no significant difference yet"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ({}, "too few visitors"),
+        ({"b": {"revenue": outcome("collecting data")}}, "Go on: there is too little"),
+        ({"b": {"revenue": outcome(OPEN)}}, "Go on: a difference in revenue of 10 %"),
+        ({"b": {"revenue": outcome(OPEN, -0.05, 0.04)}}, "Choose what is simpler"),
+        ({"b": {"revenue": outcome("less")}}, "Stop and keep the control"),
+        ({"b": {"revenue": outcome("more")}, "c": {"revenue": outcome(OPEN)}}, "choose b"),
+        (
+            {"b": {"revenue": outcome("more"), "margin": outcome("less")}},
+            "But it brings less margin.",
+        ),
+        (
+            {
+                "b": {"revenue": outcome("more", 0.1, 0.2)},
+                "c": {"revenue": outcome("more", 0.2, 0.4)},
+            },
+            "Stop and choose c: it brings more revenue (+30.0%)",
+        ),
+        ({"shown": {"revenue": outcome("more")}}, "Stop: recommendations bring more"),
+    ],
+)
+def test_the_advice_follows_from_the_goal(metrics: dict[str, Any], said: str) -> None:
+    result = {"is_mismatched": False, "goal": "revenue", "metrics": metrics}
+
+    assert said in advice(result)
+
+
+@pytest.fixture
+def shop(database: Database, tmp_path: Path) -> Shop:
+    found = Shop(database, tmp_path)
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, found.store.store_id)
+        patches = [ItemPatch("tent", {"title": "Tent", "price": 30.0, "cost": 20.0})]
+        upsert_items(log, patches, NOON, None)
+    return found
+
+
+def started(shop: Shop) -> Experiment:
+    PlacementEditor(shop.database, shop.store, lambda: NOON).add("c", PlacementContent())
+    editor = ExperimentEditor(shop.database, shop.store, lambda: NOON, "")
+    content = ExperimentContent(f"{PLACEMENT}c", (Treatment("b", 50, {"num": 2}),))
+    editor.add("size", content)
+    return editor.act("size", "start")
+
+
+def meet(shop: Shop, experiment: Experiment, **arms: str) -> None:
+    store_id, name = shop.store.store_id, experiment.split.name
+    found = [Exposure(store_id, one, name, arm, one, NOON) for one, arm in arms.items()]
+    with shop.database.transaction() as transaction:
+        store_exposures(transaction, found)
+
+
+def arms_of(shop: Shop, now_ms: int = LATER) -> dict[str, dict[str, Any]]:
+    (test,) = measured_tests(shop.database, shop.store, now_ms)
+    result = measure_test(shop.database, shop.store, test, now_ms).result
+    return {arm["name"]: arm for arm in result["arms"]}
+
+
+def test_what_exposed_shoppers_did_since_then_counts_by_variant(shop: Shop) -> None:
+    arms = {f"s_{n}": "b" if n % 2 else CONTROL for n in range(8)}
+    shop.send(NewEvent(EventKind.ADD_TO_CART, "tent", session_id="s_1"), at=NOON - 1)
+    experiment = started(shop)
+    meet(shop, experiment, **arms)
+    for kind in (EventKind.REC_CLICK, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART):
+        for who in ("s_3", "s_3", "s_5", "stranger"):
+            shop.send(NewEvent(kind, "tent", session_id=who), at=LATER)
+    shop.order("A-1", NewOrderLine("tent", 2, 30.0), session="s_3", at=LATER)
+    shop.order("A-2", NewOrderLine("rope", 1, 5.0), session="s_3", at=LATER)
+    shop.order("A-3", NewOrderLine("tent", 1, 30.0), session="stranger", at=LATER)
+
+    found = arms_of(shop)
+
+    one = found["b"]
+    assert (one["visitors"], one["clicks"], one["carts"]) == (4, 2, 2)
+    assert (one["conversion"], one["orders"]) == (1, 2)
+    assert (one["revenue"], one["margin"]) == (65, 20)
+    assert {found[CONTROL][name] for name in ("clicks", "carts", "orders")} == {0}
+    query = ReportQuery("2026-01-01", "2026-12-31", test="size")
+    notes = " ".join(experiment_report(shop.database, shop.store, query).notes)
+    assert "The margin is that of 50% of sold lines" in notes
+
+
+def test_bots_are_left_out_and_what_follows_the_end_does_not_count(shop: Shop) -> None:
+    experiment = started(shop)
+    meet(shop, experiment, s_1="b", s_2=CONTROL, s_3="b", s_4=CONTROL, bot="b")
+    shop.send(NewEvent(EventKind.DETAIL_PAGE_VIEW, "tent", session_id="bot"))
+    with shop.database.transaction() as transaction:
+        EventRepository(transaction, shop.store.store_id).set_aside(["bot"], NOON - 1)
+    shop.order("A-1", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 5)
+    ended = ExperimentEditor(shop.database, shop.store, lambda: NOON + 9, "")
+    ended.act("size", "stop")
+    shop.order("A-2", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 10)
+    shop.send(NewEvent(EventKind.REC_CLICK, "tent", session_id="s_1"), at=NOON + 10)
+
+    one = arms_of(shop, NOON + 1_000)["b"]
+
+    assert (one["visitors"], one["orders"], one["clicks"]) == (2, 1, 0)
+    assert measured_tests(shop.database, shop.store, LATER) == []
