@@ -31,7 +31,7 @@ MAX_SET: Final = 4
 """The largest number of items of a set; the smallest is two."""
 
 _NO_ITEM: Final = -1
-_BLOCK: Final = 256  # sets that are counted at once, which bounds the memory
+_BLOCK: Final = 64  # sets that are counted at once, which bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
