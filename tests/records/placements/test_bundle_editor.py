@@ -65,7 +65,12 @@ def test_bundles_are_stored_versioned_and_separate_by_store(database: Database) 
     assert changed.version > rejected.version > first.version
     assert editor.all() == [changed, rejected]
     assert known.bundles == {"tent": (changed,), "mat": (changed,)}
-    assert editor.remove(rejected.bundle_id) == rejected
+    accepted = editor.add(BundleContent(("mat", "lamp"), name="After all"))
+    assert accepted.bundle_id == rejected.bundle_id
+    assert [one.content.name for one in editor.all()] == ["Camping night", "After all"]
+    with pytest.raises(BundleError, match="already, and is accepted"):
+        editor.add(BundleContent(("lamp", "mat"), state=BundleState.REJECTED))
+    assert editor.remove(rejected.bundle_id) == accepted
     assert [one.content for one in other.all()] == [theirs.content]
     with pytest.raises(UnknownBundleError, match="there is no bundle 99"):
         other.remove(99)

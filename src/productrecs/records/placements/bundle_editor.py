@@ -37,12 +37,22 @@ class BundleWriter:
     def add(self, content: BundleContent) -> Bundle:
         """Store a new bundle, or a rejected set, and return it.
 
+        A set that was rejected before is accepted under its number.
+
         Raises:
             BundleError: when it is invalid, is stored already, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
         clean, version = validate_bundle(content), self.bundles.next_version()
         stored = self.bundles.all()
+        rejected = [
+            one
+            for one in stored
+            if one.content.state is BundleState.REJECTED
+            and set(one.content.items) == set(clean.items)
+        ]
+        if rejected and clean.state is BundleState.ACCEPTED:
+            return self._replace(stored, rejected[0], clean, version)
         _check_new(stored, clean.items)
         if len(stored) >= MAX_BUNDLES:
             message = (
@@ -81,11 +91,7 @@ class BundleWriter:
             if changes.get(given) is not None and other not in changes:
                 changes = changes | {other: None}
         clean = validate_bundle(replace(old.content, **changes))
-        _check_new([one for one in stored if one is not old], clean.items)
-        self._check_catalog(clean)
-        bundle = replace(old, content=clean, version=next_version, updated_at=self.now_ms)
-        self.bundles.put(bundle, is_new=False)
-        return bundle
+        return self._replace(stored, old, clean, next_version)
 
     def remove(self, bundle_id: int) -> Bundle:
         """Remove a bundle and return it; its set may be proposed again.
@@ -97,6 +103,15 @@ class BundleWriter:
         self.bundles.next_version()
         bundle = _found(self.bundles.all(), bundle_id)
         self.bundles.remove(bundle_id)
+        return bundle
+
+    def _replace(
+        self, stored: list[Bundle], old: Bundle, content: BundleContent, version: int
+    ) -> Bundle:
+        _check_new([one for one in stored if one is not old], content.items)
+        self._check_catalog(content)
+        bundle = replace(old, content=content, version=version, updated_at=self.now_ms)
+        self.bundles.put(bundle, is_new=False)
         return bundle
 
     def _check_catalog(self, content: BundleContent) -> None:
