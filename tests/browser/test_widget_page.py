@@ -146,7 +146,7 @@ def test_a_wrong_key_says_in_the_console_what_to_do(
 
     (told,) = [one for one in watch.complaints if one.startswith("warning: ProductRecs")]
     assert "pk_wrong" in told
-    assert "leave data-key out" in told
+    assert "omit data-key" in told
 
 
 def test_debug_says_that_a_list_has_no_room(page: Page, front: Storefront) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -106,6 +107,21 @@ def test_a_price_list_shows_its_prices_in_its_currency(
     assert 3 <= len(shown) < page.locator(CARD).count()
     call = "trending" if "trending" in attributes else "recommendations"
     assert front.asked(f"/v1/{call}")[0]["price_list"] == "usd"
+
+
+def test_a_bundle_with_an_unknown_price_has_no_sum(page: Page, front: Storefront) -> None:
+    front.merchant.push({"id": "p0", "prices": {"CHF": 5}})
+    eventually(lambda: front.merchant.trending(price_list="CHF").status == 200)
+    attributes = "data-eager data-type=fbt data-item-id=p0 price-list=CHF"
+
+    page.goto(front.page("/", f"<product-recs {attributes}></product-recs>"))
+
+    total = page.locator("product-recs >> [part=total]")
+    expect(page.locator(PRICE)).to_have_count(1)
+    expect(total).to_have_text("")
+    for box in page.locator("product-recs >> input").all()[1:]:
+        box.uncheck()
+    expect(total).to_have_text(re.compile(r"CHF.5\.00"))
 
 
 def test_a_placement_says_what_is_shown_and_no_product_stands_twice(

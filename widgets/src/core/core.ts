@@ -55,7 +55,7 @@ export class Core {
   /** Returns a customer's id; an e-mail address is none and is passed over. */
   customer(given = ""): string {
     if (!MAIL.test(given)) return given;
-    this.warn("e-mail is no customer id");
+    this.warn("e-mail as customer id");
     return "";
   }
 
@@ -69,7 +69,7 @@ export class Core {
       found.catch((error) => {
         this.looks_.delete(address); // the next one may ask again
         if (/401/.test(error)) {
-          this.warn(`unknown key ${key}: leave data-key out`);
+          this.warn(`unknown key ${key}: omit data-key`);
         }
       });
       this.looks_.set(address, found);

@@ -27,8 +27,8 @@ export function drawBundle(
   const chosen = new Set(all);
   const sum = (): void => {
     let amount = (chosen.size === all.length && told.price_) || 0;
-    if (!amount) for (const one of chosen) amount += one.price!; // null adds nothing
-    if (look.show_price) total.textContent = money(amount, look);
+    if (!amount) for (const one of chosen) amount += one.price ?? NaN; // an unknown price, an unknown sum
+    total.textContent = look.show_price && amount >= 0 ? money(amount, look) : "";
     button.disabled = !chosen.size;
   };
   if (own) {
