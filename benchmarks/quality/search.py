@@ -25,13 +25,13 @@ from benchmarks.report import Figure
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import is_code, query_words
-from productrecs.training.search.meaning_builder import (
+from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.semantic_space_builder import (
     MAX_WORDS,
     embed_products,
     fit_space,
 )
-from productrecs.training.search.meaning_files import ProductVectors, write_space
-from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.semantic_space_files import ProductVectors, write_space
 from productrecs.training.search.served_index import QueryEmbedder, ServedMeaning
 from productrecs.training.search.text_embedder import TextEmbedder
 

@@ -14,7 +14,7 @@ import pytest
 
 from productrecs.core.errors import StorageError
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt, ingest_order
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.storage import apsw_dbapi
 from productrecs.storage.database import Database

@@ -32,7 +32,7 @@ from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.shopper_history import ShopperHistories
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 from productrecs.storage.tables import events, items, purchase_lines

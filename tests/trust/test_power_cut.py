@@ -16,7 +16,7 @@ import pytest
 
 from productrecs.core.errors import StorageError
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.sqlite import SqliteDialect
 from productrecs.storage.store_log import StoreLog

@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlalchemy as sa
 
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind, write_handlers
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
+    WriteKind,
+    write_handlers,
+)
 from productrecs.entrypoints.services import build_services
 from productrecs.processes.child_process import ForkedProcess
 from productrecs.records.events.event import EventKind, NewEvent

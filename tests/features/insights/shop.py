@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.store_log import ItemNumbers, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,

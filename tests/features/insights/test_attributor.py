@@ -17,7 +17,7 @@ from productrecs.features.insights.attribution import attributor
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.attribution.last_touch import attribute_last_touch
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.order import NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.storage.tables import (
     credit_days,
     event_hours,

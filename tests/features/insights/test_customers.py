@@ -23,7 +23,7 @@ from productrecs.features.insights.customers.rfm_segments import (
     purchase_histories,
     segment_customers,
 )
-from productrecs.records.orders.order import NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from tests.features.insights.shop import NOON, Shop, buy
 
 if TYPE_CHECKING:

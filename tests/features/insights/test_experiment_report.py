@@ -16,7 +16,7 @@ from productrecs.features.insights.experiments.experiment_result import (
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.holdouts_and_explorations import Arm, Exposure
 from productrecs.records.experiments.repository import store_exposures
-from productrecs.records.orders.order import NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.tenancy.accounts.store_management import change_settings, delete_store
 from tests.features.insights.shop import NOON, Shop
 

@@ -34,7 +34,7 @@ from productrecs.records.experiments.experiment import (
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.experiments.holdouts_and_explorations import Exposure
 from productrecs.records.experiments.repository import store_exposures
-from productrecs.records.orders.order import NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.storage.store_log import StoreLog

@@ -17,7 +17,7 @@ from productrecs.features.insights.impact.sales_and_funnel_reports import (
     widgets_report,
 )
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.order import NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from tests.features.insights.shop import NOON, Shop, cart, click, impression
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import history_import
 from productrecs.records.orders.history_import import HistoryImport, RowError
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreDeletedError, StoreLog
 from productrecs.storage.tables import imports, purchase_lines

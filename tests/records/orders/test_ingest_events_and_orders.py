@@ -11,7 +11,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
     ingest_events,
     ingest_order,
 )
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import StoreLog
 from productrecs.storage.tables import events, items, purchase_lines

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import shopper_history as history_module
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import SHOWN_LIMIT
 from productrecs.records.orders.shopper_history import ShopperHistories, ShopperHistory
 from productrecs.storage.store_log import StoreLog

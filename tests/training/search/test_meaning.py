@@ -19,7 +19,7 @@ from productrecs.storage.store_log import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.meaning_builder import MeaningBuilder
+from productrecs.training.search.semantic_space_builder import MeaningBuilder
 from productrecs.training.search.served_index import (
     QueryEmbedder,
     ServedIndex,

@@ -13,8 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.records.pictures.onnx_model_file import ModelFileError
-from productrecs.training.search.meaning_builder import embed_products, fit_space
-from productrecs.training.search.meaning_files import ProductVectors, write_space
 from productrecs.training.search.packaged_text_model import (
     MINILM,
     TOKENIZER,
@@ -22,6 +20,8 @@ from productrecs.training.search.packaged_text_model import (
     packaged_text_model,
     write_compact_model,
 )
+from productrecs.training.search.semantic_space_builder import embed_products, fit_space
+from productrecs.training.search.semantic_space_files import ProductVectors, write_space
 from productrecs.training.search.served_index import QueryEmbedder, ServedMeaning
 from productrecs.training.search.text_embedder import TextEmbedder
 

@@ -85,7 +85,7 @@ from productrecs.entrypoints.http.writes.arm_assignment import ArmAssigner
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
-from productrecs.entrypoints.http.writes.write_handlers import write_handlers
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import write_handlers
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
 from productrecs.features.guides.guide_texts import undescribed

@@ -16,7 +16,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.storage.search_index_files import exclusive_writer
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.meaning_builder import MeaningBuilder
+from productrecs.training.search.semantic_space_builder import MeaningBuilder
 from productrecs.training.search.text_embedder import TextEmbedder
 
 if TYPE_CHECKING:

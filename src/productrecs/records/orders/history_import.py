@@ -32,7 +32,11 @@ from productrecs.records.orders.history_line import (
     NotAPurchaseError,
     UnreadableRowError,
 )
-from productrecs.records.orders.order import LineMerger, LineOutcome, PurchaseLedger
+from productrecs.records.orders.order_and_purchase_ledger import (
+    LineMerger,
+    LineOutcome,
+    PurchaseLedger,
+)
 from productrecs.records.orders.repository import ImportMark, PurchaseRepository
 from productrecs.storage.database import Database
 from productrecs.storage.store_log import ItemNumbers, StoreLog

@@ -17,7 +17,7 @@ from productrecs.records.events.append_and_link_events import (
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.order import (
+from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrder,
     NewOrderLine,
     PurchaseChannel,

@@ -34,7 +34,7 @@ from productrecs.storage.search_index_files import (
     IndexFolder,
     IndexManifest,
 )
-from productrecs.training.search.meaning_files import read_space, space_stamp
+from productrecs.training.search.semantic_space_files import read_space, space_stamp
 from productrecs.training.search.text_embedder import TextEmbedder
 
 FUSED_BELOW: Final = 20

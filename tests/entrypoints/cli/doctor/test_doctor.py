@@ -17,7 +17,7 @@ from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.store_jobs import build_worker
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
 from productrecs.storage.store_log import StoreLog

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.dashboard.pages.security import PAGE_SIZE
+from productrecs.entrypoints.http.dashboard.pages.security_and_audit_log import PAGE_SIZE
 from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.login.users_and_passwords import Role
 from productrecs.tenancy.accounts.team.members import INVITATION_MS

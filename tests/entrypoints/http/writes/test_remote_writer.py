@@ -15,12 +15,12 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import QueueFullError, UnconfirmedWriteError
 from productrecs.entrypoints.http.writes.write_client import RemoteWriter
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.entrypoints.http.writes.write_server import WriteServer
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
-from productrecs.records.orders.order import NewOrder, NewOrderLine
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.settings import from_environment
 from productrecs.storage.storage_health import StorageHealth
 from productrecs.storage.store_log import StoreDeletedError

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
-from productrecs.records.orders.order import NewOrder
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder
 from productrecs.storage.group_commit import BatchHandler, CommitWaiter, GroupCommit
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.writes import write_handlers
+from productrecs.entrypoints.http.writes import write_handlers_and_messages
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 
 if TYPE_CHECKING:
     from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
-    from productrecs.records.orders.order import NewOrder
+    from productrecs.records.orders.order_and_purchase_ledger import NewOrder
     from productrecs.storage.store_log import StoreLog
 
 
@@ -20,4 +20,4 @@ def _half(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
     return ingest_order(log, order, now_ms)
 
 
-setattr(write_handlers, "ingest_order", _half)  # noqa: B010 - the fault itself
+setattr(write_handlers_and_messages, "ingest_order", _half)  # noqa: B010 - the fault itself

@@ -24,7 +24,7 @@ from productrecs.records.events.event import (
     without_empty_fields,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.order import merge_lines
+from productrecs.records.orders.order_and_purchase_ledger import merge_lines
 from productrecs.records.orders.repository import (
     FIRST_PAGE_KEY,
     PurchaseLine,

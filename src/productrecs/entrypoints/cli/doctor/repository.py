@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.order import PurchaseChannel
+from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
 from productrecs.storage.job_queue import INSTALLATION, JobState
 from productrecs.storage.tables import events, items, jobs, purchase_lines, store_heads
 from productrecs.storage.tables.account_tables import duties

@@ -16,7 +16,11 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     too_long,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
-from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
+from productrecs.records.orders.order_and_purchase_ledger import (
+    NewOrder,
+    NewOrderLine,
+    line_total,
+)
 
 MAX_LINES = 100
 

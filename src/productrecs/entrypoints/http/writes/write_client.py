@@ -27,7 +27,7 @@ from productrecs.core.errors import (
     UnsafeStorageError,
 )
 from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
-from productrecs.entrypoints.http.writes.write_handlers import (
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
     Done,
     Failed,
     Result,

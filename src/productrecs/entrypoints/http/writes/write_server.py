@@ -12,7 +12,7 @@ import uvloop
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.writes.write_client import exit_after_disk_failure
-from productrecs.entrypoints.http.writes.write_handlers import (
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
     Done,
     Failed,
     Result,

@@ -12,7 +12,9 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.http.dashboard.pages.login import safe_path, start_session
-from productrecs.entrypoints.http.dashboard.pages.security import SECURITY_PATH
+from productrecs.entrypoints.http.dashboard.pages.security_and_audit_log import (
+    SECURITY_PATH,
+)
 from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.accounts.login.two_factor import (

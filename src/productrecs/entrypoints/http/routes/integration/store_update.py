@@ -7,7 +7,7 @@ from fastapi import Request
 
 from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.storage.group_commit import WriteTransaction
 
 BODY_LIMIT: Final = 512 << 10

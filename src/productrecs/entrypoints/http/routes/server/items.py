@@ -36,7 +36,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     read_body,
     split_json,
 )
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
 from productrecs.records.idempotency.repository import IdempotentCall

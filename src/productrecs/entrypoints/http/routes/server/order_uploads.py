@@ -30,7 +30,7 @@ from productrecs.entrypoints.http.transport.multipart_file_stream import (
     body_chunks,
 )
 from productrecs.entrypoints.http.transport.request_body import check_headers
-from productrecs.entrypoints.http.writes.write_handlers import WriteKind
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.entrypoints.services import Services
 from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.records.orders.csv_reader import HISTORY_LAYOUT, CsvFormat

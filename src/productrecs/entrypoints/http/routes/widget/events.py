@@ -38,7 +38,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     parse_json,
     read_event_body,
 )
-from productrecs.entrypoints.http.writes.write_handlers import (
+from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
     Groups,
     WriteKind,
     memory_weight,

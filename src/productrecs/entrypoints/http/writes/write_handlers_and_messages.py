@@ -23,7 +23,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
     ingest_events,
     ingest_order,
 )
-from productrecs.records.orders.order import NewOrder
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.store_log import StoreLog
 

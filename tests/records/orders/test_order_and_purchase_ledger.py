@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.records.orders.order import NewOrder, NewOrderLine, line_total
+from productrecs.records.orders.order_and_purchase_ledger import (
+    NewOrder,
+    NewOrderLine,
+    line_total,
+)
 
 
 @pytest.mark.parametrize(

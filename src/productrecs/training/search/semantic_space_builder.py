@@ -26,19 +26,19 @@ from productrecs.engines.text.semantic_space import (
 )
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.records.pictures.onnx_model_file import ModelFileError
-from productrecs.training.search.meaning_files import (
+from productrecs.training.search.repository import (
+    CatalogHead,
+    ChangePosition,
+    read_catalog_changes,
+    read_catalog_heads,
+)
+from productrecs.training.search.semantic_space_files import (
     ProductVectors,
     StoredSpace,
     read_space,
     text_hash,
     text_of,
     write_space,
-)
-from productrecs.training.search.repository import (
-    CatalogHead,
-    ChangePosition,
-    read_catalog_changes,
-    read_catalog_heads,
 )
 
 if TYPE_CHECKING:
