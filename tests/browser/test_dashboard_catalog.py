@@ -140,3 +140,33 @@ def test_a_placement_is_made_with_a_live_preview_and_removed(
     office.check(axe)
     page.get_by_role("button", name="Remove: beside-tents").click()
     expect(page.locator(".flash")).to_contain_text("is removed")
+
+
+def test_a_proposed_bundle_is_changed_priced_and_accepted(
+    office: DeskPage, axe: str
+) -> None:
+    page = office.open("/dashboard/bundles")
+    row = page.locator("tbody tr", has_text=PEGS).first
+    expect(row).to_contain_text("Ridge tent for two")
+    office.check(axe)
+    row.get_by_role("link", name="Accept").click()
+
+    part = page.locator("[name=part]").nth(2)
+    part.press_sequentially("lantern")
+    expect(page.locator("#part-options option[value^=camp-lantern]")).to_have_count(1)
+    part.fill("camp-lantern-rechargeable")
+    page.fill("#f-bundle_name", "Camping night")
+    page.select_option("#f-discount", "percent")
+    page.fill("#f-value", "10")
+    preview = page.locator("#preview")
+    expect(preview.locator("li")).to_have_count(3)
+    expect(preview).to_contain_text("of the price")
+    office.check(axe)
+    page.get_by_role("button", name="Accept bundle").last.click()
+
+    expect(page.locator(".flash")).to_contain_text("“Camping night” is saved")
+    stored = page.locator("section[aria-label='Your bundles'] tbody tr")
+    expect(stored).to_contain_text("Shown")
+    office.check(axe)
+    page.get_by_role("button", name="Remove: Camping night").click()
+    expect(page.locator(".flash")).to_contain_text("may be proposed again")
