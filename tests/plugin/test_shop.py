@@ -419,6 +419,16 @@ def test_a_placed_widget_is_wide_in_block_themes_and_a_shortcode_as_its_text() -
     assert "class" not in written
 
 
+def test_a_filter_names_the_price_list_of_an_element() -> None:
+    script = """add_filter('product_recs_widget_attributes', fn($all) => $all + array('price-list' => 'U"SD')); product(1); $page = 1;
+        $told = ProductRecs\\Placements::shortcode(array('type' => 'trending'));"""
+
+    told = in_shop(script, nowhere())
+
+    assert ' price-list="U&quot;SD"' in told
+    assert ' data-type="trending"' in told
+
+
 @pytest.mark.parametrize("theme", ["block", "classic"])
 def test_a_front_page_of_posts_has_one_widget_around_its_list(theme: str) -> None:
     script = f"""$posts_page = true; $block_theme = {"true" if theme == "block" else "false"};

@@ -127,7 +127,8 @@ class Placements {
 		/**
 		 * Filters the attributes of a widget's element.
 		 *
-		 * @param array  $attributes Attributes without their `data-`.
+		 * @param array  $attributes Attributes without their `data-`; `placement`, `filter` and
+		 *                           `price-list` have none.
 		 * @param string $element    `product-recs` or `product-look`.
 		 */
 		$attributes = (array) apply_filters( 'product_recs_widget_attributes', $attributes, $element );
@@ -135,7 +136,8 @@ class Placements {
 		$html = '<' . $element . ( $is_placed && wp_is_block_theme() ? ' class="alignwide"' : '' );
 		foreach ( $attributes as $name => $value ) {
 			if ( '' !== (string) $value ) {
-				$html .= ' data-' . esc_attr( $name ) . '="' . esc_attr( $value ) . '"';
+				$bare  = in_array( $name, array( 'placement', 'filter', 'price-list' ), true );
+				$html .= ( $bare ? ' ' : ' data-' ) . esc_attr( $name ) . '="' . esc_attr( $value ) . '"';
 			}
 		}
 		Shopper::need( 'product-look' === $element ? 'look' : 'recs' );
