@@ -79,6 +79,8 @@ def test_a_test_is_made_started_and_its_winner_chosen(office: Office, shop: Fill
     made = member.post(NEW, **DRAFT)
 
     assert (made.status, made.header("location")) == (303, f"{TEST}?test=cart-size")
+    rule = member.get("/dashboard/merchandising/rule").body.decode()
+    assert 'name="placement" value="cart:four"' in rule
     assert member.post(TEST, test="cart-size", then="start").status == 303
     names = [f"s_{n}" for n in range(20)]
     lists = [shop.merchant.recommend(placement="cart", user_id=name) for name in names]

@@ -336,7 +336,7 @@ def compare(
         fmt.share(lift, 0),
         interval,
         *drawn,
-        missing=f"{fmt.number(more)} more visitors" if more else "",
+        missing=f"{fmt.number(more)} more visitors" if more and tone == "warn" else "",
     )
 
 

@@ -1,5 +1,6 @@
 """Rule page: one rule's form, with a preview of a list before and after."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
@@ -32,6 +33,8 @@ from productrecs.entrypoints.http.dashboard.rule_drafts import (
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.experiments.experiment import State
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.merchandising.rule import Rule, RuleError, validate_rule
 from productrecs.records.merchandising.rule_editor import UnknownRuleError
 
@@ -172,7 +175,9 @@ def _form(
         errors=errors,
         actions=list(ACTIONS.items()),
         places=list(PLACES.items()),
-        placements=sorted({*visit.opened.placements.by_name, *draft.placements}),
+        placements=sorted(
+            {*visit.opened.placements.by_name, *_variants(visit), *draft.placements}
+        ),
         categories=categories,
         strength_hint=STRENGTHS,
         choices=_choices(visit, draft.items, sent["pick"]),
@@ -239,6 +244,15 @@ def _typical_page(visit: Visit, draft: RuleDraft) -> str:
 
 def _selected(shop: StoreState, number: int) -> int:
     return 0 if shop.book is None else len(shop.book.selected.get(number, ()))
+
+
+def _variants(visit: Visit) -> Iterator[str]:
+    """Yield the names by which rules know the variants of tests that have not ended."""
+    editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
+    for test in editor.all():
+        if test.content.placement and test.state is not State.ENDED:
+            for arm in test.content.shares:
+                yield f"{test.content.placement}:{arm}"
 
 
 PAGES: Final = (
