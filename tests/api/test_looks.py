@@ -178,3 +178,41 @@ def test_where_nothing_can_be_said_the_list_is_empty(
     assert analyze(shop, "nothing").status == 422
     assert analyze(shop, base64.b64encode(b"no picture but words").decode()).status == 422
     assert analyze(shop, None).status == 422
+
+
+def test_looks_and_photos_have_the_prices_of_the_named_list(
+    shop: Merchant, service: Service, tmp_path: Path
+) -> None:
+    prices = [{"id": name, "prices": {"USD": 7, "group:t": 3}} for name in KINDS]
+    assert shop.push(*prices).status == 200
+    file = tmp_path / "looks.json"
+    file.write_text(json.dumps([{**LOOK, "item_id": "lake"}]))
+    made = service.run("looks", "import", shop.account.domain, str(file))
+    look_id = made.split("Made look ")[1].split()[0]
+    service.run("looks", "publish", shop.account.domain, look_id)
+    photo = json.dumps({"image": base64.b64encode(SCENE).decode()}).encode()
+
+    def shown(price_list: str, **headers: str) -> list[Any]:
+        calls = (
+            ("GET", "/v1/looks", None),
+            ("POST", "/v1/search/image", photo),
+            ("POST", "/v1/shop-the-look/analyze", photo),
+        )
+        replies = []
+        for method, path, body in calls:
+            target = shop.target(path, item_id="lake", price_list=price_list)
+            replies.append(shop.client.ask(method, target, body, headers))
+        if replies[0].status != 200:
+            return [one.status for one in replies]
+        look, search, analysis = (one.json for one in replies)
+        products = [
+            look["look"]["hotspots"][0]["product"],
+            search["results"][0],
+            analysis["hotspots"][0]["products"][0],
+        ]
+        return [(one["price"], one["currency"]) for one in products]
+
+    eventually(lambda: look_of(shop, "lake"))
+    eventually(lambda: shown("USD") == [(7, "USD")] * 3)
+    assert shown("group:t") == [401] * 3
+    assert shown("group:t", **{"x-api-key": shop.account.secret}) == [(3, "EUR")] * 3
