@@ -49,7 +49,7 @@ class _ReportOptions(TypedDict):
 @click.option("--until", "last_day", help="The last day; today when not given.")
 @click.option("--by", help="The columns to group by, such as day or widget,source.")
 @click.option("--limit", type=int, help="The most rows to print (default 100).")
-@click.option("--test", help="The holdout test (default: the store's current one).")
+@click.option("--test", help="The test to report (default: the current holdout test).")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
 @json_option
 @data_option

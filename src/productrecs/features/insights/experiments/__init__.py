@@ -1,1 +1,1 @@
-"""Holdout tests: measure the effect of recommendations, with always-valid results."""
+"""Results of tests: what each arm's visitors did, compared by always-valid intervals."""

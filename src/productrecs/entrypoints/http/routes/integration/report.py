@@ -122,7 +122,7 @@ async def report(
     test: Annotated[
         str | None,
         Query(
-            description="The holdout test; default: the current one.",
+            description="The test; default: the current holdout test.",
             examples=["holdout"],
         ),
     ] = None,

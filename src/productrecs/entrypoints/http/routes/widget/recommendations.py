@@ -83,10 +83,13 @@ _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
             "title": {"type": ["string", "null"]},
             "num": {"type": "integer"},
             "minimum": {"type": "integer"},
+            "test": {"type": "string"},
+            "variant": {"type": "string"},
         },
         "description": (
             "With `placement`: its name, the list's title (null without one), how many "
-            "products it shows, and the number below which it is hidden."
+            "products it shows, and the number below which it is hidden. While a test of "
+            "it runs, also the test and the shopper's variant."
         ),
     },
 }
