@@ -22,6 +22,7 @@ from productrecs.features.forecast.item_and_store_forecast import (
     store_summary,
 )
 from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
@@ -136,9 +137,12 @@ def test_money_is_what_was_paid_in_the_stores_currency(
     with database.reading() as connection:
         stocked = ForecastRepository(connection, store.store_id).stocked()
         pages = TrainingRepository(connection, store.store_id).purchases(0, 10**6)
+        earnings = EarningsRepository(connection, store.store_id).items()
         totals = Counter(row[4] for page in pages for row in page)
     paid = {one.item_id: one.price for one in stocked.items}
     assert paid == pytest.approx({"lamp": 20.0, "mat": 5.0, "tent": 16.017}, abs=0.001)
+    known = {one: earnings.prices[place] for one, place in earnings.numbers.items()}
+    assert known == pytest.approx(paid)
     assert totals == {20.0: 241, 200.0: 1, 1440.0: 1}  # two abroad at the usual price
 
 

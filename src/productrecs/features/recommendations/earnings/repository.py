@@ -16,7 +16,9 @@ from productrecs.storage.tables import insights, store_heads
 _INDEX: Final = "earning-index"
 _REPLAY: Final = "earnings-replay"
 _ITEMS: Final = (
-    "SELECT number, item_id, price, cost FROM items WHERE store_id = ? AND present"
+    "SELECT number, item_id, COALESCE(paid, price), cost FROM items "
+    "LEFT JOIN item_forecasts ON item_forecasts.store_id = items.store_id "
+    "AND item_forecasts.item = items.number WHERE items.store_id = ? AND present"
 )
 _TIME: Final = "SELECT computed_at FROM insights WHERE store_id = ? AND name = ?"
 _RESULT: Final = "SELECT result FROM insights WHERE store_id = ? AND name = ?"
@@ -59,7 +61,10 @@ class EarningsRepository:
         self._store_id = store_id
 
     def items(self) -> PricedItems:
-        """Return the prices and costs of the catalog."""
+        """Return the prices and costs of the catalog.
+
+        A price is the mean paid in 90 days before the last forecast, else the usual one.
+        """
         heads = sa.select(store_heads.c.next_number)
         heads = heads.where(store_heads.c.store_id == self._store_id)
         size = int(self._transaction.execute(heads).scalar() or 0)
