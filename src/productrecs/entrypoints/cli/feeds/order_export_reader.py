@@ -221,7 +221,7 @@ def _simplified(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
-LAYOUT: Final = CsvLayout(
+SHOPIFY_LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(
         {
             "order": ("Name",),

@@ -56,8 +56,8 @@ class OrderFileFormat(StrEnum):
 ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
     {
         OrderFileFormat.CSV: HISTORY_LAYOUT,
-        OrderFileFormat.SHOPIFY: order_export_reader.LAYOUT,
-        OrderFileFormat.WOOCOMMERCE: order_export_reader.LAYOUT,
+        OrderFileFormat.SHOPIFY: order_export_reader.SHOPIFY_LAYOUT,
+        OrderFileFormat.WOOCOMMERCE: order_export_reader.WOOCOMMERCE_LAYOUT,
     }
 )
 _EXPORTS: Final[Mapping[OrderFileFormat | None, type[OrderExportReader]]] = (
