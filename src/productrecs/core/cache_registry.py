@@ -80,8 +80,9 @@ class Cache(Enum):
         "store", 32, _ENTRIES, Invalidation.INPUTS,
     )  # fmt: skip
     PRICE_LISTS = CacheSpec(
-        "the catalog with the prices of each price list (16 bytes an item)",
-        "store", 50, _ENTRIES, Invalidation.INPUTS,
+        "the catalog with the prices of each price list in use (16 bytes an item), and "
+        "the items that filters let into its lists",
+        "store", 16, _ENTRIES, Invalidation.INPUTS,
     )  # fmt: skip
     BASKET_CANDIDATES = CacheSpec(
         "candidates for a basket (a kilobyte each)", "model", 4_096, _ENTRIES, _OWNER

@@ -227,7 +227,8 @@ class CatalogView:
 
     def memory_bytes(self) -> int:
         """Return the approximate memory size of the view."""
-        return 800 * len(self.ids) + self.price_lists.memory_bytes()
+        in_lists = 2 * self.price_lists.memory_bytes()  # once more for lists in use
+        return 800 * len(self.ids) + in_lists
 
     def _read_all(self, reader: RawReader) -> Iterator[list[tuple[Any, ...]]]:
         after = -1
