@@ -10,11 +10,13 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 
 from productrecs.core.clock import system_ms
+from productrecs.core.ids import StoreId
 from productrecs.entrypoints.cli import productrecs
 from productrecs.features.insights.experiments.experiment_result import (
     measure_test,
     measured_tests,
 )
+from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.storage.tables import exposures
 from productrecs.tenancy.accounts.store_management import find_store
@@ -73,6 +75,8 @@ def running(shop: list[Merchant]) -> Iterator[list[Merchant]]:
     if tests["cart-size"] != "ended":
         act(shop[0], "stop")
     act(shop[0], "remove")
+    # The next test must not meet this one.
+    eventually(lambda: all(variant(there, "s_0") is None for there in shop))
 
 
 def variant(there: Merchant, shopper: str, **query: str) -> str | None:
@@ -81,12 +85,14 @@ def variant(there: Merchant, shopper: str, **query: str) -> str | None:
     return found
 
 
-def stored(service: Service, shop: Merchant, test: str = "test:%") -> dict[str, str]:
-    """Return the stored arms of tests, by identity."""
-    query = sa.select(exposures.c.identity, exposures.c.arm).where(
-        exposures.c.store_id == shop.account.store_id, exposures.c.test.like(test)
-    )
+def stored(service: Service, shop: Merchant) -> dict[str, str]:
+    """Return the stored arms of the test `cart-size`, by identity."""
     with service.database() as database, database.reading() as connection:
+        tests = ExperimentRepository(connection, StoreId(shop.account.store_id)).all()
+        (name,) = [one.split.name for one in tests if one.name == "cart-size"]
+        query = sa.select(exposures.c.identity, exposures.c.arm).where(
+            exposures.c.store_id == shop.account.store_id, exposures.c.test == name
+        )
         return {row[0]: row[1] for row in connection.execute(query)}
 
 
