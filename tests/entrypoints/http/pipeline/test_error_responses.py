@@ -34,7 +34,7 @@ ELSEWHERE = (
     "productrecs.features.search.search_rules",  # likewise
     "productrecs.records.catalog.item_filters",  # told as a 422 by the routes
     "productrecs.records.catalog.price_lists",  # likewise, but one error of a push
-    "productrecs.records.experiments.experiment",  # likewise
+    "productrecs.records.experiments.experiment.ExperimentError",  # likewise
     "productrecs.engines.demand.",  # forecasting at night
     "productrecs.engines.ranking.ranker_training",  # in the background
     "productrecs.records.pictures.fetch_picture",  # fetching in the background
