@@ -12,7 +12,7 @@ import apsw
 import tantivy
 
 from benchmarks.quality import search_postgres
-from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -28,11 +28,11 @@ from productrecs.features.insights.impact.sales_and_funnel_reports import (
     widgets_report,
 )
 from productrecs.features.search.search_insights import QueryFilter, search_report
-from productrecs.records.searches.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import raw_connection
 from productrecs.storage.migrations import migrate
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

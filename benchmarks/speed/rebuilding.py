@@ -24,7 +24,7 @@ from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import raw_connection
 from productrecs.storage.migrations import migrate
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

@@ -33,7 +33,7 @@ from demo_store.storefront.picture_files import (
 )
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.core.report import CsvWriter
-from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_and_event_commands import CHUNK
 from productrecs.entrypoints.cli.imports.item_import import import_items
@@ -63,10 +63,10 @@ from productrecs.records.merchandising.rule import RuleAction, RuleContent, Rule
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.records.searches.repository import SearchCountRepository
-from productrecs.records.searches.search_counter import ObservedSearch, count_by_intent
+from productrecs.records.search_counts.repository import SearchCountRepository
+from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
 from productrecs.settings import Settings
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.login.sessions import new_reset_token, reset_password
 from productrecs.tenancy.accounts.store import Store

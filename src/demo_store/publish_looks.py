@@ -13,7 +13,7 @@ from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange
-from productrecs.records.pictures.picture import (
+from productrecs.records.pictures.picture_fetch_states import (
     DuePicture,
     FetchOutcome,
     PictureState,

@@ -9,7 +9,7 @@ from demo_store.assortment_types import DemoProduct
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.simulated_lists import Card
-from productrecs.records.searches.repository import PHOTO_SEARCHES
+from productrecs.records.search_counts.repository import PHOTO_SEARCHES
 
 Event = dict[str, object]
 CURRENCY = "EUR"

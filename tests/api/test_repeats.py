@@ -15,7 +15,7 @@ from productrecs.records.idempotency.repository import (
     IdempotencyConflictError,
     IdempotencyRepository,
 )
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import named_calls
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

@@ -66,7 +66,7 @@ from productrecs.features.recommendations.list_request_and_picks import (
     Source,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.engine_registry import ENGINES, TRAINED
+from productrecs.training.engine_specs import ENGINES, TRAINED
 from productrecs.training.training_run import fit
 from productrecs.training.trained_models import TrainedModels
 from tests.features.recommendations.small_shop import NOW, Rows, small_shop
@@ -112,7 +112,7 @@ def copy_with(folder: Path, *, line: str = LINE, guide: str = GUIDE) -> Path:
     package = source / "productrecs/engines/next_number"
     package.mkdir()
     (package / "__init__.py").write_text(PACKAGE)
-    registry = source / "productrecs/training/engine_registry.py"
+    registry = source / "productrecs/training/engine_specs.py"
     text = registry.read_text().replace(
         "from productrecs.engines.engine_spec",
         "from productrecs.engines import next_number\nfrom productrecs.engines.engine_spec",

@@ -21,7 +21,7 @@ from demo_store.assortment import (
 from demo_store.departments import DEPARTMENTS
 from demo_store.generator import ORDER_COLUMNS, DemoStore, generate
 from demo_store.shopping_patterns import BUNDLES, PERSONAS, REPEAT_PURCHASES
-from productrecs.records.searches.repository import PHOTO_SEARCHES
+from productrecs.records.search_counts.repository import PHOTO_SEARCHES
 
 NOW = datetime(2026, 5, 20, 15, 30, tzinfo=UTC)
 

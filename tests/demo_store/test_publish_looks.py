@@ -14,10 +14,10 @@ from productrecs.features.looks.look import LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
-from productrecs.records.pictures.picture import PictureCounts
+from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.settings import Settings
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
 

@@ -39,7 +39,7 @@ from productrecs.records.placements.bundle import BundleContent
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.records.searches.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.tenancy.accounts.login.repository import BrowserFacts, UserRepository
 from productrecs.tenancy.accounts.login.sessions import begin_session
 from productrecs.tenancy.accounts.login.users_and_passwords import (

@@ -11,7 +11,11 @@ from PIL import Image, ImageDraw
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.pictures.picture import FetchOutcome, PictureState, pack_descriptor
+from productrecs.records.pictures.picture_fetch_states import (
+    FetchOutcome,
+    PictureState,
+    pack_descriptor,
+)
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from productrecs.core.clock import DAY_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import touch_days
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training import ranking_due_stores as dues
-from productrecs.training.ranking_due_stores import (
+from productrecs.training import stores_due_for_ranker as dues
+from productrecs.training.repository import RankingRepository, StoredRanker
+from productrecs.training.stores_due_for_ranker import (
     MINIMUM_DATA,
     MinimumData,
     stores_to_rank,
 )
-from productrecs.training.repository import RankingRepository, StoredRanker
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 

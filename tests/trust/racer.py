@@ -29,7 +29,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import order_receipts
 from tests.support.project import ROOT
 from tests.support.service import Client

@@ -21,7 +21,7 @@ from productrecs.features.insights.experiments.experiment_result import (
 )
 from productrecs.storage.job_queue import JobQueue, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.tables import metadata
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs

@@ -18,7 +18,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.storage import apsw_dbapi
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import metadata
 from tests.records.orders.import_support import new_store
 from tests.trust.load import receipts, stored

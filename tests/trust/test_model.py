@@ -33,8 +33,8 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.shopper_history import ShopperHistories
-from productrecs.storage.store_log import ItemNumbers, StoreLog
+from productrecs.records.orders.shopper_history_cache import ShopperHistories
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.trust.reference import DAY_MS, WEEK_MS, Fact, Line, Reference

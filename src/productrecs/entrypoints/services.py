@@ -8,7 +8,7 @@ from typing import Final
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.features.privacy.erasure import Eraser
-from productrecs.records.pictures.onnx_model_file import (
+from productrecs.records.pictures.onnx_model_check_and_writer import (
     EMBEDDER,
     ModelFile,
     ModelFileError,
@@ -19,7 +19,7 @@ from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.store_log import ItemNumbers
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import RawReader, raw_connection, upsert
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.tables import (
     events,
     items,

@@ -21,7 +21,7 @@ from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
-from productrecs.training.engine_registry import OWN_MODELS
+from productrecs.training.engine_specs import OWN_MODELS
 
 _NOBODY: Final = np.zeros(0)
 _NO_FINGERPRINTS: Final = np.zeros(0, dtype=np.int64)

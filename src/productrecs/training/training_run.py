@@ -41,11 +41,11 @@ from productrecs.engines.copurchase import (
 from productrecs.engines.engine_spec import Facts
 from productrecs.engines.popularity import TrendingSales, rank_trending
 from productrecs.engines.ranking import TreeEnsemble
-from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays, remove_other_models
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -57,8 +57,7 @@ from productrecs.training.engine_fitters import (
     fit_session_index,
     is_in_order,
 )
-from productrecs.training.engine_registry import OWN_MODELS
-from productrecs.training.ranking_due_stores import impressions_and_clicks
+from productrecs.training.engine_specs import OWN_MODELS
 from productrecs.training.repository import (
     RankingRepository,
     TrainedModel,
@@ -68,6 +67,7 @@ from productrecs.training.repository import (
     training_progress,
 )
 from productrecs.training.search.repository import SearchEventRepository
+from productrecs.training.stores_due_for_ranker import impressions_and_clicks
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import (
     Interactions,

@@ -9,7 +9,10 @@ import pytest
 
 from productrecs.engines.text import word_interpreter
 from productrecs.engines.text.index_schema import BrokenIndexError, ProductText
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.engines.text.search_index import (
     IndexQuery,
     IndexWriter,

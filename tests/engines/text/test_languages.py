@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText
-from productrecs.engines.text.language_analysis import LanguageAnalyzer, detect_language
+from productrecs.engines.text.language_detection_and_stemming import (
+    LanguageAnalyzer,
+    detect_language,
+)
 from productrecs.engines.text.query_suggestions import spelled_as_title
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.engines.text import tokenizer
-from productrecs.engines.text.language_analysis import LanguageAnalyzer, detect_language
+from productrecs.engines.text.language_detection_and_stemming import (
+    LanguageAnalyzer,
+    detect_language,
+)
 from productrecs.engines.text.tokenizer import (
     MAX_WORD_LENGTH,
     fold_text,

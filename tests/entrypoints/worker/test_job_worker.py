@@ -23,7 +23,7 @@ from productrecs.entrypoints.worker.job_worker import (
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import INSTALLATION, Job, JobQueue, NewJob, RetryPolicy
 from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.tables import jobs
 from tests.support.stores import add_stores
 

@@ -18,13 +18,16 @@ from productrecs.entrypoints.worker.picture_jobs import JOB, REFETCH_AFTER_MS, P
 from productrecs.features.insights.health.issue_detection import find_data_issues
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
-from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
-from productrecs.records.pictures.picture import PictureCounts, file_digest
+from productrecs.records.pictures.onnx_model_check_and_writer import (
+    EMBEDDER,
+    read_model_file,
+)
+from productrecs.records.pictures.picture_fetch_states import PictureCounts, file_digest
 from productrecs.records.pictures.repository import PictureRepository, retry_rejected
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.settings import Settings
 from productrecs.storage.job_queue import NewJob
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import pictures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher

@@ -15,9 +15,9 @@ from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker.search_indexer import SearchIndexer
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
-from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
 from productrecs.settings import from_environment
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.service import Service, eventually

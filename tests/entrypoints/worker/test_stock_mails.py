@@ -16,7 +16,7 @@ from productrecs.features.forecast.item_and_store_forecast import HORIZON_DAYS
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.settings import Settings, SmtpServer
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import forecast_runs, item_forecasts, items
 from productrecs.tenancy.accounts.login.repository import UserRepository
 from tests.support.dashboard import add_store

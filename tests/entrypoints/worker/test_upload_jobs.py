@@ -22,7 +22,7 @@ from productrecs.records.orders.uploads.upload import (
     new_upload_id,
 )
 from productrecs.settings import Settings
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import jobs
 from productrecs.tenancy.accounts.store_management import (
     Registration,

@@ -8,6 +8,7 @@ import pytest
 
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES
 from productrecs.entrypoints.http.routes.public.guides import GUIDE_TABLES, codes
+from productrecs.features.guides.guide_index import GUIDES, Guide
 from productrecs.features.guides.guide_texts import (
     PICTURES,
     GuideTexts,
@@ -16,7 +17,6 @@ from productrecs.features.guides.guide_texts import (
     llms_index,
 )
 from productrecs.features.guides.markdown_html import render_markdown
-from productrecs.features.guides.table_of_contents import GUIDES, Guide
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS
 from tests.support.guides import LINK, PAGES, REFERENCE, cli_reference, prose, verbs

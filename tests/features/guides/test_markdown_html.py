@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from productrecs.entrypoints.http.routes.public.guides import GUIDE_TABLES
+from productrecs.features.guides.guide_index import GUIDES, Guide
 from productrecs.features.guides.guide_texts import (
     PICTURES,
     GuideTexts,
@@ -25,7 +26,6 @@ from productrecs.features.guides.markdown_html import (
     highlighted,
     render_markdown,
 )
-from productrecs.features.guides.table_of_contents import GUIDES, Guide
 from tests.support.guides import blocks
 
 

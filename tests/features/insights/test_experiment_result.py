@@ -37,7 +37,7 @@ from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from tests.features.insights.shop import NOON, Shop
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from productrecs.records.experiments.repository import (
     store_exposures,
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from productrecs.records.searches.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.storage.tables import (
     erased_names,
     erasures,

@@ -18,7 +18,7 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.merchandising.rule import Rule, RuleContent, by_priority
 from productrecs.records.merchandising.rule_book import RuleBook, RulesView
-from productrecs.records.orders.shopper_history import ShopperHistory
+from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
 

@@ -26,11 +26,11 @@ from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.ranking_due_stores import MinimumData
 from productrecs.training.repository import RankingRepository, TrainingRepository
+from productrecs.training.stores_due_for_ranker import MinimumData
 from productrecs.training.trained_models import TrainedModels, models_folder
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store

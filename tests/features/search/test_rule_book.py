@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import fixed_clock, parse_timestamp
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.features.search.rule_book import (
     SearchRuleBook,
     SearchRuleEditor,

@@ -10,7 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.core.report import ReportQuery
-from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.search.search_insights import (
     QueryFilter,
@@ -21,10 +21,10 @@ from productrecs.features.search.search_insights import (
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.records.searches import repository as limits
-from productrecs.records.searches.repository import SearchCount, SearchCountRepository
-from productrecs.records.searches.search_counter import SearchCounter, count_by_intent
-from productrecs.storage.store_log import StoreLog
+from productrecs.records.search_counts import repository as limits
+from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.search_counter import SearchCounter, count_by_intent
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfig,
     WidgetConfigTooLargeError,
 )
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.tables import widget_configs
 from productrecs.tenancy.accounts.store_management import (
     Registration,

@@ -22,7 +22,7 @@ from productrecs.records.catalog.price_lists import (
 )
 from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 

@@ -10,7 +10,7 @@ from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, resync_catalog, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.storage.store_log import StoreDeletedError, StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,

@@ -10,7 +10,7 @@ from productrecs.records.events.repository import BOT_RETENTION_MS, EventReposit
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.orders.repository import log_head
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import bot_events, events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository

@@ -15,7 +15,7 @@ from productrecs.records.experiments.repository import (
     store_exposures,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import exposures
 from productrecs.tenancy.accounts.store_management import (
     Registration,

@@ -19,7 +19,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,

@@ -18,7 +18,7 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.history_import import HistoryImport, HistoryReport
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import ItemNumbers
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.tables import items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

@@ -20,7 +20,11 @@ from productrecs.records.orders.history_import import HistoryImport, RowError
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import ItemNumbers, StoreDeletedError, StoreLog
+from productrecs.storage.sequence_and_item_numbers import (
+    ItemNumbers,
+    StoreDeletedError,
+    StoreLog,
+)
 from productrecs.storage.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
     MIDNIGHT,

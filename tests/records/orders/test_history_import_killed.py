@@ -28,7 +28,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 from productrecs.records.orders.history_import import HistoryImport
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import ItemNumbers
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 
 url, folder, store, file, at = sys.argv[1:]
 history = HistoryImport(

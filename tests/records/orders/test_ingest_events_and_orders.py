@@ -13,7 +13,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

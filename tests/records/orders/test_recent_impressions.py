@@ -6,7 +6,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.records.orders.repository import ACTION_LIMIT, SHOWN_LIMIT
-from productrecs.records.orders.shopper_history import RecentImpressions
+from productrecs.records.orders.shopper_history_cache import RecentImpressions
 
 NOW = 1_772_366_400_000
 

@@ -16,7 +16,10 @@ from productrecs.records.pictures.onnx_inference import (
     letterbox,
     preprocess,
 )
-from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_check_and_writer import (
+    EMBEDDER,
+    read_model_file,
+)
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,

@@ -16,7 +16,7 @@ from productrecs.records.pictures.onnx_inference import (
     middle_square,
     preprocess,
 )
-from productrecs.records.pictures.onnx_model_file import (
+from productrecs.records.pictures.onnx_model_check_and_writer import (
     EMBEDDER,
     ModelFileError,
     read_model_file,

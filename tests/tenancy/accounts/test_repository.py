@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store_management import (

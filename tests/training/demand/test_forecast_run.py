@@ -27,7 +27,7 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.store_log import StoreDeletedError, StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,

@@ -21,7 +21,7 @@ from productrecs.storage.search_index_files import (
     IndexManifest,
     exclusive_writer,
 )
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,

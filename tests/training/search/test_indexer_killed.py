@@ -20,7 +20,7 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.served_index import ServedIndex, index_folder
 

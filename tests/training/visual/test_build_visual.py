@@ -11,14 +11,14 @@ from productrecs.core.clock import system_ms
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, upsert_items
-from productrecs.records.pictures.picture import FetchOutcome, PictureState
+from productrecs.records.pictures.picture_fetch_states import FetchOutcome, PictureState
 from productrecs.records.pictures.repository import (
     PictureRepository,
     follow_catalog,
     stores_with_due_pictures,
 )
 from productrecs.storage.model_files import open_arrays
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding

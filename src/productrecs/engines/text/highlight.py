@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.engines.text.query_interpreter import QueryTerm
 from productrecs.engines.text.tokenizer import (
     fold_text,

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import tantivy
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.engines.text.tokenizer import fold_text, indexed_words
 
 # Prepositions: the words after them name an accessory's counterpart.

@@ -21,7 +21,10 @@ from productrecs.engines.text.index_schema import (
     TITLE,
     colour_words,
 )
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
     DocumentFrequencies,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.index_schema import NUMBER
-from productrecs.engines.text.language_analysis import AnalysedQuery
+from productrecs.engines.text.language_detection_and_stemming import AnalysedQuery
 from productrecs.engines.text.query_interpreter import (
     QueryInterpreter,
     QueryTerm,

@@ -35,7 +35,10 @@ from productrecs.engines.text.index_schema import (
     translate_index_errors,
     words_schema,
 )
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
     QueryInterpreter,

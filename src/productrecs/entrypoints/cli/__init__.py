@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "bundles": ".commands.bundles:bundles",
     "demo": "demo_store.command:demo",
     "doctor": ".doctor.command:doctor",
-    "embed": ".commands.embed:embed",
+    "embed": ".commands.embed_tags:embed",
     "evaluate": ".commands.evaluate:evaluate",
     "explain": ".commands.explain:explain",
     "export": ".commands.export:export",

@@ -81,7 +81,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
 )
-from productrecs.entrypoints.http.writes.arm_assignment import ArmAssigner
+from productrecs.entrypoints.http.writes.choose_arm_and_record_exposure import ArmAssigner
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
@@ -92,7 +92,7 @@ from productrecs.features.guides.guide_texts import undescribed
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
-from productrecs.training.engine_registry import ENGINES
+from productrecs.training.engine_specs import ENGINES
 from productrecs.training.trained_models import warm_up
 
 _log = logging.getLogger(__name__)

@@ -34,7 +34,7 @@ from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.demand.repository import stores_due, track_stock_outs
-from productrecs.training.ranking_due_stores import stores_to_rank
+from productrecs.training.stores_due_for_ranker import stores_to_rank
 from productrecs.training.tuning.tune_store import stores_to_tune
 
 _POLL_SECONDS: Final = 0.5

@@ -48,7 +48,7 @@ from productrecs.records.orders.uploads.repository import (
 from productrecs.records.orders.uploads.upload import UploadFolder
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.store_log import ItemNumbers
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 

@@ -14,7 +14,7 @@ from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.job_queue import INSTALLATION, Job, JobQueue, JobState, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 
 _log = logging.getLogger(__name__)
 

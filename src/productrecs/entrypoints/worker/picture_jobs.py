@@ -34,7 +34,7 @@ from productrecs.records.pictures.fetch_picture import (
     PictureUnavailableError,
     fetch_picture,
 )
-from productrecs.records.pictures.picture import (
+from productrecs.records.pictures.picture_fetch_states import (
     DuePicture,
     FetchOutcome,
     PictureState,

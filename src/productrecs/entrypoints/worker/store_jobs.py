@@ -47,7 +47,10 @@ from productrecs.records.experiments.holdouts_and_explorations import (
 )
 from productrecs.records.experiments.repository import ExplorationRepository
 from productrecs.records.idempotency.repository import IdempotencyRepository
-from productrecs.records.searches.repository import RETENTION_DAYS, SearchCountRepository
+from productrecs.records.search_counts.repository import (
+    RETENTION_DAYS,
+    SearchCountRepository,
+)
 from productrecs.storage.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from productrecs.features.guides.guide_index import GUIDES, Guide
 from productrecs.features.guides.guide_texts import GuideTexts
-from productrecs.features.guides.table_of_contents import GUIDES, Guide
 
 _WORD: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")

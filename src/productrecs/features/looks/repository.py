@@ -16,7 +16,7 @@ from productrecs.features.looks.look import (
     SanitizedPicture,
 )
 from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.store_log import next_counter_value
+from productrecs.storage.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.tables import look_pictures, look_versions, looks, store_heads
 
 _PUBLISHED_SQL: Final = (

@@ -26,7 +26,7 @@ from productrecs.features.privacy.repository import (
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import remove_older_models
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository

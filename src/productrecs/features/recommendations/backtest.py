@@ -21,7 +21,7 @@ from productrecs.features.recommendations.list_request_and_picks import Engine, 
 from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.engine_registry import EVALUATED
+from productrecs.training.engine_specs import EVALUATED
 from productrecs.training.group_visits_and_orders import (
     MAX_GROUP_ITEMS,
     ItemGroups,

@@ -32,7 +32,7 @@ from productrecs.features.recommendations.serving_state import (
     StoreState,
     Weights,
 )
-from productrecs.training.engine_registry import ENGINES, OWN_MODELS
+from productrecs.training.engine_specs import ENGINES, OWN_MODELS
 from productrecs.training.trained_models import TrainedModels
 
 _MIN_NEIGHBOURS: Final = 20

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.placements.placement import Strategy
-from productrecs.training.engine_registry import NAMES
+from productrecs.training.engine_specs import NAMES
 
 
 class Source(StrEnum):

@@ -23,7 +23,7 @@ from productrecs.records.catalog.item_filters import (
     parse_filters,
 )
 from productrecs.records.experiments.holdouts_and_explorations import Exploration
-from productrecs.records.orders.shopper_history import ShopperHistory
+from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.records.placements.placement import (
     Placement,
     RelativeFilter,

@@ -42,9 +42,9 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.ranking_due_stores import MINIMUM_DATA, MinimumData
 from productrecs.training.repository import RankingRepository, StoredRanker
 from productrecs.training.shown_lists import ShownList, ShownListReader
+from productrecs.training.stores_due_for_ranker import MINIMUM_DATA, MinimumData
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import fit

@@ -14,7 +14,7 @@ from productrecs.features.recommendations.list_request_and_picks import (
 )
 from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.engine_registry import ENGINES
+from productrecs.training.engine_specs import ENGINES
 
 
 class PageType(StrEnum):

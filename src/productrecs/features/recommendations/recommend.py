@@ -69,7 +69,7 @@ from productrecs.features.recommendations.sold_out_replacements import (
 )
 from productrecs.records.experiments.holdouts_and_explorations import Exploration
 from productrecs.records.merchandising.rule_book import ListRules
-from productrecs.records.orders.shopper_history import ShopperHistory
+from productrecs.records.orders.shopper_history_cache import ShopperHistory
 
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
 

@@ -14,14 +14,17 @@ from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType
 from productrecs.engines.buy_again import buy_again, due_again, is_habitual_buyer
 from productrecs.engines.fusion import fuse
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.features.recommendations.list_request_and_picks import (
     RecommendationRequest,
 )
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.events.event import EventKind, interest_key
-from productrecs.records.orders.shopper_history import MAX_RECENT, ShopperHistory
+from productrecs.records.orders.shopper_history_cache import MAX_RECENT, ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.group_visits_and_orders import INTERACTION_BY_EVENT
 

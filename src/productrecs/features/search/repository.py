@@ -15,7 +15,7 @@ from productrecs.engines.hyperloglog import (
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
-from productrecs.storage.store_log import next_counter_value
+from productrecs.storage.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.tables import (
     attribution_marks,
     search_rules,

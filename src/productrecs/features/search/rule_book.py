@@ -6,7 +6,10 @@ from datetime import tzinfo
 
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms, Words
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.features.search.repository import (

@@ -33,7 +33,7 @@ from productrecs.features.search.repository import (
     QuerySales,
     SearchFigureRepository,
 )
-from productrecs.records.searches.repository import (
+from productrecs.records.search_counts.repository import (
     OTHER_INTENTS,
     PHOTO_SEARCHES,
     SearchCountRepository,

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.dialects import raw_connection, upsert
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import erased_names
 
 ERASURE_GRACE_MS: Final = 7 * DAY_MS

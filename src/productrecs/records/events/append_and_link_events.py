@@ -13,7 +13,7 @@ from productrecs.records.events.event import (
     NewEvent,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import bot_events
 from productrecs.storage.tables import events as events_table
 

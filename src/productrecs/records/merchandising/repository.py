@@ -16,7 +16,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.storage.dialects import RawReader
-from productrecs.storage.store_log import next_counter_value
+from productrecs.storage.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.tables import rule_changes, rules, store_heads
 
 MAX_STORED_CHANGES: Final = 1_000

@@ -39,7 +39,7 @@ from productrecs.records.orders.order_and_purchase_ledger import (
 )
 from productrecs.records.orders.repository import ImportMark, PurchaseRepository
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import ItemNumbers, StoreLog
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 
 MAX_ERRORS: Final = 100
 """The most errors that are listed; all are counted."""

@@ -26,7 +26,7 @@ from productrecs.records.orders.order_and_purchase_ledger import (
     number_repeats,
 )
 from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from productrecs.engines.visual.foreground import find_foreground
+from productrecs.engines.visual.foreground_and_salient_objects import find_foreground
 from productrecs.engines.visual.image_descriptor import (
     LEAST_SIDE,
     PICTURE_SIDE,
@@ -44,7 +44,11 @@ from productrecs.records.pictures.decode_picture import (
     PictureTooLargeError,
     decode_to_pixels,
 )
-from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_check_and_writer import (
+    DETECTOR,
+    EMBEDDER,
+    read_model_file,
+)
 
 
 class ObjectDetector(Protocol):

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.onnx_model_file import (
+from productrecs.records.pictures.onnx_model_check_and_writer import (
     EMBEDDER,
     ModelFileError,
     OnnxGraphWriter,

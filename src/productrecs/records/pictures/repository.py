@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual.image_transforms import Descriptor
 from productrecs.records.pictures.fetch_picture import REJECTED, absolute_url
-from productrecs.records.pictures.picture import (
+from productrecs.records.pictures.picture_fetch_states import (
     MIN_NEW_FACTS,
     DescribedItem,
     DuePicture,
@@ -22,7 +22,10 @@ from productrecs.records.pictures.picture import (
 )
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import upsert
-from productrecs.storage.store_log import StoreDeletedError, next_counter_value
+from productrecs.storage.sequence_and_item_numbers import (
+    StoreDeletedError,
+    next_counter_value,
+)
 from productrecs.storage.tables import items, pictures, store_heads, stores
 
 

@@ -16,7 +16,7 @@ from productrecs.records.placements.placement import (
     UnknownPlacementError,
 )
 from productrecs.storage.dialects import RawReader
-from productrecs.storage.store_log import next_counter_value
+from productrecs.storage.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.tables import bundles, experiments, placements, store_heads
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")

@@ -24,7 +24,7 @@ from productrecs.storage.tables.account_tables import (
     stores,
     widget_configs,
 )
-from productrecs.storage.tables.learned_tables import (
+from productrecs.storage.tables.attribution_experiment_and_forecast_tables import (
     attribution_marks,
     credit_days,
     event_hours,

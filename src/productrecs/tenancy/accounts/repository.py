@@ -14,7 +14,7 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.tables import (
     counters,
     key_uses,

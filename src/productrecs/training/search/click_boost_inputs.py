@@ -15,7 +15,10 @@ from productrecs.engines.click_boosts import (
     PURCHASE,
     SearchInteractions,
 )
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.records.events.event import EventKind
 from productrecs.training.search.repository import SearchEventRepository
 

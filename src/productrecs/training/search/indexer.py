@@ -13,7 +13,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, ProductText
-from productrecs.engines.text.language_analysis import detect_language
+from productrecs.engines.text.language_detection_and_stemming import detect_language
 from productrecs.engines.text.search_index import IndexWriter
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.search_index_files import (

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.onnx_model_file import (
+from productrecs.records.pictures.onnx_model_check_and_writer import (
     DOMAIN,
     GRAPH,
     GRAPH_NAME,

@@ -25,7 +25,7 @@ from productrecs.engines.text.semantic_space import (
     threshold,
 )
 from productrecs.engines.text.tokenizer import query_words
-from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
 from productrecs.training.search.repository import (
     CatalogHead,
     ChangePosition,

@@ -11,7 +11,10 @@ from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
     QueryTerm,
@@ -27,7 +30,7 @@ from productrecs.engines.text.search_index import (
 )
 from productrecs.engines.text.semantic_space import SemanticSpace, SimilarProducts, Vectors
 from productrecs.engines.text.tokenizer import is_code
-from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
 from productrecs.storage.search_index_files import (
     DamagedIndexError,
     IndexCopy,

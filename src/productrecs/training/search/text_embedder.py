@@ -17,7 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.semantic_space import Vectors
-from productrecs.records.pictures.onnx_model_file import ModelFileError, read_sidecar
+from productrecs.records.pictures.onnx_model_check_and_writer import (
+    ModelFileError,
+    read_sidecar,
+)
 
 TEXT_EMBEDDER: Final = "text-embedder"
 _LONGEST: Final = 64

@@ -28,7 +28,7 @@ from productrecs.engines.visual.visual_similarity import (
     similarity_floor,
     update_neighbours,
 )
-from productrecs.records.pictures.picture import DescribedItem, PictureProgress
+from productrecs.records.pictures.picture_fetch_states import DescribedItem, PictureProgress
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import (

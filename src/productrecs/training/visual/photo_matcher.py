@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from productrecs.engines.arrays import Bools, Ranked
 from productrecs.engines.visual.visual_similarity import MatchConfidence, merge_best
-from productrecs.records.pictures.picture import file_digest
+from productrecs.records.pictures.picture_fetch_states import file_digest
 from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
     PhotoRegion,

@@ -20,7 +20,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events, i
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import jobs, stores
 from productrecs.storage.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse

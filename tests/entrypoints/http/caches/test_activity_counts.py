@@ -15,7 +15,7 @@ from productrecs.entrypoints.services import Services, build_services
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.settings import Settings
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.service import Service
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.search.rule_book import SearchRuleEditor
-from productrecs.records.searches.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.login.users_and_passwords import Role
 from productrecs.training.search.indexer import Indexer

@@ -38,7 +38,7 @@ ELSEWHERE = (
     "productrecs.engines.demand.",  # forecasting at night
     "productrecs.engines.ranking.ranker_training",  # in the background
     "productrecs.records.pictures.fetch_picture",  # fetching in the background
-    "productrecs.records.pictures.onnx_model_file",  # at a start
+    "productrecs.records.pictures.onnx_model_check_and_writer",  # at a start
     "productrecs.records.pictures.decode_picture",  # 422 by the routes
     "productrecs.storage.backup.",
     "productrecs.storage.model_files",

@@ -11,11 +11,11 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
-from productrecs.entrypoints.http.writes.arm_assignment import (
+from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
+from productrecs.entrypoints.http.writes.choose_arm_and_record_exposure import (
     BACKOFF_SECONDS,
     ArmAssigner,
 )
-from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.holdouts_and_explorations import (
     Arm,
@@ -24,7 +24,7 @@ from productrecs.records.experiments.holdouts_and_explorations import (
     holdout_split,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import exposures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

@@ -22,8 +22,8 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.settings import from_environment
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.storage_health import StorageHealth
-from productrecs.storage.store_log import StoreDeletedError
 from productrecs.storage.tables import events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring

@@ -35,7 +35,11 @@ from productrecs.records.orders.uploads.upload import (
     new_upload_id,
 )
 from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.store_log import ItemNumbers, StoreDeletedError, StoreLog
+from productrecs.storage.sequence_and_item_numbers import (
+    ItemNumbers,
+    StoreDeletedError,
+    StoreLog,
+)
 from productrecs.storage.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
     MIDNIGHT,

@@ -11,7 +11,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.storage.store_log import StoreLog
+    from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 
 def _told(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int:

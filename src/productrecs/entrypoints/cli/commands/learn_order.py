@@ -20,8 +20,8 @@ from productrecs.processes.messages import ParentConnection
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.ranking_due_stores import MINIMUM_DATA
 from productrecs.training.repository import TrainingRepository
+from productrecs.training.stores_due_for_ranker import MINIMUM_DATA
 from productrecs.training.training_inputs import read_whole_log
 from productrecs.training.tuning.repository import HyperparameterRepository
 

@@ -13,7 +13,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
     progress,
 )
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.engine_registry import TRAINING_CHOICES
+from productrecs.training.engine_specs import TRAINING_CHOICES
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 

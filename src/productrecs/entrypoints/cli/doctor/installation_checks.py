@@ -22,7 +22,7 @@ from productrecs.entrypoints.cli.doctor.repository import (
     waiting_jobs,
 )
 from productrecs.entrypoints.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER, Services
-from productrecs.records.pictures.onnx_model_file import (
+from productrecs.records.pictures.onnx_model_check_and_writer import (
     EMBEDDER,
     ModelFileError,
     read_model_file,

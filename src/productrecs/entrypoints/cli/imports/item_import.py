@@ -41,7 +41,7 @@ from productrecs.records.catalog.push_items import (
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.file_imports.file_import import ItemMark
 from productrecs.records.orders.history_import import MAX_ERRORS
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import catalog_limit

@@ -23,7 +23,7 @@ from productrecs.features.recommendations.serving_state import (
     sold_out_anchor,
 )
 from productrecs.records.catalog.catalog_view import Mask
-from productrecs.training.engine_registry import FILLERS
+from productrecs.training.engine_specs import FILLERS
 
 REFRESH_WITHIN_SECONDS: Final = 12.0
 MAX_STALE_SECONDS: Final = 45.0

@@ -34,7 +34,7 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.experiments.repository import StoreExperiments
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import RulesView
-from productrecs.records.orders.shopper_history import ShopperHistories
+from productrecs.records.orders.shopper_history_cache import ShopperHistories
 from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.job_queue import NewJob

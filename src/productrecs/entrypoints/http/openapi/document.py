@@ -31,7 +31,7 @@ from productrecs.entrypoints.http.schemas.orders import OrderBody
 from productrecs.entrypoints.http.schemas.photos import PhotoBody, PhotoSearchBody
 from productrecs.entrypoints.http.schemas.widget_config import WidgetConfigBody
 from productrecs.tenancy.billing.call_meter import BillingStatus
-from productrecs.training.engine_registry import ENGINES, NAMES
+from productrecs.training.engine_specs import ENGINES, NAMES
 
 MODELS: Final[Sequence[type[BaseModel]]] = (
     ItemsPush,

@@ -74,7 +74,7 @@ from productrecs.records.pictures.decode_picture import PictureTooLargeError
 from productrecs.records.placements.bundle import BundleChangedError, UnknownBundleError
 from productrecs.records.placements.placement import UnknownPlacementError
 from productrecs.storage.search_index_files import DamagedIndexError
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.billing.plans_and_subscriptions import BillingInactiveError
 from productrecs.training.visual.photo_search_client import PhotoWorkerError
 

@@ -8,7 +8,7 @@ import msgspec
 from fastapi import Header
 
 from productrecs.records.idempotency.repository import IdempotencyRepository, IdempotentCall
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 MAX_KEY_LENGTH: Final = 255
 REPLAYED_HEADERS: Final = {"idempotent-replayed": "true"}

@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
-from productrecs.entrypoints.http.writes.arm_assignment import ArmAssigner
+from productrecs.entrypoints.http.writes.choose_arm_and_record_exposure import ArmAssigner
 from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient

@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple
 
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId, visitor_hash
-from productrecs.engines.text.language_analysis import LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.entrypoints.http.limits.bot_detection import SHOPPER_PARAMETERS
 from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
 )
-from productrecs.records.searches.repository import SearchCountRepository
-from productrecs.records.searches.search_counter import (
+from productrecs.records.search_counts.repository import SearchCountRepository
+from productrecs.records.search_counts.search_counter import (
     ObservedSearch,
     SearchCounter,
     count_by_intent,

@@ -37,7 +37,7 @@ from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
 )
 from productrecs.processes.messages import FrameDecoder
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
-from productrecs.storage.store_log import StoreDeletedError
+from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping

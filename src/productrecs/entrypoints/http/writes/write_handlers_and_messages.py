@@ -25,7 +25,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder
 from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

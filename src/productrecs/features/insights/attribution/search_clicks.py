@@ -12,7 +12,10 @@ from productrecs.engines.hyperloglog import (
     merge,
     sketch,
 )
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
 from productrecs.features.insights.attribution.attributed_outcomes import (
     LocalDays,
     SearchDay,
@@ -24,7 +27,7 @@ from productrecs.features.insights.attribution.repository import (
 )
 from productrecs.features.insights.attribution.touchpoint_index import ShopperCodes
 from productrecs.records.events.event import EventKind
-from productrecs.records.searches.repository import OTHER_INTENTS, PHOTO_SEARCHES
+from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
 
 _IMAGE: Final = int(EventKind.IMAGE_SEARCH_CLICK)
 

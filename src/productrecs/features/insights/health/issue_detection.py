@@ -17,7 +17,7 @@ from productrecs.features.insights.health.repository import (
     Touchpoint,
     UnknownProducts,
 )
-from productrecs.records.pictures.picture import PictureCounts
+from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store

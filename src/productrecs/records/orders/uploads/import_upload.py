@@ -19,7 +19,7 @@ from productrecs.records.orders.repository import ImportMark
 from productrecs.records.orders.uploads.repository import UploadRepository
 from productrecs.records.orders.uploads.upload import Upload, UploadFolder
 from productrecs.storage.database import Database
-from productrecs.storage.store_log import ItemNumbers, StoreLog
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 
 MAX_ATTEMPTS: Final = 10
 """Attempts without progress after which the import fails: the file is at fault."""

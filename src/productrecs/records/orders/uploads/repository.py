@@ -19,7 +19,7 @@ from productrecs.records.orders.uploads.upload import (
 )
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import JobQueue, NewJob
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import uploads
 
 _UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)

@@ -29,7 +29,7 @@ from productrecs.entrypoints.http.schemas.integration import (
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
-from productrecs.training.engine_registry import TRAINED, TRAINING_CHOICES
+from productrecs.training.engine_specs import TRAINED, TRAINING_CHOICES
 from productrecs.training.repository import TrainingRepository
 
 router = APIRouter(tags=["integration"])

@@ -21,7 +21,7 @@ from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.repository import ConnectionRepository
-from productrecs.training.engine_registry import TRAINED
+from productrecs.training.engine_specs import TRAINED
 from productrecs.training.repository import TrainingRepository
 
 if TYPE_CHECKING:

@@ -63,6 +63,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     KIB,
     MIB,
 )
+from productrecs.features.guides.guide_index import GUIDES, Guide
 from productrecs.features.guides.guide_search import GuideSearch, Section, snippet
 from productrecs.features.guides.guide_texts import (
     BASE,
@@ -72,7 +73,6 @@ from productrecs.features.guides.guide_texts import (
     llms_index,
     similar_guides,
 )
-from productrecs.features.guides.table_of_contents import GUIDES, Guide
 from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.settings import KNOBS

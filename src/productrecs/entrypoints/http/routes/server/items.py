@@ -41,7 +41,7 @@ from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
 from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit
 

@@ -52,7 +52,7 @@ from productrecs.records.orders.uploads.upload import (
     new_upload_id,
 )
 from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.store_log import StoreLog
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

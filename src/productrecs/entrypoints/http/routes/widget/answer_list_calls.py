@@ -47,7 +47,7 @@ from productrecs.records.experiments.repository import (
     KnownIdentity,
     read_known_identity,
 )
-from productrecs.records.orders.shopper_history import ShopperHistory
+from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.records.placements.placement import Placement
 
 _log = logging.getLogger(__name__)

@@ -11,8 +11,11 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.language_analysis import AnalysedQuery, LanguageAnalyzer
-from productrecs.records.searches.repository import (
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
+from productrecs.records.search_counts.repository import (
     OTHER_INTENTS,
     PHOTO_SEARCHES,
     SearchCount,
