@@ -281,6 +281,7 @@ def test_pages_may_read_what_a_reply_says_beside_its_body(
             "x-quota-limit",
             "x-search-relaxed",
             "x-search-redirect",
+            "x-search-variant",
             "retry-after",
             "ratelimit",
             "ratelimit-policy",

@@ -114,7 +114,10 @@ class ExperimentResultRepository:
         self._transaction.execute(query)
 
     def results(self, test: str, limit: int) -> list[StoredResult]:
-        """Return the newest results of a test, the newest first."""
+        """Return the newest results of a test, the newest first.
+
+        Results that an earlier version stored in another form are left out.
+        """
         days = experiment_days.c
         query = (
             sa.select(days.test, days.day, days.computed_at, days.result)
@@ -122,7 +125,8 @@ class ExperimentResultRepository:
             .order_by(days.day.desc())
             .limit(limit)
         )
-        return [
+        found = [
             StoredResult(row[0], row[1], int(row[2]), json.loads(row[3]))
             for row in self._transaction.execute(query)
         ]
+        return [one for one in found if "gate" in one.result]

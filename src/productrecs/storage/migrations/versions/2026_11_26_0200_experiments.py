@@ -8,7 +8,7 @@ down_revision = "2026_11_26_0150"
 
 
 def upgrade() -> None:
-    """Add a table, and delete results in the old form: the next hour computes them."""
+    """Add a table."""
     op.create_table(
         "experiments",
         sa.Column("store_id", sa.String(length=32), nullable=False),
@@ -24,4 +24,3 @@ def upgrade() -> None:
         sa.Column("winner", sa.String(length=8), nullable=False),
         sa.PrimaryKeyConstraint("store_id", "name", name=op.f("pk_experiments")),
     )
-    op.execute("DELETE FROM experiment_days")

@@ -81,7 +81,7 @@ _ACCEPTED: Final = _PROPOSAL | {
     "is_shown": True,
 }
 _BODY: Final = {
-    "item_ids": ["tent", "rope"],
+    "item_ids": ["rope", "stove"],
     "name": "Camping night",
     "discount_percent": 10,
 }
