@@ -52,7 +52,10 @@ def _make_demo_once(folder: Path) -> None:
 
 
 def _make_demo(folder: Path) -> None:
-    """Make a year of sales with its forecast, attributed, its pictures plain."""
+    """Make a year of sales with its forecast, attributed, its pictures plain.
+
+    What a worker would compute from it at each start is computed here once.
+    """
     service = Service(folder).prepare()
     paint(pictures_folder(folder))
     services = build_services(Settings(data=folder))
@@ -64,7 +67,8 @@ def _make_demo(folder: Path) -> None:
     Attributor(services.database, services.touchpoint_folder).catch_up(store)
     compute_customers(services.database, store, services.clock())
     services.close()
-    service.run("forecast", DOMAIN)
+    for verb in ("forecast", "tune", "learn-order"):
+        service.run(verb, DOMAIN)
 
 
 def paint(folder: Path) -> None:
