@@ -146,7 +146,7 @@ def test_every_example_is_answered_as_it_says(
         "x-api-key": merchant.account.secret,
     }
     rope = {"id": "rope", "prices": {"USD": 99}}
-    assert merchant.push({"id": "tent"}, rope).status == 200
+    assert merchant.push({"id": "tent"}, rope, {"id": "stove"}).status == 200
     add_placement(merchant.account, "product-page-1")
     eventually(lambda: merchant.recommend(placement="product-page-1").status == 200)
     eventually(lambda: merchant.trending(price_list="USD").status == 200)
