@@ -148,7 +148,7 @@ def test_pausing_and_choosing_decide_what_everybody_gets(
         return {
             len(there.recommend(placement="cart", user_id=shopper).ids)
             for there in running
-            for shopper in SHOPPERS[:8]
+            for shopper in SHOPPERS[:20]
         }
 
     assert sizes() == {2, 4}
