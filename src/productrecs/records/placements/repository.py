@@ -113,20 +113,8 @@ class PlacementRepository:
 
     def put(self, placement: Placement, *, is_new: bool) -> None:
         """Store a new placement, or replace the one of its name."""
-        row = {
-            "content": msgspec.json.encode(placement.content).decode(),
-            "version": placement.version,
-            "created_at": placement.created_at,
-            "updated_at": placement.updated_at,
-        }
-        if is_new:
-            row |= {"store_id": self._store_id, "name": placement.name}
-            self._transaction.execute(placements.insert().values(row))
-            return
-        query = placements.update().where(
-            placements.c.store_id == self._store_id, placements.c.name == placement.name
-        )
-        self._transaction.execute(query.values(row))
+        key = {"store_id": self._store_id, "name": placement.name}
+        self._transaction.execute(_written(placements, key, placement, is_new=is_new))
 
     def remove(self, name: str) -> None:
         """Delete a placement."""
@@ -161,20 +149,8 @@ class BundleRepository:
 
     def put(self, bundle: Bundle, *, is_new: bool) -> None:
         """Store a new bundle, or replace the one of its number."""
-        row: dict[str, object] = {
-            "content": msgspec.json.encode(bundle.content).decode(),
-            "version": bundle.version,
-            "created_at": bundle.created_at,
-            "updated_at": bundle.updated_at,
-        }
-        if is_new:
-            row |= {"store_id": self._store_id, "bundle_id": bundle.bundle_id}
-            self._transaction.execute(bundles.insert().values(row))
-            return
-        query = bundles.update().where(
-            bundles.c.store_id == self._store_id, bundles.c.bundle_id == bundle.bundle_id
-        )
-        self._transaction.execute(query.values(row))
+        key = {"store_id": self._store_id, "bundle_id": bundle.bundle_id}
+        self._transaction.execute(_written(bundles, key, bundle, is_new=is_new))
 
     def remove(self, bundle_id: int) -> None:
         """Delete a bundle."""
@@ -182,6 +158,21 @@ class BundleRepository:
             bundles.c.store_id == self._store_id, bundles.c.bundle_id == bundle_id
         )
         self._transaction.execute(query)
+
+
+def _written(
+    table: sa.Table, key: Mapping[str, object], record: Placement | Bundle, *, is_new: bool
+) -> sa.Insert | sa.Update:
+    """Return the statement that stores a new record, or replaces the one of its key."""
+    row = {
+        "content": msgspec.json.encode(record.content).decode(),
+        "version": record.version,
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+    }
+    if is_new:
+        return table.insert().values(row | dict(key))
+    return table.update().where(*(table.c[name] == key[name] for name in key)).values(row)
 
 
 def _bundle(row: Sequence[Any]) -> Bundle:
