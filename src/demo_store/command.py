@@ -68,7 +68,6 @@ from productrecs.records.search_counts.search_counter import ObservedSearch, cou
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey
-from productrecs.tenancy.accounts.login.sessions import new_reset_token, reset_password
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -80,6 +79,7 @@ from productrecs.tenancy.accounts.store_management import (
     rotate_secret,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import find_plan
+from productrecs.tenancy.users.sessions import new_reset_token, reset_password
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 

@@ -12,7 +12,7 @@ from productrecs.entrypoints.cli.commands.openapi import (
     to_postman_collection,
 )
 from productrecs.entrypoints.http.application import declared_routes
-from productrecs.entrypoints.http.openapi.document import openapi_document
+from productrecs.entrypoints.http.openapi_document import openapi_document
 from tests.support.service import METRICS_TOKEN
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.entrypoints.http.pipeline.idempotency import identify_call, run_once
-from productrecs.records.idempotency.repository import (
+from productrecs.storage.idempotency_keys import (
     IdempotencyConflictError,
     IdempotencyRepository,
 )

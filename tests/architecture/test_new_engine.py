@@ -57,7 +57,7 @@ import numpy as np
 from productrecs.entrypoints.cli.commands.train import train
 from productrecs.entrypoints.http.application import _check_engines, declared_routes
 from productrecs.entrypoints.http.caches import recommendation_cache
-from productrecs.entrypoints.http.openapi.document import openapi_document
+from productrecs.entrypoints.http.openapi_document import openapi_document
 from productrecs.features.recommendations.backtest import backtest
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend

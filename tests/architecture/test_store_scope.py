@@ -164,7 +164,7 @@ def is_sql(source: str) -> bool:
 def test_every_repository_is_built_for_one_store() -> None:
     found = {
         repository.name: takes_a_store(repository)
-        for _, tree in modules("repository.py")
+        for _, tree in modules()
         for repository in repositories(tree)
     }
 
@@ -175,7 +175,7 @@ def test_every_repository_is_built_for_one_store() -> None:
 def test_every_statement_of_a_repository_names_the_store() -> None:
     unbound = [
         f"{path}: {method}"
-        for path, tree in modules("repository.py")
+        for path, tree in modules()
         for repository in repositories(tree)
         if repository.name not in ACROSS_STORES
         for method in unbound_methods(repository)

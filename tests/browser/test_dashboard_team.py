@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from productrecs.core.clock import system_ms
-from productrecs.tenancy.accounts.login.two_factor import totp_code
+from productrecs.tenancy.users.two_factor import totp_code
 from tests.browser.test_dashboard_account import fill, tab_to
 from tests.support.dashboard import PASSWORD
 from tests.support.dashboard_browser import LOOKS, check_barriers, new_desk

@@ -14,10 +14,10 @@ import sqlalchemy as sa
 from playwright.sync_api import Error
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.http.dashboard.registry import PAGES
+from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.storage.tables import touch_days
-from productrecs.tenancy.accounts.login.sessions import begin_session
 from productrecs.tenancy.accounts.store_management import owner_of
+from productrecs.tenancy.users.sessions import begin_session
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard_calls import address_of, names_read
 from tests.support.filled_store import fill, open_store

@@ -13,14 +13,14 @@ from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.users_and_passwords import (
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
     hash_password,
 )
-from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from productrecs.tenancy.users.repository import UserRepository
 from tests.support.uploads import BOUNDARY
 from tests.support.uploads import part as form_part
 

@@ -14,18 +14,18 @@ import pytest
 
 from demo_store.generator import DOMAIN
 from productrecs.core.clock import system_ms
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.users_and_passwords import (
-    DashboardUser,
-    Role,
-    hash_password,
-)
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_store,
     register_store,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
+    Role,
+    hash_password,
+)
+from productrecs.tenancy.users.repository import UserRepository
 from tests.support.browser import BARRIERS, WAIT_MS, Watch, watched
 from tests.support.dashboard import PASSWORD
 from tests.support.service import HOST, Service

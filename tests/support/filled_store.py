@@ -30,25 +30,17 @@ from productrecs.records.experiments.experiment import (
     Treatment,
 )
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.records.file_imports.file_import import ImportStatus, NewFileImport
-from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.records.orders.uploads.upload import new_upload_id
 from productrecs.records.placements.bundle import BundleContent
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
-from productrecs.tenancy.accounts.login.repository import BrowserFacts, UserRepository
-from productrecs.tenancy.accounts.login.sessions import begin_session
-from productrecs.tenancy.accounts.login.users_and_passwords import (
-    DashboardUser,
-    Role,
-    hash_password,
-    hash_token,
-    normalise_email,
-)
+from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
+from productrecs.records.uploads.order_upload import new_upload_id
+from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.storage.audit_log import AuditEntry, AuditRepository
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,
@@ -59,9 +51,17 @@ from productrecs.tenancy.accounts.store_management import (
     change_origins,
     register_store,
 )
-from productrecs.tenancy.accounts.team.members import invite
-from productrecs.tenancy.accounts.team.repository import AuditEntry, AuditRepository
+from productrecs.tenancy.accounts.team_members import invite
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
+    Role,
+    hash_password,
+    hash_token,
+    normalise_email,
+)
+from productrecs.tenancy.users.repository import BrowserFacts, UserRepository
+from productrecs.tenancy.users.sessions import begin_session
 from tests.support.dashboard import PASSWORD
 from tests.support.service import Account, Merchant
 

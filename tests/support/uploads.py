@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from productrecs.records.orders.uploads.repository import JOB
+from productrecs.records.uploads.repository import JOB
 from productrecs.storage.tables import jobs
 from tests.support.service import HOST, Reply
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.uploads.repository import files_needed
-from productrecs.records.orders.uploads.upload import UploadFolder
+from productrecs.records.uploads.order_upload import UploadFolder
+from productrecs.records.uploads.repository import files_needed
 from productrecs.storage.tables import purchase_lines
 from tests.records.orders.import_support import (
     NOON,

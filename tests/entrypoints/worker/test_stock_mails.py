@@ -18,7 +18,7 @@ from productrecs.records.catalog.push_items import upsert_items
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import forecast_runs, item_forecasts, items
-from productrecs.tenancy.accounts.login.repository import UserRepository
+from productrecs.tenancy.users.repository import UserRepository
 from tests.support.dashboard import add_store
 from tests.support.smtp import MailServer
 

@@ -14,13 +14,13 @@ from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker import file_import_jobs
 from productrecs.entrypoints.worker.file_import_jobs import build_importer
 from productrecs.records.orders import csv_reader, history_import
-from productrecs.records.orders.uploads.repository import UploadRepository, submit_upload
-from productrecs.records.orders.uploads.upload import (
+from productrecs.records.uploads.order_upload import (
     NewUpload,
     UploadFolder,
     UploadStatus,
     new_upload_id,
 )
+from productrecs.records.uploads.repository import UploadRepository, submit_upload
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import jobs

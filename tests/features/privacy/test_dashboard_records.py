@@ -9,8 +9,8 @@ import pytest
 from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
 from productrecs.features.insights.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.repository import ShopperRepository
-from productrecs.records.file_imports.file_import import ImportStatus, NewFileImport
-from productrecs.records.file_imports.repository import FileImportRepository
+from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
+from productrecs.records.uploads.repository import FileImportRepository
 from tests.features.insights.shop import NOON
 from tests.records.orders.import_support import new_store
 

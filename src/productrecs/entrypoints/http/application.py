@@ -91,7 +91,7 @@ from productrecs.entrypoints.shared_process_state import PeerConnections, Proces
 from productrecs.features.guides.guide_texts import undescribed
 from productrecs.storage.byte_budget import MIB, ByteBudget
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
+from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
 from productrecs.training.engine_specs import ENGINES
 from productrecs.training.trained_models import warm_up
 

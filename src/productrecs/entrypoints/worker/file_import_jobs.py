@@ -27,25 +27,23 @@ from productrecs.entrypoints.worker.job_worker import (
     JobWorker,
     PeriodicJob,
 )
-from productrecs.records.file_imports.file_import import (
+from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,
     FileImport,
     ImportStatus,
 )
-from productrecs.records.file_imports.repository import (
+from productrecs.records.uploads.order_upload import UploadFolder
+from productrecs.records.uploads.order_upload_import import UploadImport
+from productrecs.records.uploads.repository import (
+    JOB,
     FileImportRepository,
     expire_imports,
+    files_needed,
     files_of_open_imports,
     stores_in,
-)
-from productrecs.records.orders.uploads.import_upload import UploadImport
-from productrecs.records.orders.uploads.repository import (
-    JOB,
-    files_needed,
     stores_with_uploads,
 )
-from productrecs.records.orders.uploads.upload import UploadFolder
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers

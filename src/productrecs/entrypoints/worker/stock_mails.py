@@ -15,8 +15,8 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     plan_stock_actions,
 )
-from productrecs.tenancy.accounts.login.repository import UserRepository
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.users.repository import UserRepository
 
 _DUE: Final = frozenset(
     {StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW}

@@ -46,16 +46,16 @@ from productrecs.records.experiments.holdouts_and_explorations import (
     RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
 )
 from productrecs.records.experiments.repository import ExplorationRepository
-from productrecs.records.idempotency.repository import IdempotencyRepository
 from productrecs.records.search_counts.repository import (
     RETENTION_DAYS,
     SearchCountRepository,
 )
+from productrecs.storage.audit_log import AuditRepository
+from productrecs.storage.idempotency_keys import IdempotencyRepository
 from productrecs.storage.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.team.repository import AuditRepository
 from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores
 
 _log = logging.getLogger(__name__)

@@ -20,14 +20,6 @@ from productrecs.tenancy.accounts.domains_and_origins import (
     normalise_origin,
     validate_new_domain,
 )
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.users_and_passwords import (
-    DashboardUser,
-    Role,
-    hash_password,
-    hash_token,
-    normalise_email,
-)
 from productrecs.tenancy.accounts.repository import (
     AccountRepository,
     DomainTakenError,
@@ -36,7 +28,6 @@ from productrecs.tenancy.accounts.repository import (
 )
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
-from productrecs.tenancy.accounts.team.repository import NEW_STORE, InvitationRepository
 from productrecs.tenancy.billing.call_meter import QuotaNotice, month_at, quota_notice
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     TRIAL,
@@ -46,6 +37,18 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     first_subscription,
 )
 from productrecs.tenancy.billing.repository import UsageRepository
+from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
+    Role,
+    hash_password,
+    hash_token,
+    normalise_email,
+)
+from productrecs.tenancy.users.repository import (
+    NEW_STORE,
+    InvitationRepository,
+    UserRepository,
+)
 
 OWNER_ID: Final = "owner"
 """The user who registered the store."""

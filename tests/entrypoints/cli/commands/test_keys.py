@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from productrecs.core.clock import system_ms
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.team.members import find_invitation
+from productrecs.tenancy.accounts.team_members import find_invitation
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services

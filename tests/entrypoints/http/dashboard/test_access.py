@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from productrecs.entrypoints.http.dashboard.page import cookie_name
-from productrecs.entrypoints.http.dashboard.pages.security_and_audit_log import browser_name
-from productrecs.entrypoints.http.dashboard.registry import PAGES
-from productrecs.tenancy.accounts.login.sessions import ABSOLUTE_MS, IDLE_MS
+from productrecs.entrypoints.http.dashboard.page_registry import PAGES
+from productrecs.entrypoints.http.dashboard.pages.security import browser_name
+from productrecs.tenancy.users.sessions import ABSOLUTE_MS, IDLE_MS
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.records.placements.bundle_editor import BundleEditor
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from tests.support.dashboard import Member, add_user, text_of

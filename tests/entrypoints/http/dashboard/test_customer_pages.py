@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.entrypoints.services import build_eraser
 from productrecs.features.insights.customers.customer_report import compute_customers
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import open_store

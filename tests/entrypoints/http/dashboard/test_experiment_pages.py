@@ -13,7 +13,7 @@ from productrecs.features.insights.experiments.experiment_result import (
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.experiments.holdouts_and_explorations import Exposure, arm_of
 from productrecs.records.experiments.repository import store_exposures
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import Filled, open_store
 

@@ -17,17 +17,17 @@ from productrecs.entrypoints.worker.file_import_jobs import (
 )
 from productrecs.entrypoints.worker.job_worker import JobInterruptedError
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.file_imports.file_import import OPEN_LIMIT
-from productrecs.records.file_imports.repository import (
+from productrecs.records.uploads.file_import import OPEN_LIMIT
+from productrecs.records.uploads.repository import (
     FileImportRepository,
     files_of_open_imports,
 )
 from productrecs.storage.job_queue import INSTALLATION, NewJob
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_store, add_user, text_of
 
 if TYPE_CHECKING:
-    from productrecs.records.file_imports.file_import import FileImport
+    from productrecs.records.uploads.file_import import FileImport
     from productrecs.tenancy.accounts.store import Store
     from tests.entrypoints.http.dashboard.conftest import Office
     from tests.support.service import Reply

@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.features.looks.look import Look, LookContent, LookState
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.pictures import drawn, encoded

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import Filled, open_store
 

@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.entrypoints.http.application import create_application
-from productrecs.entrypoints.http.dashboard.registry import PAGES
+from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside

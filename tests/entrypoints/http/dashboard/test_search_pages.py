@@ -11,7 +11,7 @@ import pytest
 from productrecs.features.search.rule_book import SearchRuleEditor
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import open_store

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.entrypoints.http.dashboard.registry import PAGES
-from productrecs.tenancy.accounts.login.sessions import LINK_MS
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.tenancy.accounts.store_management import rotate_secret
-from tests.entrypoints.http.dashboard.test_two_factor_pages import code_now, send, set_up
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.sessions import LINK_MS
+from tests.entrypoints.http.dashboard.test_security_pages import code_now, send, set_up
 from tests.support.dashboard import Member, add_store, add_user, text_of
 
 if TYPE_CHECKING:

@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.dashboard.pages.security_and_audit_log import PAGE_SIZE
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
-from productrecs.tenancy.accounts.team.members import INVITATION_MS
-from productrecs.tenancy.accounts.team.repository import (
-    RETENTION_MS,
-    AuditEntry,
-    AuditRepository,
-)
+from productrecs.entrypoints.http.dashboard.pages.audit_log import PAGE_SIZE
+from productrecs.storage.audit_log import RETENTION_MS, AuditEntry, AuditRepository
+from productrecs.tenancy.accounts.team_members import INVITATION_MS
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.repository import UserRepository
 from tests.support.dashboard import PASSWORD, Member, add_user, text_of
 
 if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser
     from productrecs.tenancy.accounts.store import Store
+    from productrecs.tenancy.users.dashboard_user import DashboardUser
     from tests.entrypoints.http.dashboard.conftest import Office
     from tests.support.service import Reply
 

@@ -9,11 +9,11 @@ from urllib.parse import quote, quote_plus
 import pytest
 import sqlalchemy as sa
 
-from productrecs.entrypoints.http.dashboard.registry import PAGES
+from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.storage.tables import metadata
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.sessions import begin_session
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.sessions import begin_session
 from tests.support.dashboard import Member, add_user
 from tests.support.dashboard_calls import address_of, fields_of, undeclared
 from tests.support.filled_store import Filled, fill, open_store

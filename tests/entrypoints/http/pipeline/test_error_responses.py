@@ -27,7 +27,7 @@ ELSEWHERE = (
     "productrecs.entrypoints.cli.",
     "productrecs.entrypoints.http.dashboard.",  # its own error page tells them
     "productrecs.entrypoints.mail",  # shown by the dashboard
-    "productrecs.records.file_imports.",  # likewise
+    "productrecs.records.uploads.file_import",  # likewise
     "productrecs.entrypoints.worker.",
     "productrecs.settings",
     "productrecs.features.looks.look",  # the command line changes them
@@ -40,14 +40,18 @@ ELSEWHERE = (
     "productrecs.records.pictures.fetch_picture",  # fetching in the background
     "productrecs.records.pictures.onnx_model_check_and_writer",  # at a start
     "productrecs.records.pictures.decode_picture",  # 422 by the routes
-    "productrecs.storage.backup.",
+    "productrecs.storage.backup_archive",
+    "productrecs.storage.create_backup",
+    "productrecs.storage.restore_backup",
     "productrecs.storage.model_files",
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.core.time_window",  # likewise
     "productrecs.records.merchandising.",  # changed on the command line
     "productrecs.records.placements.",  # likewise
     "productrecs.records.orders.",  # reading a CSV
+    "productrecs.records.uploads.order_upload",
     "productrecs.tenancy.accounts.",  # registering and changing a store
+    "productrecs.tenancy.users.",
     "productrecs.tenancy.billing.plans_and_subscriptions.PlansError",  # at a start
     "productrecs.tenancy.billing.plans_and_subscriptions.UnknownPlanError",  # choosing one
 )

@@ -24,12 +24,11 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 )
 from productrecs.entrypoints.services import build_eraser, build_services
 from productrecs.features.privacy.erasure import replay_erasures
-from productrecs.records.file_imports.repository import files_of_open_imports
-from productrecs.records.orders.uploads.repository import files_needed
+from productrecs.records.uploads.repository import files_needed, files_of_open_imports
 from productrecs.settings import Settings
-from productrecs.storage.backup.archive import Advance, BackupManifest, use_idle_io_priority
-from productrecs.storage.backup.create_backup import BackupRequest, create_backup
-from productrecs.storage.backup.restore_backup import (
+from productrecs.storage.backup_archive import Advance, BackupManifest, use_idle_io_priority
+from productrecs.storage.create_backup import BackupRequest, create_backup
+from productrecs.storage.restore_backup import (
     RestoreTarget,
     restore_backup,
     verify_backup,

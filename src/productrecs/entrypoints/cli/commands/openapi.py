@@ -207,7 +207,7 @@ def openapi(base_url: str, form: str, out: Path | None) -> None:
     """
     # Imported here: the web framework is slow to import.
     from productrecs.entrypoints.http.application import declared_routes  # noqa: PLC0415
-    from productrecs.entrypoints.http.openapi.document import openapi_document  # noqa: PLC0415
+    from productrecs.entrypoints.http.openapi_document import openapi_document  # noqa: PLC0415
 
     described = openapi_document(declared_routes(), base_url.rstrip("/"))
     text = to_http_file(described) if form == "http" else _json(described, form)

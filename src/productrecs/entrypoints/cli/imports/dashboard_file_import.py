@@ -47,8 +47,6 @@ from productrecs.entrypoints.cli.imports.order_import import OrderDryRun, OrderI
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShare
 from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.file_imports.file_import import FileImport, ItemMark
-from productrecs.records.file_imports.repository import FileImportRepository
 from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
     HISTORY_LAYOUT,
@@ -58,7 +56,9 @@ from productrecs.records.orders.csv_reader import (
     read_header,
 )
 from productrecs.records.orders.history_import import HistoryReport, RowReport
-from productrecs.records.orders.uploads.upload import MAX_UPLOAD_BYTES
+from productrecs.records.uploads.file_import import FileImport, ItemMark
+from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
+from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.accounts.store import Store
 
 BY_COLUMNS: Final = "columns"

@@ -39,8 +39,8 @@ from productrecs.records.catalog.push_items import (
     upsert_items,
 )
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.records.file_imports.file_import import ItemMark
 from productrecs.records.orders.history_import import MAX_ERRORS
+from productrecs.records.uploads.file_import import ItemMark
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store

@@ -2,7 +2,7 @@
 
 Server-rendered with Jinja2; htmx and a small script make some forms quicker, and every form
 works without them. A page is one module in `pages`, one template, and one line in
-`registry.py`:
+`page_registry.py`:
 
     def show(visit: Visit) -> Reply:
         return visit.render("example.html", rows=rows_of(visit.database, visit.store))

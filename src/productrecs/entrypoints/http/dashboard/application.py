@@ -20,7 +20,7 @@ from starlette.datastructures import URL
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.dashboard.file_forms import (
+from productrecs.entrypoints.http.dashboard.file_upload_forms import (
     declared_length,
     has_multipart,
     received_form,
@@ -39,7 +39,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     read_cookie,
     set_cookie,
 )
-from productrecs.entrypoints.http.dashboard.registry import BY_PATH, navigation
+from productrecs.entrypoints.http.dashboard.page_registry import BY_PATH, navigation
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
@@ -55,11 +55,11 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     gzip_body,
 )
 from productrecs.entrypoints.http.transport.request_body import read_body
-from productrecs.records.orders.uploads.upload import UploadFolder
+from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.login.sessions import Session, resume_session
-from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser, Role
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.users.sessions import Session, resume_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

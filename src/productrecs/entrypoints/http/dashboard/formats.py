@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final, Self
 
+from productrecs.core.errors import ProductRecsError
 from productrecs.features.widgets.widget_settings import price_pattern
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -122,3 +123,9 @@ def _read_pattern(pattern: str | None, currency: str) -> tuple[str, str, int, st
     point = rest[: rest.index("0")] if zeros else "."
     end = group_at + 3 + (len(point) + zeros if zeros else 0)
     return grouping or ",", point, zeros, f"{pattern[:begin]}{{}}{pattern[end:]}"
+
+
+def sentence(error: ProductRecsError) -> str:
+    """Return an error's message as a sentence."""
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."

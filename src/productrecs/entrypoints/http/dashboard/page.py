@@ -26,13 +26,13 @@ from productrecs.entrypoints.http.dashboard.product_pictures import ProductPictu
 from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.services import Services
+from productrecs.storage.audit_log import AuditEntry, recording
 from productrecs.storage.database import Database
-from productrecs.tenancy.accounts.login.attempt_limits import network_of
-from productrecs.tenancy.accounts.login.repository import BrowserFacts
-from productrecs.tenancy.accounts.login.sessions import Session
-from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser, Role
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.team.repository import AuditEntry, recording
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.users.login_attempt_limits import network_of
+from productrecs.tenancy.users.repository import BrowserFacts
+from productrecs.tenancy.users.sessions import Session
 
 SESSION: Final = "session"
 VISITOR: Final = "visitor"

@@ -63,16 +63,16 @@ from productrecs.features.widgets.widget_config import (
 from productrecs.records.catalog.price_lists import TooManyPriceListsError
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.experiments.experiment import UnknownExperimentError
-from productrecs.records.idempotency.repository import IdempotencyConflictError
 from productrecs.records.orders.csv_reader import MissingColumnsError
-from productrecs.records.orders.uploads.upload import (
+from productrecs.records.pictures.decode_picture import PictureTooLargeError
+from productrecs.records.placements.bundle import BundleChangedError, UnknownBundleError
+from productrecs.records.placements.placement import UnknownPlacementError
+from productrecs.records.uploads.order_upload import (
     FileTooLargeError,
     TooManyUploadsError,
     UnknownUploadError,
 )
-from productrecs.records.pictures.decode_picture import PictureTooLargeError
-from productrecs.records.placements.bundle import BundleChangedError, UnknownBundleError
-from productrecs.records.placements.placement import UnknownPlacementError
+from productrecs.storage.idempotency_keys import IdempotencyConflictError
 from productrecs.storage.search_index_files import DamagedIndexError
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.billing.plans_and_subscriptions import BillingInactiveError

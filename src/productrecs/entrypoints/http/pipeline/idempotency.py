@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from fastapi import Header
 
-from productrecs.records.idempotency.repository import IdempotencyRepository, IdempotentCall
+from productrecs.storage.idempotency_keys import IdempotencyRepository, IdempotentCall
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 MAX_KEY_LENGTH: Final = 255

@@ -27,7 +27,7 @@ from productrecs.storage.byte_budget import ByteBudget, Claim
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.storage_health import StorageHealth
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.login.attempt_limits import AttemptLimits
+from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
 
 READ_SECONDS: Final = 0.5
 Result = TypeVar("Result")

@@ -15,7 +15,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.period import (
+from productrecs.entrypoints.http.dashboard.report_period import (
     REPORT_FILE_PATH,
     figures_of,
     rows_of,
@@ -25,7 +25,7 @@ from productrecs.entrypoints.services import build_eraser
 from productrecs.features.insights.customers.rfm_segments import Segment
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.records.events.event import Fields
-from productrecs.tenancy.accounts.login.users_and_passwords import Role
+from productrecs.tenancy.users.dashboard_user import Role
 
 CUSTOMERS_PATH: Final = "/dashboard/customers"
 ONE_PATH: Final = f"{CUSTOMERS_PATH}/one"

@@ -14,7 +14,11 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.http.dashboard.pages.placements import STRATEGIES, editor_of
-from productrecs.entrypoints.http.dashboard.period import as_number, figures_of, rows_of
+from productrecs.entrypoints.http.dashboard.report_period import (
+    as_number,
+    figures_of,
+    rows_of,
+)
 from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.experiments.experiment_report import SHARES
 from productrecs.records.experiments.experiment import (

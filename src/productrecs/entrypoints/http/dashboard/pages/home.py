@@ -7,7 +7,7 @@ from productrecs.core.report import Report, ReportValue, report_query, share_of
 from productrecs.entrypoints.http.dashboard.alerts import find_alerts
 from productrecs.entrypoints.http.dashboard.charts import Bar, bars
 from productrecs.entrypoints.http.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
-from productrecs.entrypoints.http.dashboard.period import (
+from productrecs.entrypoints.http.dashboard.report_period import (
     as_number,
     change_of,
     figures_of,

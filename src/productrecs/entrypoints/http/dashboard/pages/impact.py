@@ -14,9 +14,9 @@ from productrecs.entrypoints.http.dashboard.list_reasons import ENGINE_NAMES
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.experiments import compare
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
-from productrecs.entrypoints.http.dashboard.pages.report_file import sale_filters
+from productrecs.entrypoints.http.dashboard.pages.report_csv_download import sale_filters
 from productrecs.entrypoints.http.dashboard.pages.widgets import WIDGET_NAMES
-from productrecs.entrypoints.http.dashboard.period import (
+from productrecs.entrypoints.http.dashboard.report_period import (
     Period,
     as_number,
     change_of,

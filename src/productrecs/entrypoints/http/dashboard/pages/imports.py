@@ -13,7 +13,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     SentFile,
     Visit,
 )
-from productrecs.records.file_imports.file_import import (
+from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,
     FileImport,
@@ -22,13 +22,12 @@ from productrecs.records.file_imports.file_import import (
     NewFileImport,
     TooManyImportsError,
 )
-from productrecs.records.file_imports.repository import FileImportRepository
-from productrecs.records.orders.uploads.repository import UploadRepository
-from productrecs.records.orders.uploads.upload import (
+from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
     Upload,
     new_upload_id,
 )
+from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
 from productrecs.storage.job_queue import NewJob
 
 IMPORTS_PATH: Final = "/dashboard/imports"

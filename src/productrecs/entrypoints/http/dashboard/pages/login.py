@@ -16,19 +16,19 @@ from productrecs.entrypoints.http.dashboard.page import (
 )
 from productrecs.entrypoints.http.pipeline.authentication import SIGN_IN_PATH
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
-from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.accounts.login.sessions import (
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.users.dashboard_user import DashboardUser
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.sessions import (
     begin_session,
     end_session,
     find_logins,
     use_link_token,
 )
-from productrecs.tenancy.accounts.login.two_factor import (
+from productrecs.tenancy.users.two_factor import (
     has_second_factor,
     new_challenge,
 )
-from productrecs.tenancy.accounts.login.users_and_passwords import DashboardUser
-from productrecs.tenancy.accounts.repository import AccountRepository
 
 _EXPIRED: Final = (
     "The link was used already or is over a minute old. "

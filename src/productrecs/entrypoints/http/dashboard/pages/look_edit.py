@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.formats import sentence
 from productrecs.entrypoints.http.dashboard.page import (
     Form,
     NotFoundError,
@@ -29,7 +30,6 @@ from productrecs.entrypoints.http.dashboard.pages.looks import (
     stored_photo,
     titles_of,
 )
-from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.entrypoints.http.dashboard.pages.widgets import look_preview
 from productrecs.features.looks.look import (
     Hotspot,

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.report import report_query
+from productrecs.entrypoints.http.dashboard.formats import sentence
 from productrecs.entrypoints.http.dashboard.page import (
     Group,
     NotFoundError,
@@ -13,7 +14,6 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.impact.sales_and_funnel_reports import looks_by_item
 from productrecs.features.looks.look import (

@@ -4,7 +4,11 @@ from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
-from productrecs.entrypoints.http.dashboard.period import chosen_period, figures_of, rows_of
+from productrecs.entrypoints.http.dashboard.report_period import (
+    chosen_period,
+    figures_of,
+    rows_of,
+)
 from productrecs.entrypoints.report_registry import EARNINGS, make_report
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings, find_store

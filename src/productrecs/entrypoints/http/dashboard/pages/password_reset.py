@@ -9,21 +9,21 @@ import threading
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.formats import sentence
 from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
-from productrecs.entrypoints.http.dashboard.pages.team import sentence
 from productrecs.entrypoints.mail import send_mail
 from productrecs.entrypoints.services import Services
 from productrecs.settings import SmtpServer
-from productrecs.tenancy.accounts.login.attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.accounts.login.repository import find_users_by_email
-from productrecs.tenancy.accounts.login.sessions import (
+from productrecs.tenancy.users.dashboard_user import WeakPasswordError
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.repository import find_users_by_email
+from productrecs.tenancy.users.sessions import (
     ResetLinkError,
     is_reset_token,
     new_reset_token,
     reset_password,
 )
-from productrecs.tenancy.accounts.login.users_and_passwords import WeakPasswordError
 
 RESET_PATH: Final = "/dashboard/reset"
 _MAX_LINKS: Final = 8

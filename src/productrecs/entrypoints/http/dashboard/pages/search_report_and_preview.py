@@ -16,8 +16,12 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.period import chosen_period, figures_of, rows_of
 from productrecs.entrypoints.http.dashboard.product_rows import ProductRow, product_rows
+from productrecs.entrypoints.http.dashboard.report_period import (
+    chosen_period,
+    figures_of,
+    rows_of,
+)
 from productrecs.features.search.product_search import (
     Hit,
     ResolvedQuery,

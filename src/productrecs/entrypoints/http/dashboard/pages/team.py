@@ -1,8 +1,8 @@
-"""Team page: the users of the dashboard, their roles, and invitations."""
+"""Team pages: the users of the dashboard, their roles, and invitations to join."""
 
 from typing import Final
 
-from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.formats import sentence
 from productrecs.entrypoints.http.dashboard.page import (
     Group,
     NotFoundError,
@@ -10,18 +10,31 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.dashboard.pages.login import enter
 from productrecs.entrypoints.mail import MailError, send_mail
-from productrecs.tenancy.accounts.login.repository import UserRepository
-from productrecs.tenancy.accounts.login.users_and_passwords import EmailError, Role
-from productrecs.tenancy.accounts.team.members import (
+from productrecs.tenancy.accounts.team_members import (
     MemberError,
     UnknownMemberError,
+    accept,
     change_role,
+    find_invitation,
     invite,
     remove_member,
     withdraw,
 )
-from productrecs.tenancy.accounts.team.repository import InvitationRepository
+from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
+    EmailError,
+    Role,
+    WeakPasswordError,
+)
+from productrecs.tenancy.users.repository import (
+    NEW_STORE,
+    Invitation,
+    InvitationError,
+    InvitationRepository,
+    UserRepository,
+)
 
 TEAM_PATH: Final = "/dashboard/team"
 INVITATION_PATH: Final = "/dashboard/invitation"
@@ -106,12 +119,6 @@ def remove(visit: Visit) -> Reply:
     return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out everywhere.")
 
 
-def sentence(error: ProductRecsError) -> str:
-    """Return an error's message as a sentence."""
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def _role(visit: Visit) -> Role:
     try:
         return Role[visit.form["role"].upper()]
@@ -136,6 +143,45 @@ def _team(visit: Visit, status: int = 200, **values: object) -> Reply:
         labels=[(name, name.capitalize()) for name, _ in ROLES],
         **shown,
     )
+
+
+def show_invitation(visit: Visit) -> Reply:
+    """Show the invitation, and the form for a password."""
+    return _page(visit, visit.query["token"])
+
+
+def join(visit: Visit) -> Reply:
+    """Create the user and start the first session."""
+    token, password = visit.form["token"], visit.form.as_typed("password")
+    found = find_invitation(visit.database, token, visit.system_ms)
+    if found is None:
+        return _page(visit, "")
+    newcomer = DashboardUser(found.store_id, "", found.email, found.role, None)
+    log = visit.recording("Joined the team", f"as {found.role.label}", newcomer)
+    try:
+        user = accept(log, token, password, visit.system_ms)
+    except InvitationError:
+        return _page(visit, "")
+    except WeakPasswordError as error:
+        return _page(visit, token, status=422, error=sentence(error))
+    return enter(visit, user, message="Welcome to the team.")
+
+
+def _page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply:
+    found = find_invitation(visit.database, token, visit.system_ms)
+    shop = _shop_of(visit, found)
+    if found is None or shop is None:
+        return visit.render("invitation.html", status=404, found=None)
+    return visit.render(
+        "invitation.html", status=status, found=found, shop=shop, token=token, error=error
+    )
+
+
+def _shop_of(visit: Visit, found: Invitation | None) -> str | None:
+    if found is None or found.store_id == NEW_STORE:
+        return None
+    store = visit.context.accounts.by_id(found.store_id)
+    return None if store is None else store.domain
 
 
 PAGES: Final = (
@@ -172,4 +218,5 @@ PAGES: Final = (
         may_change=Role.OWNER,
         action="Removed a member",
     ),
+    Page(INVITATION_PATH, "Join the team", show_invitation, join, is_public=True),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     OK_REPLY,
     error_responses,
     object_schema,

@@ -10,7 +10,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     OK_REPLY,
     error_responses,
     object_schema,

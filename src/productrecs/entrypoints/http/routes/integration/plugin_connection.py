@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs.core.clock import iso
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     NULLABLE_TEXT,
     OK_REPLY,
     error_responses,
@@ -29,10 +29,10 @@ from productrecs.entrypoints.http.schemas.integration import (
     parse_introduction,
 )
 from productrecs.storage.group_commit import WriteTransaction
-from productrecs.tenancy.accounts.login.repository import FactorRepository, UserRepository
-from productrecs.tenancy.accounts.login.sessions import find_login, new_link_token
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
+from productrecs.tenancy.users.repository import FactorRepository, UserRepository
+from productrecs.tenancy.users.sessions import find_login, new_link_token
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

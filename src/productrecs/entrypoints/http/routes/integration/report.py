@@ -7,7 +7,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.core.report import DEFAULT_ROWS, MAX_ROWS, report_query
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     NULLABLE_TEXT,
     NULLABLE_TIME,
     error_responses,

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.entrypoints.http.openapi.responses import Responses, error_responses
+from productrecs.entrypoints.http.openapi_responses import Responses, error_responses
 from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Credential
 from productrecs.entrypoints.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
 from productrecs.entrypoints.http.pipeline.urls import base_url_of

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     NULLABLE_TEXT,
     OK_EXAMPLE,
     OK_REPLY,

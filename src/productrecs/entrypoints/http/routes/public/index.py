@@ -6,7 +6,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs import __version__
-from productrecs.entrypoints.http.openapi.responses import error_responses
+from productrecs.entrypoints.http.openapi_responses import error_responses
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.api_reference import address
 from productrecs.entrypoints.http.routes.public.health import not_ready

@@ -15,7 +15,7 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
 )
-from productrecs.entrypoints.http.openapi.responses import error_responses
+from productrecs.entrypoints.http.openapi_responses import error_responses
 from productrecs.entrypoints.http.pipeline.authentication import check_origin
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError

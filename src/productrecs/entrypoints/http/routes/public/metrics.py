@@ -23,7 +23,7 @@ from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.public.page_response import text_response
 from productrecs.entrypoints.shared_process_state import PROCESS_ID
-from productrecs.storage.backup.create_backup import estimate_copy_size
+from productrecs.storage.create_backup import estimate_copy_size
 from productrecs.storage.job_queue import (
     Backlog,
     JobOutcome,

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter, Request, Response
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.entrypoints.http.openapi.responses import Responses
+from productrecs.entrypoints.http.openapi_responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication import PLUGIN_PATH
 from productrecs.entrypoints.http.pipeline.urls import base_url_of
 from productrecs.entrypoints.http.routes.public.page_response import cacheable_response

@@ -29,7 +29,7 @@ from fastapi import Path as InPath
 
 from productrecs import __version__
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.entrypoints.http.openapi.responses import Responses, error_responses
+from productrecs.entrypoints.http.openapi_responses import Responses, error_responses
 from productrecs.entrypoints.http.pipeline.authentication import (
     BUILD_PATH,
     LOOK_SCRIPT_PATH,

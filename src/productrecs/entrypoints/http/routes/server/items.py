@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from productrecs.core.errors import UnknownItemError
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     OK_REPLY,
     error_responses,
     object_schema,
@@ -39,8 +39,8 @@ from productrecs.entrypoints.http.transport.request_body import (
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
-from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.idempotency_keys import IdempotentCall
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit

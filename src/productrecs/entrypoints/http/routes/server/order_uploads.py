@@ -14,7 +14,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.core.errors import StorageBrokenError, UnconfirmedWriteError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
@@ -32,14 +32,8 @@ from productrecs.entrypoints.http.transport.multipart_file_stream import (
 from productrecs.entrypoints.http.transport.request_body import check_headers
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.entrypoints.services import Services
-from productrecs.records.idempotency.repository import IdempotentCall
 from productrecs.records.orders.csv_reader import HISTORY_LAYOUT, CsvFormat
-from productrecs.records.orders.uploads.repository import (
-    UploadRepository,
-    check_upload_limit,
-    submit_upload,
-)
-from productrecs.records.orders.uploads.upload import (
+from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
     MIB,
     IncomingFile,
@@ -51,7 +45,13 @@ from productrecs.records.orders.uploads.upload import (
     is_upload_id,
     new_upload_id,
 )
+from productrecs.records.uploads.repository import (
+    UploadRepository,
+    check_upload_limit,
+    submit_upload,
+)
 from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.idempotency_keys import IdempotentCall
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import peer_of
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     OK_REPLY,
     error_responses,
     object_schema,

@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     NULLABLE_TEXT,
     error_responses,
     not_modified_response,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     OK_EXAMPLE,
     OK_REPLY,
     error_responses,

@@ -7,7 +7,7 @@ import msgspec
 from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.core.errors import UnknownItemError
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     NULLABLE_TEXT,
     NULLABLE_TIME,
     error_responses,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     error_responses,
     look_response,
     not_modified_response,

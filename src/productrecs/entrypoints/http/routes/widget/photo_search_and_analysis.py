@@ -10,7 +10,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     analysis_response,
     error_responses,
     photo_search_response,

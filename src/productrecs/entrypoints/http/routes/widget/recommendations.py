@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
-from productrecs.entrypoints.http.openapi.responses import (
+from productrecs.entrypoints.http.openapi_responses import (
     error_responses,
     recommendations_response,
     ref,

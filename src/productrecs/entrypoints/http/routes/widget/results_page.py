@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.query_suggestions import Suggestion, spelled_as_title
-from productrecs.entrypoints.http.openapi.responses import NULLABLE_TEXT
+from productrecs.entrypoints.http.openapi_responses import NULLABLE_TEXT
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
     read_filters,
 )

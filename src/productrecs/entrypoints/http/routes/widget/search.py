@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.caches.store_cache import (
     are_same_inputs,
     searchable_store,
 )
-from productrecs.entrypoints.http.openapi.responses import error_responses, search_response
+from productrecs.entrypoints.http.openapi_responses import error_responses, search_response
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.widget.answer_list_calls import is_held_out

@@ -1,0 +1,77 @@
+"""Page registry: every page of the dashboard, in the order of the navigation."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.entrypoints.http.dashboard.page import Group, Page
+from productrecs.entrypoints.http.dashboard.pages import (
+    api_keys_and_plan,
+    audit_log,
+    bundles,
+    customers,
+    demand_forecast,
+    experiments,
+    global_search,
+    home,
+    impact,
+    imports,
+    list_settings,
+    live_events,
+    login,
+    look_edit,
+    looks,
+    margin_and_stock_weight,
+    merchandising,
+    password_reset,
+    placements,
+    products,
+    registration,
+    report_csv_download,
+    search_report_and_preview,
+    security,
+    setup_checklist,
+    team,
+    widgets,
+)
+
+PAGES: Final[tuple[Page, ...]] = (
+    *home.PAGES,
+    *setup_checklist.PAGES,
+    *global_search.PAGES,
+    *products.PAGES,
+    *imports.PAGES,
+    *live_events.PAGES,
+    *impact.PAGES,
+    *experiments.PAGES,
+    *search_report_and_preview.PAGES,
+    *demand_forecast.PAGES,
+    *customers.PAGES,
+    *report_csv_download.PAGES,
+    *merchandising.PAGES,
+    *placements.PAGES,
+    *bundles.PAGES,
+    *list_settings.PAGES,
+    *margin_and_stock_weight.PAGES,
+    *widgets.PAGES,
+    *looks.PAGES,
+    *look_edit.PAGES,
+    *api_keys_and_plan.PAGES,
+    *team.PAGES,
+    *security.PAGES,
+    *audit_log.PAGES,
+    *login.PAGES,
+    *registration.PAGES,
+    *password_reset.PAGES,
+)
+BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page in PAGES})
+_ORDER: Final = tuple(Group)
+
+
+def navigation() -> Iterator[tuple[Group, list[Page]]]:
+    """Yield each group of the navigation with its pages."""
+    shown = [page for page in PAGES if page.group is not None]
+    shown.sort(key=lambda page: _ORDER.index(page.group or Group.OVERVIEW))
+    for group, pages in groupby(shown, key=lambda page: page.group or Group.OVERVIEW):
+        yield group, list(pages)

@@ -1,0 +1,37 @@
+"""Global search: finds pages, products, rules and customers, from every page's top."""
+
+from typing import Final
+
+from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.merchandising import editor_of
+from productrecs.entrypoints.http.dashboard.product_rows import matching_products
+from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
+from productrecs.features.search.product_search import truncate_query
+
+FIND_PATH: Final = "/dashboard/find"
+_MOST: Final = 6  # of a kind
+_MOST_RULES: Final = 3
+
+
+def find_anything(visit: Visit) -> Reply:
+    """Show what matches the typed text; htmx requests only the results."""
+    text = truncate_query(visit.query["q"])
+    folded = text.casefold()
+    rules = [one for one in editor_of(visit).all() if folded in one.title.casefold()]
+    return visit.render(
+        "find_results.html" if visit.is_partial else "find.html",
+        q=text,
+        products=matching_products(visit, text, _MOST) if text else [],
+        rules=rules[:_MOST_RULES] if text else [],
+        customer=text if text and _is_customer(visit, text) else "",
+    )
+
+
+def _is_customer(visit: Visit, name: str) -> bool:
+    """Return whether a shopper has exactly this id."""
+    database, store_id = visit.database, visit.store.store_id
+    records = exported_shopper(database, store_id, shopper_names(database, store_id, name))
+    return next(iter(records), None) is not None
+
+
+PAGES: Final = (Page(FIND_PATH, "Find", find_anything),)

@@ -1,0 +1,136 @@
+"""Registration page: creates a trial store from a domain, an e-mail and a password."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.login import enter
+from productrecs.tenancy.accounts.domains_and_origins import DomainError
+from productrecs.tenancy.accounts.repository import DomainTakenError
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    owner_of,
+    register_store,
+)
+from productrecs.tenancy.accounts.store_settings import SettingError
+from productrecs.tenancy.accounts.team_members import find_invitation
+from productrecs.tenancy.billing.plans_and_subscriptions import TRIAL, find_plan
+from productrecs.tenancy.users.dashboard_user import (
+    EmailError,
+    WeakPasswordError,
+)
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.repository import NEW_STORE, InvitationError
+
+START_PATH: Final = "/dashboard/start"
+OPEN: Final = "open"
+INVITATION: Final = "invitation"
+_FIELDS: Final[dict[type[ProductRecsError], str]] = {
+    DomainError: "domain",
+    DomainTakenError: "domain",
+    EmailError: "email",
+    WeakPasswordError: "password",
+    SettingError: "currency",
+}
+_EXPECTED: Final[tuple[type[ProductRecsError], ...]] = (*_FIELDS, TooManyAttemptsError)
+_LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
+
+
+class RegistrationClosedError(ProductRecsError):
+    """This installation accepts no registrations from the web."""
+
+
+def registration_mode(visit: Visit) -> str:
+    """Return open, invitation or closed; the default is open for local requests only."""
+    settings = visit.services.settings
+    if settings.registration is not None:
+        return settings.registration
+    host = re.sub(r":\d+$", "", visit.request.headers.get("host", ""))
+    is_forwarded = any(
+        name in visit.request.headers for name in ("x-forwarded-for", "forwarded")
+    )
+    is_local = host in _LOCAL and settings.host in {"127.0.0.1", "localhost", "::1"}
+    is_ours = settings.base_url is None or any(one in settings.base_url for one in _LOCAL)
+    return OPEN if is_local and is_ours and not is_forwarded else "closed"
+
+
+def show_form(visit: Visit) -> Reply:
+    """Show the form, or how to get a store if registration is closed."""
+    return _form(visit, visit.query["token"])
+
+
+def register(visit: Visit) -> Reply:
+    """Create the store and log its owner in."""
+    mode, token = registration_mode(visit), visit.form["token"]
+    if mode not in {OPEN, INVITATION}:
+        message = "registration is closed here; ask who runs this service for a store"
+        raise RegistrationClosedError(message)
+    limits = visit.context.login_limits
+    counted = f"registration {visit.network}"
+    form = visit.form
+    settings = {
+        name: form[name] for name in ("currency", "timezone", "language") if form[name]
+    }
+    try:
+        limits.check(counted)
+        email = form["email"]
+        if "@" not in email:
+            message = "write an e-mail address like anna@example.com"
+            raise EmailError(message)
+        wanted = Registration(
+            domain=form["domain"],
+            email=email,
+            password=form.as_typed("password"),
+            plan=find_plan(visit.services.settings.plans, TRIAL.name),
+            settings=settings,
+        )
+        store, _secret = register_store(
+            visit.database,
+            wanted,
+            visit.context.clock,
+            token if mode == INVITATION else None,
+        )
+    except InvitationError:
+        return _form(visit, token, status=422)
+    except _EXPECTED as error:
+        name = _FIELDS.get(type(error), "domain")
+        said = str(error)
+        if isinstance(error, DomainTakenError):
+            said = "this domain has a store already; log in, or reset its password"
+        return _form(visit, token, {name: _sentence(said)}, status=422)
+    limits.failed(counted)  # each store counts, which limits mass registration
+    visit.refresh_accounts()
+    owner = owner_of(visit.database, store)
+    return enter(visit, owner, START_PATH, "Welcome. Your trial runs for 14 days.")
+
+
+def _form(
+    visit: Visit, token: str, errors: Mapping[str, str] | None = None, status: int = 200
+) -> Reply:
+    """Return the form; in invitation mode only with a valid invitation."""
+    mode, email = registration_mode(visit), visit.form["email"]
+    if mode == INVITATION:
+        found = find_invitation(visit.database, token, visit.system_ms)
+        if found is not None and found.store_id == NEW_STORE:
+            mode, email = OPEN, email or found.email or ""
+        elif token:
+            mode = "used"
+    return visit.render(
+        "register.html",
+        status=status,
+        mode=mode,
+        errors=errors or {},
+        token=token,
+        email=email,
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+PAGES: Final = (
+    Page("/dashboard/register", "Create a store", show_form, register, is_public=True),
+)

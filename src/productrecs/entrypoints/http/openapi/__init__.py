@@ -1,1 +1,0 @@
-"""OpenAPI: the published document, its responses and its error examples."""

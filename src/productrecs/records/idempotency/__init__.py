@@ -1,1 +1,0 @@
-"""Idempotency keys: a retried call gets the stored reply of the first call."""

@@ -1,1 +1,0 @@
-"""Uploads: order histories that are stored first and imported in the background."""

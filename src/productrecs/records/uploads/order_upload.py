@@ -1,0 +1,292 @@
+"""Order upload: a file of past orders, its folder on disk, and the state of its import.
+
+Uploaded files are durable before they are acknowledged.
+
+The folder is on the data's own disk, and each file is named after its upload's id: client
+input never becomes part of a path. A sweep removes files that no upload needs.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError, StorageBrokenError, StorageFullError
+from productrecs.core.ids import StoreId, random_text
+from productrecs.records.orders.csv_reader import (
+    HEAD_BYTES,
+    CsvFormat,
+    CsvInspector,
+    read_header,
+)
+from productrecs.records.orders.history_import import RowError
+
+_PREFIX: Final = "up_"
+_LETTERS: Final = 24
+
+
+class UnknownUploadError(ProductRecsError):
+    """The store has no upload with that id."""
+
+
+class TooManyUploadsError(ProductRecsError):
+    """The store has too many unfinished uploads; wait until some are done."""
+
+
+class UploadStatus(StrEnum):
+    """The status of an upload; `done` and `failed` are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class NewUpload:
+    """A file stored durably; `submitted_ms` is the day of its undated rows."""
+
+    upload_id: str
+    csv_format: CsvFormat
+    submitted_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An upload; its counts are of the rows stored so far.
+
+    `rows_done` is the number of the last stored row, as a spreadsheet counts; `attempts`
+    is how often the import was started since it last made progress.
+    """
+
+    upload_id: str
+    status: UploadStatus
+    submitted_ms: int
+    csv_format: CsvFormat
+    rows: int
+    rows_done: int
+    lines_imported: int
+    lines_updated: int
+    rows_skipped: int
+    errors: tuple[RowError, ...]
+    rows_undated: int
+    undated: tuple[RowError, ...]
+    attempts: int
+
+
+def new_upload_id() -> str:
+    """Return a fresh id, which is also the name of the file: `up_` and 24 characters."""
+    return _PREFIX + random_text(_LETTERS)
+
+
+def is_upload_id(text: str) -> bool:
+    """Return whether `text` has the form of an upload id, which names its file."""
+    letters = text.removeprefix(_PREFIX)
+    return (
+        text.startswith(_PREFIX)
+        and len(letters) == _LETTERS
+        and letters.isascii()
+        and letters.isalnum()
+    )
+
+
+MIB: Final = 1 << 20
+MAX_UPLOAD_BYTES: Final = 2 << 30
+FREE_SPACE_RESERVE: Final = 512 * MIB
+"""Disk space that is reserved for events and orders."""
+
+MAX_CONCURRENT_UPLOADS: Final = 2
+"""The most concurrent incoming files of one store."""
+
+_SYNC_EVERY: Final = 8 * MIB  # limits unwritten data, for which other commits would wait
+_ABANDONED: Final = timedelta(hours=1)
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class FileTooLargeError(ProductRecsError):
+    """The file exceeds the upload limit; split it."""
+
+
+class IncomingFile:
+    """One incoming file; for one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the file, which must not exist."""
+        self._path = path
+        self._inspector = CsvInspector()
+        self._size = 0
+        self._unsynced = 0
+        with _translated():
+            self._file = path.open("xb", buffering=0)
+
+    def write(self, block: bytes) -> None:
+        """Append bytes; the first call must have 64 KiB, or the whole file.
+
+        Raises:
+            FileTooLargeError: when it exceeds 2 GiB.
+            MissingColumnsError: when its header lacks a required column.
+            StorageFullError: when the disk is full.
+            StorageBrokenError: when the disk fails.
+        """
+        if self._size == 0:
+            read_header(block[:HEAD_BYTES])
+        self._size += len(block)
+        if self._size > MAX_UPLOAD_BYTES:
+            raise too_large()
+        self._inspector.feed(block)
+        with _translated():
+            remaining = memoryview(block)
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
+            self._unsynced += len(block)
+            if self._unsynced >= _SYNC_EVERY:
+                os.fdatasync(self._file.fileno())
+                self._unsynced = 0
+                _check_space(self._path.parent, 0)
+
+    def finish(self) -> CsvFormat:
+        """Make the file and its name durable; return its format.
+
+        Raises:
+            MissingColumnsError: when its header lacks a required column.
+            StorageBrokenError: when the disk fails.
+        """
+        csv_format = self._inspector.finish()
+        with _translated():
+            os.fsync(self._file.fileno())
+            self.close()
+            _sync_folder(self._path.parent)
+        return csv_format
+
+    def close(self) -> None:
+        """Close the file without deleting it."""
+        self._file.close()
+
+    def discard(self) -> None:
+        """Delete the file."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadFolder:
+    """The folder `path`, created on first use."""
+
+    path: Path
+
+    def receive(self, upload_id: str) -> IncomingFile:
+        """Return a new, empty file."""
+        return IncomingFile(self._file(upload_id))
+
+    def open(self, upload_id: str) -> BinaryIO:
+        """Open a durable file.
+
+        Raises:
+            FileNotFoundError: when it does not exist.
+        """
+        return self._file(upload_id).open("rb")
+
+    def remove(self, upload_id: str) -> None:
+        """Delete a file, if it exists."""
+        self._file(upload_id).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def reserve(self, store_id: StoreId, size: int) -> Iterator[None]:
+        """Reserve one of the store's slots to receive a file of about `size` bytes.
+
+        The slot is released when the block ends, or this process does.
+
+        Raises:
+            FileTooLargeError: when it exceeds 2 GiB.
+            StorageFullError: when the disk has too little space.
+            TooManyUploadsError: when all slots of the store are in use.
+        """
+        if size > MAX_UPLOAD_BYTES + MIB:  # more than a form's overhead
+            raise too_large()
+        with _translated():
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_space(self.path, size)
+        with self._place(store_id):
+            yield
+
+    def sweep(self, needed: set[str]) -> int:
+        """Delete files that no upload needs; return the number.
+
+        Files changed within the hour may still be arriving, and remain.
+        """
+        before = time.time() - _ABANDONED.total_seconds()
+        removed = [
+            path
+            for path in (self.path.iterdir() if self.path.is_dir() else ())
+            if is_upload_id(path.name) and path.name not in needed and _is_old(path, before)
+        ]
+        for path in removed:
+            path.unlink(missing_ok=True)
+        return len(removed)
+
+    @contextlib.contextmanager
+    def _place(self, store_id: StoreId) -> Iterator[None]:
+        for number in range(MAX_CONCURRENT_UPLOADS):
+            with (self.path / f"{store_id}.{number}.lock").open("wb") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield
+                return
+        message = (
+            f"{MAX_CONCURRENT_UPLOADS} files of this store are being uploaded; send "
+            "this one when one of them has arrived"
+        )
+        raise TooManyUploadsError(message)
+
+    def _file(self, upload_id: str) -> Path:
+        return self.path / upload_id
+
+
+def too_large() -> FileTooLargeError:
+    """Return the error for a file over the limit."""
+    return FileTooLargeError("a file may have at most 2 GiB; split it by time")
+
+
+def _check_space(folder: Path, size: int) -> None:
+    with _translated():
+        free = shutil.disk_usage(folder).free
+    if free - size < FREE_SPACE_RESERVE:
+        message = "the disk has no room for this file; send it again once there is space"
+        raise StorageFullError(message)
+
+
+def _is_old(path: Path, before: float) -> bool:
+    try:
+        return path.stat().st_mtime <= before
+    except FileNotFoundError:  # another process has deleted it
+        return False
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            message = "the disk is full; send the file again once there is space"
+            raise StorageFullError(message) from error
+        message = f"the file could not be stored: {error.strerror}"
+        raise StorageBrokenError(message) from error

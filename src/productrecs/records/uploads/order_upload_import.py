@@ -1,0 +1,166 @@
+"""Order upload import: imports a stored file, and resumes after any interruption."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Final
+
+from productrecs.core.errors import (
+    ProductRecsError,
+    StorageBrokenError,
+    StorageBusyError,
+    StorageError,
+    StorageFullError,
+)
+from productrecs.core.ids import StoreId
+from productrecs.records.orders.history_import import HistoryImport, HistoryReport
+from productrecs.records.orders.repository import ImportMark
+from productrecs.records.uploads.order_upload import Upload, UploadFolder
+from productrecs.records.uploads.repository import UploadRepository
+from productrecs.storage.database import Database
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
+
+MAX_ATTEMPTS: Final = 10
+"""Attempts without progress after which the import fails: the file is at fault."""
+
+_TRANSIENT_ERRORS: Final = (StorageBusyError, StorageFullError, StorageBrokenError)
+_INTERRUPTED_MESSAGE: Final = (
+    f"the import was interrupted {MAX_ATTEMPTS} times at the same place; the service's "
+    "log says why. Send the file again, or split it"
+)
+_FILE_MISSING_MESSAGE: Final = (
+    "the uploaded file is no longer in the data folder (replicas must share that "
+    "folder). Send it again"
+)
+
+
+OnShare = Callable[[float, bool], None]
+
+
+class OvertakenError(ProductRecsError):
+    """Another worker has taken over this upload; changes here are discarded."""
+
+
+@dataclass
+class UploadProgress:
+    """Stores an import's progress in its upload's row, for reports and for resuming.
+
+    If two workers hold the same upload, only one can store a chunk of it.
+    """
+
+    upload: Upload
+    has_moved: bool = False
+    _before: ImportMark = field(init=False)
+
+    def start(self) -> ImportMark:
+        """Return the upload's progress."""
+        upload = self.upload
+        self._before = ImportMark(
+            upload.upload_id,
+            upload.submitted_ms,
+            upload.rows_done,
+            upload.lines_imported,
+            upload.lines_updated,
+        )
+        return self._before
+
+    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+        """Store the counts."""
+        repository = UploadRepository(log.transaction, log.store_id)
+        if not repository.record_progress(
+            self.upload.upload_id, self._before, mark, report
+        ):
+            raise _overtaken()
+        self._before, self.has_moved = mark, True
+
+    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+        """Store the counts and the final status."""
+        repository = UploadRepository(log.transaction, log.store_id)
+        if not repository.finish(self.upload.upload_id, mark, report):
+            raise _overtaken()
+
+
+@dataclass(frozen=True)
+class UploadImport:
+    """Imports one store's uploads; times without an offset are in `zone`."""
+
+    database: Database
+    numbers: ItemNumbers
+    folder: UploadFolder
+    store_id: StoreId
+    zone: tzinfo
+
+    def run_next(self, on_share: OnShare) -> bool:
+        """Import the next upload; return False when there was none.
+
+        `on_share` is called regularly with the share that is read, 0 to 1, and whether
+        anything was stored by then. If it raises, the import stops and resumes there the
+        next time.
+
+        Raises:
+            OvertakenError: when another worker has taken the upload over.
+            StorageError: when the database failed; the next attempt resumes from there.
+        """
+        upload = self._begin()
+        if upload is None:
+            return False
+        if upload.attempts >= MAX_ATTEMPTS:
+            self._fail(upload, _INTERRUPTED_MESSAGE)
+            return True
+        try:
+            self._import(upload, on_share)
+        except ProductRecsError as error:
+            if not isinstance(error, StorageError) or isinstance(error, _TRANSIENT_ERRORS):
+                self._cancel_attempt(upload)
+            raise
+        except FileNotFoundError:
+            if not self.folder.path.is_dir():
+                raise  # the folder may be mounted again soon
+            self._fail(upload, _FILE_MISSING_MESSAGE)
+        return True
+
+    def _begin(self) -> Upload | None:
+        with self.database.transaction() as transaction:
+            repository = UploadRepository(transaction, self.store_id)
+            upload = repository.oldest_unfinished()
+            if upload is not None:
+                repository.begin(upload.upload_id)
+        return upload
+
+    def _import(self, upload: Upload, on_share: OnShare) -> None:
+        journal = UploadProgress(upload)
+        history = HistoryImport(
+            self.database,
+            self.numbers,
+            self.store_id,
+            self.zone,
+            upload.submitted_ms,
+            journal,
+        )
+        read, size = 0, max(1, upload.csv_format.size)
+
+        def on_bytes(count: int) -> None:
+            nonlocal read
+            read += count
+            on_share(min(1.0, read / size), journal.has_moved)
+
+        with self.folder.open(upload.upload_id) as file:
+            history.run(file, upload.csv_format, on_bytes)
+        self.folder.remove(upload.upload_id)
+
+    def _fail(self, upload: Upload, message: str) -> None:
+        with self.database.transaction() as transaction:
+            UploadRepository(transaction, self.store_id).fail(upload, message)
+        self.folder.remove(upload.upload_id)
+
+    def _cancel_attempt(self, upload: Upload) -> None:
+        with (
+            contextlib.suppress(StorageError),  # it counts, then: there are some more
+            self.database.transaction() as transaction,
+        ):
+            UploadRepository(transaction, self.store_id).cancel_attempt(upload.upload_id)
+
+
+def _overtaken() -> OvertakenError:
+    return OvertakenError("another worker is importing this upload")

@@ -1,0 +1,77 @@
+"""Audit log: SQL of the changes that users of the dashboard made, kept for 400 days."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.database import Database
+from productrecs.storage.tables import audit_log
+
+RETENTION_MS: Final = 400 * DAY_MS
+_MAX_DETAIL: Final = 1_000
+_RANDOM: Final = 4
+_NUMBERS: Final = itertools.count()  # orders the entries of one millisecond
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One entry of the audit log; `actor` is an e-mail or another name of the author."""
+
+    at: int
+    actor: str
+    action: str
+    detail: str = ""
+    entry_id: str = ""
+
+
+class AuditRepository:
+    """One store's audit log, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def add(self, entry: AuditEntry) -> None:
+        """Store an entry."""
+        row = {
+            "store_id": self._store_id,
+            "entry_id": f"{entry.at:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}",
+            "at": entry.at,
+            "actor": entry.actor,
+            "action": entry.action,
+            "detail": entry.detail[:_MAX_DETAIL],
+        }
+        self._connection.execute(audit_log.insert().values(row))
+
+    def page(self, size: int, before: str = "") -> list[AuditEntry]:
+        """Return up to `size` entries, newest first; only those older than `before`."""
+        query = sa.select(audit_log).where(audit_log.c.store_id == self._store_id)
+        if before:
+            query = query.where(audit_log.c.entry_id < before)
+        query = query.order_by(audit_log.c.entry_id.desc()).limit(size)
+        return [
+            AuditEntry(row.at, row.actor, row.action, row.detail, row.entry_id)
+            for row in self._connection.execute(query)
+        ]
+
+    def purge(self, now_ms: int) -> None:
+        """Delete entries older than 400 days."""
+        query = audit_log.delete().where(
+            audit_log.c.store_id == self._store_id,
+            audit_log.c.at < now_ms - RETENTION_MS,
+        )
+        self._connection.execute(query)
+
+
+def recording(database: Database, store_id: StoreId, entry: AuditEntry) -> Database:
+    """Return a database whose next transaction also stores an audit log entry."""
+
+    def write(transaction: sa.Connection) -> None:
+        AuditRepository(transaction, store_id).add(entry)
+
+    return database.joined(write)

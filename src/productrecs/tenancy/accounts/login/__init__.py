@@ -1,1 +1,0 @@
-"""Login: users of the dashboard, their passwords, sessions and reset links."""

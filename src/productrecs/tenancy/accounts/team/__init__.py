@@ -1,1 +1,0 @@
-"""Team: the users of a store's dashboard, and invitations for new ones."""

@@ -1,0 +1,1 @@
+"""Users of the dashboard: their logins, sessions, second factors and reset links."""

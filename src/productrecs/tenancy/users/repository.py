@@ -1,0 +1,526 @@
+"""User repository: SQL of users, sessions, reset links, second factors, invitations."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import (
+    dashboard_challenges,
+    dashboard_invitations,
+    dashboard_resets,
+    dashboard_second_factors,
+    dashboard_sessions,
+    dashboard_users,
+    login_attempts,
+)
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserFacts:
+    """The browser's user agent and address at the start of a session."""
+
+    agent: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A stored session."""
+
+    token_hash: str
+    began: int
+    seen: int
+    browser: BrowserFacts
+
+
+def find_users_by_email(connection: sa.Connection, email: str) -> list[DashboardUser]:
+    """Return all stores' logins with a normalised address, oldest first."""
+    query = (
+        sa.select(dashboard_users)
+        .where(dashboard_users.c.email == email)
+        .order_by(dashboard_users.c.created_at, dashboard_users.c.store_id)
+    )
+    return [_user(row) for row in connection.execute(query).mappings()]
+
+
+class UserRepository:
+    """The logins of one store, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def all(self) -> list[DashboardUser]:
+        """Return every login, oldest first."""
+        query = (
+            sa.select(dashboard_users)
+            .where(dashboard_users.c.store_id == self._store_id)
+            .order_by(dashboard_users.c.created_at, dashboard_users.c.user_id)
+        )
+        return [_user(row) for row in self._connection.execute(query).mappings()]
+
+    def add(self, user: DashboardUser, now_ms: int) -> None:
+        """Store a new login."""
+        row = {
+            "store_id": self._store_id,
+            "user_id": user.user_id,
+            "email": user.email,
+            "role": user.role.label,
+            "password_hash": user.password_hash,
+            "created_at": now_ms,
+        }
+        self._connection.execute(dashboard_users.insert().values(row))
+
+    def set_password(self, user_id: str, password_hash: str) -> None:
+        """Replace a password."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(password_hash=password_hash))
+
+    def set_email(self, user_id: str, email: str) -> None:
+        """Replace an address."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(email=email))
+
+    def set_role(self, user_id: str, role: Role) -> None:
+        """Replace a role."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(role=role.label))
+
+    def set_stock_mails(self, user_id: str, *, is_on: bool) -> None:
+        """Store whether a user receives stock e-mails."""
+        query = dashboard_users.update().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query.values(stock_mails=is_on))
+
+    def stock_mail_readers(self) -> list[DashboardUser]:
+        """Return the users who receive stock e-mails."""
+        query = sa.select(dashboard_users).where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.stock_mails.is_(True),
+            dashboard_users.c.email.is_not(None),
+        )
+        return [_user(row) for row in self._connection.execute(query).mappings()]
+
+    def remove(self, user_id: str) -> None:
+        """Delete a login; end its sessions first."""
+        query = dashboard_users.delete().where(
+            dashboard_users.c.store_id == self._store_id,
+            dashboard_users.c.user_id == user_id,
+        )
+        self._connection.execute(query)
+
+    def sessions_of(self, user_id: str) -> list[OpenSession]:
+        """Return every session of a user, last used first."""
+        query = (
+            sa.select(dashboard_sessions)
+            .where(
+                dashboard_sessions.c.store_id == self._store_id,
+                dashboard_sessions.c.user_id == user_id,
+            )
+            .order_by(dashboard_sessions.c.seen_at.desc(), dashboard_sessions.c.token_hash)
+        )
+        return [
+            OpenSession(
+                row.token_hash,
+                row.created_at,
+                row.seen_at,
+                BrowserFacts(row.agent or "", row.address or ""),
+            )
+            for row in self._connection.execute(query)
+        ]
+
+    def add_session(
+        self, token_hash: str, user: DashboardUser, now_ms: int, browser: BrowserFacts
+    ) -> None:
+        """Store a session that starts now."""
+        row = {
+            "store_id": self._store_id,
+            "token_hash": token_hash,
+            "user_id": user.user_id,
+            "created_at": now_ms,
+            "seen_at": now_ms,
+            "agent": browser.agent[:200],
+            "address": browser.address[:64],
+            "from_shop": user.is_from_shop,
+        }
+        self._connection.execute(dashboard_sessions.insert().values(row))
+
+    def find_session(self, token_hash: str) -> tuple[DashboardUser, int, int] | None:
+        """Return a session's user, its start and its last use."""
+        query = (
+            sa.select(
+                dashboard_users,
+                dashboard_sessions.c.created_at.label("began"),
+                dashboard_sessions.c.seen_at,
+                dashboard_sessions.c.from_shop,
+            )
+            .join(
+                dashboard_sessions,
+                (dashboard_sessions.c.store_id == dashboard_users.c.store_id)
+                & (dashboard_sessions.c.user_id == dashboard_users.c.user_id),
+            )
+            .where(
+                dashboard_sessions.c.store_id == self._store_id,
+                dashboard_sessions.c.token_hash == token_hash,
+            )
+        )
+        row = self._connection.execute(query).mappings().first()
+        if row is None:
+            return None
+        user = _user(row).from_shop() if row["from_shop"] else _user(row)
+        return user, row["began"], row["seen_at"]
+
+    def touch_session(self, token_hash: str, now_ms: int) -> None:
+        """Record that a session is in use."""
+        query = dashboard_sessions.update().where(
+            dashboard_sessions.c.store_id == self._store_id,
+            dashboard_sessions.c.token_hash == token_hash,
+        )
+        self._connection.execute(query.values(seen_at=now_ms))
+
+    def end_session(self, token_hash: str) -> None:
+        """Delete one session."""
+        query = dashboard_sessions.delete().where(
+            dashboard_sessions.c.store_id == self._store_id,
+            dashboard_sessions.c.token_hash == token_hash,
+        )
+        self._connection.execute(query)
+
+    def end_sessions(self, user_id: str, except_token: str = "") -> None:
+        """Delete every session of a user except `except_token`, and every reset link."""
+        for table in (dashboard_sessions, dashboard_resets):
+            query = table.delete().where(
+                table.c.store_id == self._store_id,
+                table.c.user_id == user_id,
+                table.c.token_hash != except_token,
+            )
+            self._connection.execute(query)
+
+    def end_old_sessions(self, started_before_ms: int, seen_before_ms: int) -> None:
+        """Delete the store's expired sessions."""
+        query = dashboard_sessions.delete().where(
+            dashboard_sessions.c.store_id == self._store_id,
+            (dashboard_sessions.c.created_at < started_before_ms)
+            | (dashboard_sessions.c.seen_at < seen_before_ms),
+        )
+        self._connection.execute(query)
+
+    def add_reset(self, token_hash: str, user_id: str, expires_at: int) -> None:
+        """Store a reset link, replacing the user's earlier ones."""
+        query = dashboard_resets.delete().where(
+            dashboard_resets.c.store_id == self._store_id,
+            dashboard_resets.c.user_id == user_id,
+        )
+        self._connection.execute(query)
+        row = {
+            "store_id": self._store_id,
+            "token_hash": token_hash,
+            "user_id": user_id,
+            "expires_at": expires_at,
+        }
+        self._connection.execute(dashboard_resets.insert().values(row))
+
+    def find_reset(self, token_hash: str, now_ms: int) -> DashboardUser | None:
+        """Return a reset link's user; None when it is unknown, used or expired."""
+        query = (
+            sa.select(dashboard_users)
+            .join(
+                dashboard_resets,
+                (dashboard_resets.c.store_id == dashboard_users.c.store_id)
+                & (dashboard_resets.c.user_id == dashboard_users.c.user_id),
+            )
+            .where(
+                dashboard_resets.c.store_id == self._store_id,
+                dashboard_resets.c.token_hash == token_hash,
+                dashboard_resets.c.expires_at > now_ms,
+            )
+        )
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else _user(row)
+
+
+class AttemptRepository:
+    """Token buckets of failures; names may belong to no store; never commits."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        """Work on every bucket."""
+        self._connection = connection
+
+    def full_at(self, hashes: Sequence[str]) -> int:
+        """Return when the last of these buckets is full again; 0 if all are full."""
+        query = sa.select(sa.func.max(login_attempts.c.full_at)).where(
+            login_attempts.c.name_hash.in_(hashes)
+        )
+        return self._connection.execute(query).scalar() or 0
+
+    def extend(self, name_hash: str, now_ms: int, step_ms: int) -> None:
+        """Count a failure: the bucket is full `step_ms` later than without it."""
+        full_at = login_attempts.c.full_at
+        later = sa.case((full_at > now_ms, full_at), else_=now_ms) + step_ms
+        row = upsert(self._connection, login_attempts).values(
+            name_hash=name_hash, full_at=now_ms + step_ms
+        )
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=["name_hash"], set_={"full_at": later})
+        )
+
+    def delete(self, hashes: Sequence[str]) -> None:
+        """Delete buckets."""
+        query = login_attempts.delete().where(login_attempts.c.name_hash.in_(hashes))
+        self._connection.execute(query)
+
+    def purge(self, now_ms: int) -> None:
+        """Delete the buckets that are full again."""
+        query = login_attempts.delete().where(login_attempts.c.full_at <= now_ms)
+        self._connection.execute(query)
+
+
+def _user(row: sa.RowMapping) -> DashboardUser:
+    return DashboardUser(
+        store_id=StoreId(row["store_id"]),
+        user_id=row["user_id"],
+        email=row["email"],
+        role=Role[row["role"].upper()],
+        password_hash=row["password_hash"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactor:
+    """The stored form of a user's second factor."""
+
+    user_id: str
+    secret: str
+    enabled_at: int | None  # None: no code has confirmed it yet
+    last_step: int  # time step of the last used code, which prevents replay
+    recovery: tuple[str, ...]  # hashes of the unused recovery codes
+
+    def used_at(self, step: int) -> "SecondFactor":
+        """Return the factor after the code of a time step was used."""
+        return replace(self, last_step=step)
+
+    def without(self, recovery_hash: str) -> "SecondFactor":
+        """Return the factor after a recovery code was used."""
+        remaining = tuple(one for one in self.recovery if one != recovery_hash)
+        return replace(self, recovery=remaining)
+
+
+class FactorRepository:
+    """The second factors of one store's users, in one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def find(self, user_id: str) -> SecondFactor | None:
+        """Return a user's second factor."""
+        return self._read(self._select(user_id))
+
+    def lock(self, user_id: str) -> SecondFactor | None:
+        """Return a user's second factor, locked until this transaction ends."""
+        return self._read(self._select(user_id).with_for_update())
+
+    def put(self, factor: SecondFactor) -> None:
+        """Store a factor, replacing the user's earlier one."""
+        values = {
+            "secret": factor.secret,
+            "enabled_at": factor.enabled_at,
+            "last_step": factor.last_step,
+            "recovery": json.dumps(factor.recovery),
+        }
+        row = upsert(self._connection, dashboard_second_factors).values(
+            store_id=self._store_id, user_id=factor.user_id, **values
+        )
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=["store_id", "user_id"], set_=values)
+        )
+
+    def remove(self, user_id: str) -> None:
+        """Delete the factor, and the logins that wait for a code."""
+        for table in (dashboard_second_factors, dashboard_challenges):
+            query = table.delete().where(
+                table.c.store_id == self._store_id, table.c.user_id == user_id
+            )
+            self._connection.execute(query)
+
+    def add_challenge(self, token_hash: str, user: DashboardUser, expires_at: int) -> None:
+        """Store a login that waits for a code."""
+        row = {
+            "store_id": self._store_id,
+            "token_hash": token_hash,
+            "user_id": user.user_id,
+            "expires_at": expires_at,
+            "from_shop": user.is_from_shop,
+        }
+        self._connection.execute(dashboard_challenges.insert().values(row))
+
+    def find_challenge(self, token_hash: str, now_ms: int) -> DashboardUser | None:
+        """Return the user of a login that waits for a code."""
+        waiting = dashboard_challenges.c
+        query = sa.select(waiting.user_id, waiting.from_shop).where(
+            waiting.store_id == self._store_id,
+            waiting.token_hash == token_hash,
+            waiting.expires_at > now_ms,
+        )
+        row = self._connection.execute(query).first()
+        if row is None:
+            return None
+        users = UserRepository(self._connection, self._store_id).all()
+        found = next((one for one in users if one.user_id == row.user_id), None)
+        return found.from_shop() if found is not None and row.from_shop else found
+
+    def remove_challenge(self, token_hash: str) -> bool:
+        """Delete a login that waits for a code; return whether it existed."""
+        query = dashboard_challenges.delete().where(
+            dashboard_challenges.c.store_id == self._store_id,
+            dashboard_challenges.c.token_hash == token_hash,
+        )
+        return self._connection.execute(query).rowcount > 0
+
+    def purge_challenges(self, now_ms: int) -> None:
+        """Delete expired challenges."""
+        query = dashboard_challenges.delete().where(
+            dashboard_challenges.c.store_id == self._store_id,
+            dashboard_challenges.c.expires_at <= now_ms,
+        )
+        self._connection.execute(query)
+
+    def _select(self, user_id: str) -> sa.Select[tuple[object, ...]]:
+        return sa.select(dashboard_second_factors).where(
+            dashboard_second_factors.c.store_id == self._store_id,
+            dashboard_second_factors.c.user_id == user_id,
+        )
+
+    def _read(self, query: sa.Select[tuple[object, ...]]) -> SecondFactor | None:
+        row = self._connection.execute(query).mappings().first()
+        if row is None:
+            return None
+        return SecondFactor(
+            row["user_id"],
+            row["secret"],
+            row["enabled_at"],
+            row["last_step"],
+            tuple(json.loads(row["recovery"])),
+        )
+
+
+NEW_STORE: Final = StoreId("new")
+"""Placeholder id of the store that an invited person will register."""
+OVER: Final = "this invitation was used or withdrawn, or is over seven days old"
+
+
+class InvitationError(ProductRecsError):
+    """The invitation is unknown, used, withdrawn or expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A single-use link that grants a role in a store."""
+
+    store_id: StoreId
+    token_hash: str
+    email: str | None
+    role: Role
+    created_at: int
+    expires_at: int
+
+
+class InvitationRepository:
+    """One store's invitations, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def all(self, now_ms: int) -> list[Invitation]:
+        """Return the valid invitations, newest first."""
+        query = (
+            sa.select(dashboard_invitations)
+            .where(
+                dashboard_invitations.c.store_id == self._store_id,
+                dashboard_invitations.c.expires_at > now_ms,
+            )
+            .order_by(dashboard_invitations.c.created_at.desc())
+        )
+        return [_invitation(row) for row in self._connection.execute(query).mappings()]
+
+    def add(self, invitation: Invitation) -> None:
+        """Store an invitation."""
+        row = {
+            "store_id": self._store_id,
+            "token_hash": invitation.token_hash,
+            "email": invitation.email,
+            "role": invitation.role.label,
+            "created_at": invitation.created_at,
+            "expires_at": invitation.expires_at,
+        }
+        self._connection.execute(dashboard_invitations.insert().values(row))
+
+    def find(self, token_hash: str, now_ms: int) -> Invitation | None:
+        """Return an invitation, if it is valid."""
+        query = sa.select(dashboard_invitations).where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.token_hash == token_hash,
+            dashboard_invitations.c.expires_at > now_ms,
+        )
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else _invitation(row)
+
+    def use(self, token_hash: str, now_ms: int) -> Invitation:
+        """Delete and return an invitation: it works once.
+
+        Raises:
+            InvitationError: it is no longer valid.
+        """
+        found = self.find(token_hash, now_ms)
+        if found is None or not self.remove(token_hash):
+            raise InvitationError(OVER)
+        return found
+
+    def remove(self, token_hash: str) -> bool:
+        """Delete an invitation; return True for only one of concurrent calls."""
+        query = dashboard_invitations.delete().where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.token_hash == token_hash,
+        )
+        return self._connection.execute(query).rowcount > 0
+
+    def purge(self, now_ms: int) -> None:
+        """Delete expired invitations."""
+        query = dashboard_invitations.delete().where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.expires_at <= now_ms,
+        )
+        self._connection.execute(query)
+
+
+def _invitation(row: sa.RowMapping) -> Invitation:
+    return Invitation(
+        StoreId(row["store_id"]),
+        row["token_hash"],
+        row["email"],
+        Role[row["role"].upper()],
+        row["created_at"],
+        row["expires_at"],
+    )

@@ -1,0 +1,249 @@
+"""Sessions: a random token in the browser, its hash and its times in the database.
+
+A session ends when it is idle for too long, too old, or ended by its user or by another
+session of that user.
+
+Single sign-on: a store's plugin requests a link into the dashboard.
+
+The plugin authenticates with the store's secret key. The link works once, within a minute,
+and starts a session with at most the role of an editor. A login with a second factor still
+requires its code.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
+    Role,
+    hash_password,
+    hash_token,
+    is_password,
+    new_token,
+    rehashed,
+    store_of,
+)
+from productrecs.tenancy.users.repository import (
+    BrowserFacts,
+    FactorRepository,
+    OpenSession,
+    UserRepository,
+    find_users_by_email,
+)
+
+IDLE_MS: Final = 12 * HOUR_MS
+ABSOLUTE_MS: Final = 14 * DAY_MS
+RESET_MS: Final = 30 * MINUTE_MS
+_UPDATE_INTERVAL_MS: Final = 5 * MINUTE_MS  # minimum time between updates of the last use
+_MAX_VERIFIED: Final = 8  # logins per address whose passwords are checked
+
+
+class ResetLinkError(ProductRecsError):
+    """The reset link is unknown, used or expired."""
+
+
+class WrongPasswordError(ProductRecsError):
+    """The given password is not the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A logged-in user."""
+
+    user: DashboardUser
+    token: str
+
+
+def find_logins(
+    database: Database, email: str | None, store_id: StoreId | None, password: str
+) -> list[DashboardUser]:
+    """Return the logins that the password opens: by address, or the owners of a store.
+
+    An unknown name takes as long as a wrong password.
+    """
+    with database.reading() as connection:
+        if store_id is not None:
+            found = UserRepository(connection, store_id).all()
+            found = [one for one in found if one.role is Role.OWNER]
+        else:
+            found = find_users_by_email(connection, email) if email else []
+    if not found:
+        is_password(None, password)
+    return [
+        one for one in found[:_MAX_VERIFIED] if is_password(one.password_hash, password)
+    ]
+
+
+def begin_session(
+    database: Database,
+    user: DashboardUser,
+    now_ms: int,
+    password: str | None = None,
+    browser: BrowserFacts | None = None,
+) -> Session:
+    """Return a new session; rehash a correct `password` if its parameters are outdated."""
+    token = new_token(user.store_id)
+    token_to_renew = None
+    if password is not None and user.password_hash is not None:
+        token_to_renew = rehashed(user.password_hash, password)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        if token_to_renew is not None:
+            users.set_password(user.user_id, token_to_renew)
+        users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
+        users.add_session(hash_token(token), user, now_ms, browser or BrowserFacts())
+    return Session(user, token)
+
+
+def resume_session(database: Database, token: str, now_ms: int) -> Session | None:
+    """Return the session of a token; None when it is unknown, idle or too old."""
+    store_id = store_of(token)
+    if store_id is None:
+        return None
+    with database.reading() as connection:
+        found = UserRepository(connection, store_id).find_session(hash_token(token))
+    if found is None:
+        return None
+    user, began, seen = found
+    if now_ms - began > ABSOLUTE_MS or now_ms - seen > IDLE_MS:
+        return None
+    if now_ms - seen > _UPDATE_INTERVAL_MS:
+        with database.transaction(synced=False) as transaction:
+            UserRepository(transaction, store_id).touch_session(hash_token(token), now_ms)
+    return Session(user, token)
+
+
+def end_session(database: Database, session: Session) -> None:
+    """End one session: its token becomes invalid."""
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, session.user.store_id)
+        users.end_session(hash_token(session.token))
+
+
+def open_sessions(database: Database, session: Session, now_ms: int) -> list[OpenSession]:
+    """Return the user's active sessions, last used first."""
+    user = session.user
+    with database.reading() as connection:
+        found = UserRepository(connection, user.store_id).sessions_of(user.user_id)
+    return [
+        one
+        for one in found
+        if now_ms - one.began <= ABSOLUTE_MS and now_ms - one.seen <= IDLE_MS
+    ]
+
+
+def end_other_sessions(
+    database: Database, session: Session, token_hash: str | None = None
+) -> bool:
+    """End one other session of the user, or all others; return whether one ended."""
+    own_hash, user = hash_token(session.token), session.user
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        others = {one.token_hash for one in users.sessions_of(user.user_id)} - {own_hash}
+        chosen = others if token_hash is None else others & {token_hash}
+        for one in chosen:
+            users.end_session(one)
+    return bool(chosen)
+
+
+def change_password(database: Database, session: Session, old: str, new: str) -> None:
+    """Set a new password; end the user's other sessions and reset links.
+
+    Raises:
+        WrongPasswordError: `old` is not the password.
+        WeakPasswordError: the new one is too short.
+    """
+    user = session.user
+    if not is_password(user.password_hash, old):
+        message = "this is not your password"
+        raise WrongPasswordError(message)
+    password_hash = hash_password(new)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        users.set_password(user.user_id, password_hash)
+        users.end_sessions(user.user_id, except_token=hash_token(session.token))
+
+
+def new_reset_token(database: Database, user: DashboardUser, now_ms: int) -> str:
+    """Return a token for setting a new password once, within 30 minutes."""
+    token = new_token(user.store_id)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        users.add_reset(hash_token(token), user.user_id, now_ms + RESET_MS)
+    return token
+
+
+def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
+    """Return whether a reset token is currently valid."""
+    store_id = store_of(token)
+    if store_id is None:
+        return False
+    with database.reading() as connection:
+        users = UserRepository(connection, store_id)
+        return users.find_reset(hash_token(token), now_ms) is not None
+
+
+def reset_password(
+    database: Database, token: str, password: str, now_ms: int
+) -> DashboardUser:
+    """Set a new password; end all the user's sessions and links. Return the user.
+
+    Raises:
+        ResetLinkError: when the token is unknown, used or expired.
+        WeakPasswordError: the password is too short; the token stays valid.
+    """
+    store_id = store_of(token)
+    password_hash = hash_password(password)
+    message = "this link was used already or is over 30 minutes old; ask for another"
+    if store_id is None:
+        raise ResetLinkError(message)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, store_id)
+        user = users.find_reset(hash_token(token), now_ms)
+        if user is None:
+            raise ResetLinkError(message)
+        users.set_password(user.user_id, password_hash)
+        users.end_sessions(user.user_id)
+    return user
+
+
+LINK_MS: Final = MINUTE_MS
+
+
+def find_login(users: UserRepository, email: str | None) -> DashboardUser | None:
+    """Return the store's login with an address, or its first owner without an address.
+
+    Addresses are compared case-insensitively. None when the store has no such login.
+    """
+    if email is not None:
+        normalised = email.strip().lower()
+        return next((one for one in users.all() if one.email == normalised), None)
+    return next((one for one in users.all() if one.role is Role.OWNER), None)
+
+
+def new_link_token(factors: FactorRepository, user: DashboardUser, now_ms: int) -> str:
+    """Return a token that starts one session of a user."""
+    token = new_token(user.store_id)
+    factors.purge_challenges(now_ms)
+    factors.add_challenge(_hash(token), user.from_shop(), now_ms + LINK_MS)
+    return token
+
+
+def use_link_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+    """Use up a token and return its user; None when it is unknown, used or expired."""
+    store_id = store_of(token)
+    if store_id is None:
+        return None
+    with database.transaction() as transaction:
+        waiting = FactorRepository(transaction, store_id)
+        user = waiting.find_challenge(_hash(token), now_ms)
+        return user if waiting.remove_challenge(_hash(token)) else None
+
+
+def _hash(token: str) -> str:
+    """Return the stored hash; it differs from that of a login that waits for its code."""
+    return hash_token(f"link {token}")

@@ -1,0 +1,300 @@
+"""Upload import: stored once, in order, whatever interrupts it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.core.errors import StorageBusyError
+from productrecs.records.orders import history_import
+from productrecs.records.orders.history_import import HistoryImport, RowError
+from productrecs.records.uploads import order_upload_import
+from productrecs.records.uploads.order_upload import (
+    NewUpload,
+    TooManyUploadsError,
+    Upload,
+    UploadFolder,
+    UploadStatus,
+    new_upload_id,
+)
+from productrecs.records.uploads.order_upload_import import (
+    MAX_ATTEMPTS,
+    OvertakenError,
+    UploadImport,
+)
+from productrecs.records.uploads.repository import (
+    QUEUE_LIMIT,
+    UploadRepository,
+    files_needed,
+    stores_with_uploads,
+    submit_upload,
+)
+from productrecs.storage.job_queue import JobQueue
+from productrecs.storage.sequence_and_item_numbers import (
+    ItemNumbers,
+    StoreDeletedError,
+    StoreLog,
+)
+from productrecs.storage.tables import imports, purchase_lines
+from tests.records.orders.import_support import (
+    MIDNIGHT,
+    NOON,
+    Line,
+    import_text,
+    new_store,
+    rows_of,
+    standing,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+
+
+@dataclass
+class Desk:
+    """One store's uploads, handed in and imported without HTTP and without a worker."""
+
+    database: Database
+    folder: UploadFolder
+    store: StoreId
+
+    def hand_in(self, content: str, at: int = NOON) -> str:
+        """Store a file and its upload."""
+        upload_id = new_upload_id()
+        file = self.folder.receive(upload_id)
+        file.write(content.encode())
+        queue = JobQueue(self.database, system_ms, random.Random(1))  # noqa: S311 - spreads retries
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store)
+            submit_upload(log, queue, NewUpload(upload_id, file.finish(), at))
+        return upload_id
+
+    def importing(self) -> UploadImport:
+        """Return what a worker imports with."""
+        return UploadImport(
+            self.database, ItemNumbers(), self.folder, self.store, ZoneInfo("UTC")
+        )
+
+    def run_next(self) -> bool:
+        """Import the next upload to its end."""
+        return self.importing().run_next(lambda _share, _moved: None)
+
+    def find(self, upload_id: str) -> Upload:
+        """Return an upload as it stands."""
+        with self.database.reading() as connection:
+            found = UploadRepository(connection, self.store).find(upload_id)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def desk(database: Database, tmp_path: Path) -> Desk:
+    path = tmp_path / "uploads"
+    path.mkdir()
+    return Desk(database, UploadFolder(path), new_store(database))
+
+
+def rows(count: int, price: int = 1) -> str:
+    lines = "".join(f"A-{n // 3},item-{n % 7},{n % 4 - 1},{price}\n" for n in range(count))
+    return "order_id,item_id,quantity,price\n" + lines
+
+
+def needed(desk: Desk) -> set[str]:
+    with desk.database.reading() as connection:
+        return files_needed(connection)
+
+
+def test_an_upload_is_imported_and_its_file_goes(desk: Desk) -> None:
+    upload_id = desk.hand_in("order_id,item_id,quantity\nA,tent,2\nA,pegs,zero\nA,tent,3\n")
+    assert desk.find(upload_id).status == UploadStatus.QUEUED
+
+    assert desk.run_next()
+    assert not desk.run_next()
+
+    found = desk.find(upload_id)
+    assert (found.status, found.rows) == (UploadStatus.DONE, 3)
+    assert (found.lines_imported, found.lines_updated, found.rows_skipped) == (1, 1, 1)
+    assert found.errors == (RowError(3, "quantity 'zero' is not a number"),)
+    assert standing(desk.database, desk.store) == [
+        Line("A", "tent", 3, None, None, MIDNIGHT, None)
+    ]
+    assert list(desk.folder.path.iterdir()) == []
+    assert needed(desk) == set()
+
+
+def test_uploads_are_imported_in_the_order_they_came(desk: Desk) -> None:
+    for price in (1, 2, 3):
+        desk.hand_in(rows(9, price))
+    assert stores_with_uploads(desk.database) == [desk.store]
+    assert len(needed(desk)) == 3
+
+    while desk.run_next():
+        pass
+
+    assert {line.price for line in standing(desk.database, desk.store)} == {3.0}
+    assert stores_with_uploads(desk.database) == []
+
+
+def test_rows_without_a_time_get_the_day_they_were_handed_in(desk: Desk) -> None:
+    desk.hand_in("order_id,item_id\nA,tent\n", at=NOON - 5 * DAY_MS)
+
+    desk.run_next()
+
+    (line,) = standing(desk.database, desk.store)
+    assert line.ts == MIDNIGHT - 5 * DAY_MS
+
+
+def test_a_broken_off_import_goes_on_and_tells_the_same(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_import, "MAX_LINES", 10)
+    whole = new_store(desk.database)
+    expected = import_text(desk.database, whole, rows(105))
+    upload_id = desk.hand_in(rows(105))
+    stored, note = 0, order_upload_import.UploadProgress.record
+
+    def note_twice(self: order_upload_import.UploadProgress, *told: object) -> None:
+        nonlocal stored
+        stored += 1
+        note(self, *told)  # type: ignore[arg-type]  # passed on as it came
+        if stored % 2 == 0:
+            message = "the database is busy"
+            raise StorageBusyError(message)
+
+    monkeypatch.setattr(order_upload_import.UploadProgress, "record", note_twice)
+    broken = 0
+    while True:
+        try:
+            if not desk.run_next():
+                break
+        except StorageBusyError:
+            broken += 1
+            assert desk.find(upload_id).attempts <= 1
+
+    found = desk.find(upload_id)
+    assert broken > 5
+    assert (found.rows, found.rows_skipped) == (expected.rows, expected.rows_skipped)
+    assert found.lines_imported == expected.lines_imported
+    assert found.errors == tuple(expected.errors)
+    for table in (purchase_lines, imports):
+        assert rows_of(desk.database, desk.store, table) == rows_of(
+            desk.database, whole, table
+        )
+
+
+def test_progress_is_told_while_it_runs(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_import, "MAX_LINES", 10)
+    upload_id = desk.hand_in(rows(35))
+    told: list[tuple[float, bool]] = []
+
+    def stop_at_the_end(share: float, moved: bool) -> None:  # noqa: FBT001 - a callback
+        told.append((share, moved))
+        if moved:
+            message = "told to stop"
+            raise StorageBusyError(message)
+
+    with pytest.raises(StorageBusyError):
+        desk.importing().run_next(stop_at_the_end)
+
+    found = desk.find(upload_id)
+    assert told == [(1.0, True)]
+    assert (found.status, found.rows_done) == (UploadStatus.RUNNING, 28)
+    assert found.lines_imported + found.rows_skipped == found.rows
+
+
+def test_of_two_workers_only_one_stores(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_import, "MAX_LINES", 10)
+    whole = new_store(desk.database)
+    import_text(desk.database, whole, rows(60))
+    upload_id = desk.hand_in(rows(60))
+    others: list[bool] = []
+
+    def overtaken(_share: float, _moved: bool) -> None:  # noqa: FBT001 - a callback
+        if not others:
+            others.append(True)
+            assert desk.run_next()  # another worker imports all of it meanwhile
+
+    with pytest.raises(OvertakenError):
+        desk.importing().run_next(overtaken)
+
+    assert desk.find(upload_id).status == UploadStatus.DONE
+    assert rows_of(desk.database, desk.store, purchase_lines) == rows_of(
+        desk.database, whole, purchase_lines
+    )
+
+
+def test_a_file_that_breaks_every_import_fails_in_the_end(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload_id, next_id = desk.hand_in(rows(5)), desk.hand_in(rows(6))
+
+    def burst(*_: object) -> None:
+        message = "a fault of ours"
+        raise ValueError(message)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HistoryImport, "run", burst)
+        for _ in range(MAX_ATTEMPTS):
+            with pytest.raises(ValueError, match="ours"):
+                desk.run_next()
+
+    assert desk.run_next()
+    assert desk.run_next()
+
+    found = desk.find(upload_id)
+    assert found.status == UploadStatus.FAILED
+    assert [error.row for error in found.errors] == [0]
+    assert "interrupted" in found.errors[0].message
+    assert desk.find(next_id).status == UploadStatus.DONE
+    assert list(desk.folder.path.iterdir()) == []
+
+
+def test_an_upload_whose_file_is_gone_fails(desk: Desk) -> None:
+    upload_id = desk.hand_in(rows(5))
+    desk.folder.remove(upload_id)
+
+    assert desk.run_next()
+
+    assert desk.find(upload_id).status == UploadStatus.FAILED
+
+
+def test_a_folder_that_is_away_for_a_moment_fails_nothing(desk: Desk) -> None:
+    upload_id = desk.hand_in(rows(5))
+    away = desk.folder.path.rename(desk.folder.path.with_name("away"))
+    with pytest.raises(FileNotFoundError):
+        desk.run_next()
+    away.rename(desk.folder.path)
+
+    assert desk.run_next()
+
+    assert desk.find(upload_id).status == UploadStatus.DONE
+
+
+def test_a_store_may_have_twenty_on_their_way(desk: Desk) -> None:
+    for _ in range(QUEUE_LIMIT):
+        desk.hand_in(rows(1))
+    with pytest.raises(TooManyUploadsError):
+        desk.hand_in(rows(1))
+
+    desk.run_next()
+
+    desk.hand_in(rows(1))
+
+
+def test_a_deleted_store_takes_no_upload(desk: Desk) -> None:
+    desk.store = type(desk.store)("st_nobody")
+
+    with pytest.raises(StoreDeletedError):
+        desk.hand_in(rows(1))

@@ -1,0 +1,103 @@
+"""Attempt limits: failures are counted in the database, by every process together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.storage.tables import login_attempts
+from productrecs.tenancy.users.login_attempt_limits import (
+    AttemptLimits,
+    TooManyAttemptsError,
+    network_of,
+)
+
+if TYPE_CHECKING:
+    from productrecs.storage.database import Database
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        """Start at any time."""
+        self.ms = 1_000_000
+
+    def __call__(self) -> int:
+        """Return its time."""
+        return self.ms
+
+
+def limits(database: Database, clock: Clock) -> AttemptLimits:
+    return AttemptLimits(database, clock, burst=3, seconds=60)
+
+
+def is_open(one: AttemptLimits, *names: str) -> bool:
+    try:
+        one.check(*names)
+    except TooManyAttemptsError:
+        return False
+    return True
+
+
+def test_two_processes_count_the_failures_of_a_name_together(database: Database) -> None:
+    clock = Clock()
+    here, there = limits(database, clock), limits(database, clock)
+
+    here.failed("account a", "address 1")
+    there.failed("account a", "address 2")
+    assert is_open(here, "account a")
+    here.failed("account a", "address 1")
+
+    assert not is_open(there, "account a", "address 3")
+    assert is_open(there, "account b", "address 1")
+
+
+def test_one_more_attempt_comes_with_time_and_all_after_a_success(
+    database: Database,
+) -> None:
+    clock = Clock()
+    one = limits(database, clock)
+    for _ in range(3):
+        one.failed("account a")
+    with pytest.raises(TooManyAttemptsError) as refusal:
+        one.check("account a")
+    assert 60 <= refusal.value.seconds <= 61
+
+    clock.ms += 60_000
+    assert is_open(one, "account a")
+    one.failed("account a")
+    assert not is_open(one, "account a")
+    one.succeeded("account a")
+
+    assert is_open(one, "account a")
+
+
+def test_full_buckets_are_deleted_and_names_are_not_stored(database: Database) -> None:
+    clock = Clock()
+    one = limits(database, clock)
+    one.failed("account anna@shop.example")
+    clock.ms += 60_001
+
+    one.failed("address 203.0.113.7")
+
+    with database.reading() as connection:
+        rows = connection.execute(sa.select(login_attempts)).all()
+    assert len(rows) == 1
+    assert "203.0.113.7" not in str(rows)
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:3::9", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("unix", "unix"),
+        ("", ""),
+    ],
+)
+def test_an_ipv6_customer_counts_as_one(address: str, counted: str) -> None:
+    assert network_of(address) == counted
