@@ -17,6 +17,8 @@ Errors know no HTTP status; `entrypoints/http/pipeline/error_responses.py` maps 
 statuses.
 """
 
+from typing import Final
+
 
 class ProductRecsError(Exception):
     """Base class of expected errors; the message says what to do."""
@@ -36,6 +38,14 @@ class StorageFullError(StorageError):
 
 class StorageBrokenError(StorageError):
     """A write could not be made durable; no further write is acknowledged."""
+
+
+RETRY_ADVICE: Final = (
+    "it may be stored, now or in a moment. Send it again: an event with its event_id, an "
+    "order with its order_id and a push with its Idempotency-Key count once; a deletion or "
+    "a setting may be sent any number of times"
+)
+"""What the message of an `UnconfirmedWriteError` ends with."""
 
 
 class UnconfirmedWriteError(StorageError):

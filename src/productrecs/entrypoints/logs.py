@@ -59,6 +59,8 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "usage write failed": "Metered calls could not be stored; they are kept.",
         "widget build write failed": "The widgets' scripts could not be stored.",
         # storage
+        "database awaited": "The database server does not answer yet; see `error`.",
+        "clock corrected": "The machine's clock differs from the database server's.",
         "database damaged": "A check found damaged pages.",
         "damage marker write failed": "The note of the damage could not be written.",
         "checkpoint failed": "The write-ahead log could not be copied to the database.",

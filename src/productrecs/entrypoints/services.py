@@ -20,6 +20,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.server_clock import ServerClock
 from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
 
@@ -41,8 +42,9 @@ class Services:
     clock: Clock
     numbers: ItemNumbers
     queue: JobQueue  # of background jobs
+    server_clock: ServerClock
     models: Path  # the folder of trained models, one folder per store
-    system_clock: Clock = system_ms  # for logins and keys; tests never freeze it
+    system_clock: Clock = system_ms  # for logins, keys and jobs; tests never freeze it
 
     @property
     def indexes(self) -> Path:
@@ -109,6 +111,7 @@ class Services:
 
     def close(self) -> None:
         """Close the database."""
+        self.server_clock.close()
         self.database.close()
 
 
@@ -121,13 +124,17 @@ def build_services(settings: Settings) -> Services:
     make_private(settings.data)
     database = Database.open(settings.database_url, settings.data)
     jitter = random.Random()  # noqa: S311 - spreads retries, guards nothing
+    clock = ServerClock(database)
+    clock.start()
     return Services(
         settings=settings,
         database=database,
-        clock=settings.clock,
+        clock=clock if settings.now_ms is None else settings.clock,
         numbers=ItemNumbers(),
-        queue=JobQueue(database, system_ms, jitter),
+        queue=JobQueue(database, clock, jitter),
+        server_clock=clock,
         models=settings.data / "models",
+        system_clock=clock,
     )
 
 

@@ -9,7 +9,13 @@ from typing import Self
 
 import sqlalchemy as sa
 
-from productrecs.core.errors import StorageBusyError, StorageError, UnsafeStorageError
+from productrecs.core.errors import (
+    RETRY_ADVICE,
+    StorageBusyError,
+    StorageError,
+    UnconfirmedWriteError,
+    UnsafeStorageError,
+)
 from productrecs.storage.dialects import (
     DatabaseProblem,
     Dialect,
@@ -60,7 +66,9 @@ class Database:
         that no client relies on and that are repeated when lost.
 
         Raises:
-            StorageError: one of its kinds, when the database failed; then nothing of
+            UnconfirmedWriteError: when the connection was lost during the commit: the
+                transaction is stored as a whole, or nothing of it.
+            StorageError: another of its kinds, when the database failed; then nothing of
                 this transaction is stored.
         """
         failed = self.outcomes.write_failed
@@ -74,7 +82,7 @@ class Database:
             yield connection
             if self._joined is not None:
                 self._joined(connection)
-            connection.commit()
+            _commit(connection)
             self._joined = None
 
     def joined(self, write: Callable[[sa.Connection], None]) -> Self:
@@ -215,6 +223,17 @@ class Database:
             raise
 
 
+def _commit(connection: sa.Connection) -> None:
+    """Commit; tell a commit that failed from one that may have succeeded."""
+    try:
+        connection.commit()
+    except sa.exc.DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        message = f"the database was lost during the commit: {RETRY_ADVICE}"
+        raise UnconfirmedWriteError(message) from error
+
+
 def _dialect_for(url: str | None, folder: Path) -> Dialect:
     """Return the dialect of `DATABASE_URL`, or SQLite under `folder` without one.
 
@@ -227,6 +246,6 @@ def _dialect_for(url: str | None, folder: Path) -> Dialect:
         # Imported here because it is slow, and most installations do not need it.
         from productrecs.storage.postgres import PostgresDialect  # noqa: PLC0415
 
-        return PostgresDialect("postgresql+psycopg://" + url.split("://", 1)[1])
+        return PostgresDialect("postgresql://" + url.split("://", 1)[1])
     message = "DATABASE_URL must begin with postgresql://; leave it unset for SQLite"
     raise UnsafeStorageError(message)

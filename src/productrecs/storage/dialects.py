@@ -8,7 +8,7 @@ in `sqlite.py`, PostgreSQL in `postgres.py`.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 import sqlalchemy as sa
@@ -110,12 +110,25 @@ class DatabaseProblem:
     remedy: str
 
 
+class Replication(NamedTuple):
+    """How a database server copies its commits to standbys."""
+
+    synchronous_commit: str  # the server's setting
+    standby_names: str  # of standbys that each commit waits for; empty: none
+    standbys: int  # that are connected
+    synchronous: int  # of these, how many each commit waits for
+
+
 class Dialect(Protocol):
     """The operations that differ between the databases."""
 
     @property
     def name(self) -> str:
         """`sqlite` or `postgresql`."""
+
+    @property
+    def server_time(self) -> str | None:
+        """A query of the server's time in UTC milliseconds; None without a server."""
 
     @property
     def can_read_on_event_loop(self) -> bool:
@@ -164,6 +177,9 @@ class Dialect(Protocol):
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:
         """Return other problems of the database's files."""
+
+    def replication(self, connection: sa.Connection) -> Replication | None:
+        """Return how the server replicates; None without a server."""
 
     def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for a driver's, or None when it is not a storage error."""

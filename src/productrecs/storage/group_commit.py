@@ -23,6 +23,7 @@ from productrecs.core.errors import (
     QueueFullError,
     StorageBrokenError,
     StorageBusyError,
+    UnconfirmedWriteError,
 )
 from productrecs.storage.byte_budget import Claim
 from productrecs.storage.database import Database
@@ -288,6 +289,8 @@ class GroupCommit:
             return self._commit(batch)
         except StorageBrokenError as error:
             self._broke(error)
+            return [(one, None, error) for one in batch]
+        except UnconfirmedWriteError as error:  # it may be stored: a retry would double it
             return [(one, None, error) for one in batch]
         except StorageBusyError as error:
             keys = {one.key for one in batch}

@@ -5,10 +5,11 @@ The server keeps its durable defaults; every wait has a timeout.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import sqlalchemy as sa
+from psycopg.conninfo import conninfo_to_dict
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import (
@@ -26,35 +27,71 @@ from productrecs.storage.dialects import (
     ROWS_PLACEHOLDER,
     DatabaseProblem,
     RawReader,
+    Replication,
     Row,
     encode_parameters,
     insert_columns,
 )
 from productrecs.storage.sqlite_connection import LOCK_WAIT_MS
 
+_DEFAULTS: Final = {
+    "connect_timeout": "3",  # for each host
+    "keepalives": "1",
+    "keepalives_idle": "3",
+    "keepalives_interval": "1",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "6000",
+}
+"""Timeouts that an address may change: a server that vanished is noticed within 6 s."""
+
+
+def connection_parameters(url: str, options: str) -> dict[str, Any]:
+    """Return libpq's parameters of an address, with our timeouts unless it has others.
+
+    Several hosts are tried in turn. Of these the primary is wanted: a standby cannot write.
+    """
+    given = conninfo_to_dict(url)
+    parameters = {**_DEFAULTS, **given}
+    if "," in str(given.get("host", given.get("hostaddr", ""))):
+        parameters.setdefault("target_session_attrs", "primary")
+    if parameters.get("target_session_attrs") == "read-write":
+        # Readers' sessions are read-only, which libpq would take for a standby.
+        parameters["target_session_attrs"] = "primary"
+    parameters["options"] = f"{given.get('options', '')} {options}".strip()
+    return parameters
+
+
+_REPLICATION: Final = (
+    "SELECT current_setting('synchronous_commit'), "
+    "current_setting('synchronous_standby_names'), count(*), "
+    "count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) FROM pg_stat_replication"
+)
+
 
 @dataclass(frozen=True)
 class PostgresDialect:
-    """A PostgreSQL server: many writers, row locks."""
+    """A PostgreSQL server: many writers, row locks. `url` is an address as libpq's."""
 
     url: str
     name: str = "postgresql"
     can_read_on_event_loop: bool = False
     syncs_after_commit: bool = False
     driver_error: type[Exception] = psycopg.Error
+    server_time: str | None = (
+        "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+    )
 
     def engine(self) -> sa.Engine:
         """Return an engine with timeouts for all waits."""
+        parameters = connection_parameters(self.url, f"-c lock_timeout={LOCK_WAIT_MS}")
         engine = sa.create_engine(
-            self.url,
+            "postgresql+psycopg://",
+            # Not SQLAlchemy's form of an address: it has no list of hosts.
+            creator=lambda: psycopg.connect(**parameters),
             pool_size=5,
             max_overflow=15,
             pool_pre_ping=True,
             pool_timeout=LOCK_WAIT_MS / 1000,
-            connect_args={
-                "options": f"-c lock_timeout={LOCK_WAIT_MS}",
-                "connect_timeout": 5,
-            },
         )
         sa.event.listen(engine, "connect", _prepare)
         return engine
@@ -72,7 +109,7 @@ class PostgresDialect:
 
     def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
         """Open a read-only connection that reconnects when it was lost."""
-        return _PostgresHotReader(self.url.replace("+psycopg", "", 1), failed)
+        return _PostgresHotReader(self.url, failed)
 
     def flush(self) -> None:
         """Do nothing: the server's commits wait for the disk."""
@@ -102,6 +139,10 @@ class PostgresDialect:
         """Return no problems: the server reports them in its own log."""
         return []
 
+    def replication(self, connection: sa.Connection) -> Replication:
+        """Return how the server replicates."""
+        return Replication(*connection.exec_driver_sql(_REPLICATION).one())
+
     def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for one of psycopg's."""
         return _postgres_error(error) if isinstance(error, psycopg.Error) else None
@@ -129,6 +170,9 @@ def _postgres_error(error: psycopg.Error) -> StorageError:
     return StorageError(f"the database rejected the operation: {error.__class__.__name__}")
 
 
+_READER_OPTIONS: Final = "-c default_transaction_read_only=on -c statement_timeout=5000"
+
+
 class _PostgresHotReader:
     def __init__(self, url: str, failed: Callable[[StorageError], None]) -> None:
         self._url = url
@@ -150,10 +194,7 @@ class _PostgresHotReader:
     def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         if self._connection is None:
             self._connection = psycopg.connect(
-                self._url,
-                autocommit=True,
-                connect_timeout=5,
-                options="-c default_transaction_read_only=on -c statement_timeout=5000",
+                autocommit=True, **connection_parameters(self._url, _READER_OPTIONS)
             )
         return self._connection.execute(
             _postgres(sql), encode_parameters(parameters)

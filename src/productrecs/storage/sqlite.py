@@ -199,6 +199,7 @@ class SqliteDialect:
     can_read_on_event_loop: bool = True
     syncs_after_commit: bool = True
     driver_error: type[Exception] = apsw_dbapi.Error
+    server_time: str | None = None
     _log_file: WalFile = field(init=False, repr=False)
     _checkpointing: WalCheckpointer | None = field(default=None, init=False, repr=False)
 
@@ -298,6 +299,9 @@ class SqliteDialect:
             return None
         message = f"{self.path} is damaged: {result}"
         return DatabaseProblem(message, "stop the service and restore a backup")
+
+    def replication(self, connection: sa.Connection) -> None:
+        """Return None: there is no server."""
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
         """Check whether the write-ahead log is truncated as it should be."""

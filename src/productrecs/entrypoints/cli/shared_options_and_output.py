@@ -2,15 +2,17 @@
 
 import contextlib
 import json
+import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
-from productrecs.core.errors import ProductRecsError
+from productrecs.core.errors import ProductRecsError, StorageBusyError
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.processes.messages import ParentConnection
 from productrecs.settings import Settings, from_environment
@@ -49,13 +51,23 @@ def settings_for(data: Path | None) -> Settings:
     return from_environment(os.environ, data)
 
 
+DATABASE_WAIT_SECONDS: Final = 60.0
+"""How long a process of the service waits at its start for a database server."""
+
+_RETRY_SECONDS: Final = 0.5
+_log = logging.getLogger(__name__)
+
+
 @contextlib.contextmanager
-def open_services(data: Path | None) -> Iterator[Services]:
+def open_services(data: Path | None, wait_seconds: float = 0.0) -> Iterator[Services]:
     """Open the services; create the folder and migrate the schema if necessary.
+
+    A database that cannot be reached is tried again for `wait_seconds`.
 
     Raises:
         SettingsError: when the environment holds an invalid value.
         DataFolderError: when the folder cannot be created.
+        StorageBusyError: when the database cannot be reached in time.
         UnsafeStorageError: when the database must not be opened.
     """
     settings = settings_for(data)
@@ -68,10 +80,26 @@ def open_services(data: Path | None) -> Iterator[Services]:
         )
         raise DataFolderError(message) from error
     try:
-        migrate(services.database)
+        _migrate(services, time.monotonic() + wait_seconds)
         yield services
     finally:
         services.close()
+
+
+def _migrate(services: Services, until: float) -> None:
+    is_first = True
+    while True:
+        try:
+            migrate(services.database)
+        except StorageBusyError as error:
+            if time.monotonic() > until:
+                raise
+            if is_first:
+                _log.warning("database awaited", extra={"error": str(error)})
+            is_first = False
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 @contextlib.contextmanager

@@ -247,7 +247,9 @@ class _Process:
             photo_pool=PhotoPool(
                 services.settings.image_detector, services.picture_model()
             ),
-            dependencies=Dependencies(database, services.settings.data),
+            dependencies=Dependencies(
+                database, services.settings.data, services.system_clock
+            ),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
             login_limits=AttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS

@@ -14,7 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, Protocol
 
-from productrecs.core.clock import system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
@@ -207,7 +206,7 @@ def build_forecaster(services: Services) -> JobWorker:
         PeriodicJob("learn-order", every=timedelta(hours=1), stores=orders.stores_to_rank),
         PeriodicJob("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
     )
-    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
@@ -309,7 +309,7 @@ def build_file_importer(
 
 
 def _schedule(services: Services, tasks: Sequence[PeriodicJob]) -> JobSchedule:
-    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     return JobSchedule(periodic_tasks, tasks)
 
 
@@ -375,7 +375,7 @@ def build_importer(services: Services) -> JobWorker:
         PeriodicJob(JOB, every=timedelta(seconds=30), stores=uploads.stores_to_import),
         PeriodicJob("sweep-uploads", every=timedelta(hours=1)),
     )
-    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
-from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, system_ms
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.job_worker import (
@@ -110,13 +110,13 @@ class PictureJobs:
         if self._other_stores is None and self._services.settings.image_hosts:
             with self._services.database.transaction(synced=False) as transaction:
                 hosts = self._services.settings.image_hosts
-                retry_rejected(transaction, hosts, system_ms())
+                retry_rejected(transaction, hosts, self._services.system_clock())
         with self._services.database.reading() as connection:
             if self._other_stores is None:
                 self._other_stores = set(
                     stores_with_other_embedders(connection, self._embedding.name)
                 )
-            found = stores_with_due_pictures(connection, system_ms())
+            found = stores_with_due_pictures(connection, self._services.system_clock())
         return sorted({*found, *self._other_stores})
 
     def update(self, job: Job, progress: JobProgress) -> None:
@@ -127,8 +127,10 @@ class PictureJobs:
             self._other_stores.discard(store_id)
             with database.transaction(synced=False) as transaction:
                 repository = PictureRepository(transaction, store_id)
-                repository.requeue_other_embedders(self._embedding.name, system_ms())
-        while not follow_catalog(database, store_id, system_ms()):
+                repository.requeue_other_embedders(
+                    self._embedding.name, self._services.system_clock()
+                )
+        while not follow_catalog(database, store_id, self._services.system_clock()):
             progress.report(0.0)
         fetched_count = 0
         while (count := self._fetch_some(store_id)) and time.monotonic() < until:
@@ -170,7 +172,9 @@ class PictureJobs:
         waiting.drop([one for one, _ in requests])
         outcomes = [self._outcome(one, fetched) for one, fetched in requests]
         with self._services.database.transaction(synced=False) as transaction:
-            PictureRepository(transaction, store_id).store(outcomes, system_ms())
+            PictureRepository(transaction, store_id).store(
+                outcomes, self._services.system_clock()
+            )
         if not outcomes:
             hosts = {_host(one.url) for one in waiting.due}
             time.sleep(
@@ -185,7 +189,9 @@ class PictureJobs:
         if waiting is not None and waiting.due and began < waiting.valid_until:
             return waiting
         with self._services.database.reading() as connection:
-            due = PictureRepository(connection, store_id).due(system_ms(), _BATCH * 8)
+            due = PictureRepository(connection, store_id).due(
+                self._services.system_clock(), _BATCH * 8
+            )
         ended = time.monotonic()
         read = _DuePictures(due, ended + _READ_FACTOR * (ended - began))
         self._waiting[store_id] = read
@@ -225,7 +231,7 @@ class PictureJobs:
 
     def _outcome(self, one: DuePicture, fetched: "Future[FetchResult]") -> FetchOutcome:
         """Return the outcome of one fetch."""
-        now_ms = system_ms()
+        now_ms = self._services.system_clock()
         try:
             found = fetched.result()
             if found.content is None:
@@ -255,7 +261,7 @@ def build_picture_worker(services: Services) -> JobWorker:
             JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures
         ),
     )
-    periodic_tasks = PeriodicTasks(services.database, services.queue, system_ms)
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     return JobWorker(
         services.queue, handlers, JobSchedule(periodic_tasks, tasks), on_end=pictures.close
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from productrecs.core.clock import HOUR_MS, iso, system_ms
+from productrecs.core.clock import HOUR_MS, iso
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services, build_eraser
 from productrecs.entrypoints.worker.job_worker import (
@@ -311,7 +311,7 @@ def build_worker(services: Services) -> JobWorker:
         # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )
-    periodic_tasks = PeriodicTasks(services.database, queue, system_ms)
+    periodic_tasks = PeriodicTasks(services.database, queue, services.system_clock)
     return JobWorker(queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

@@ -15,8 +15,10 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     ObservedRequest,
     check_address,
     check_proxy,
+    replication_result,
 )
 from productrecs.settings import Settings
+from productrecs.storage.dialects import Replication
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,3 +95,23 @@ def test_what_a_proxy_says_wrongly_is_told_with_its_remedy(
 
     assert found.level is level
     assert header in (found.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("found", "level", "words"),
+    [
+        (Replication("on", "", 0, 0), Level.OK, "backups are the only copy"),
+        (Replication("on", "two", 2, 1), Level.OK, "waits for 1 of 2 standbys"),
+        (Replication("on", "", 2, 0), Level.NOTE, "follow asynchronously"),
+        (Replication("local", "two", 1, 1), Level.NOTE, "promoted standby may lack"),
+        (Replication("off", "two", 1, 1), Level.WRONG, "loses acknowledged events"),
+        (Replication("on", "two", 0, 0), Level.WRONG, "writes wait"),
+    ],
+)
+def test_a_replication_that_may_lose_acknowledged_facts_is_told(
+    found: Replication, level: Level, words: str
+) -> None:
+    result = replication_result(found)
+
+    assert result.level is level
+    assert words in result.message

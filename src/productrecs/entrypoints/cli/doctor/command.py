@@ -17,6 +17,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_configuration,
     check_folder,
     check_picture_encoder,
+    check_replication,
     check_storage,
     check_text_model,
 )
@@ -75,6 +76,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
         with open_services(data) as services:
             yield from check_folder(settings.data)
             yield from check_storage(services)
+            yield from check_replication(services)
             yield from check_picture_encoder(services)
             yield from check_text_model(services)
             yield from check_clock(services)

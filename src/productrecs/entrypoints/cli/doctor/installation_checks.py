@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from productrecs.core.clock import MINUTE_MS, iso, system_ms
+from productrecs.core.clock import MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.entrypoints.cli import COMMANDS
 from productrecs.entrypoints.cli.doctor.check_result import CheckResult, notice, ok, problem
 from productrecs.entrypoints.cli.doctor.repository import (
@@ -29,10 +29,12 @@ from productrecs.records.pictures.onnx_model_check_and_writer import (
 )
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.settings import KNOBS, Settings
+from productrecs.storage.dialects import Replication
 from productrecs.storage.folders_and_permissions import (
     is_readable_by_others,
     is_shared_folder,
 )
+from productrecs.storage.server_clock import NOTABLE_MS
 from productrecs.training.search.packaged_text_model import packaged_text_model
 
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
@@ -104,6 +106,40 @@ def check_storage(services: Services) -> Iterator[CheckResult]:
         yield ok("storage", f"{dialect.name} opens safely, is whole and up to date")
 
 
+def check_replication(services: Services) -> Iterator[CheckResult]:
+    """Yield whether acknowledged facts survive the loss of the database server."""
+    database = services.database
+    with database.reading() as connection:
+        found = database.dialect.replication(connection)
+    if found is not None:
+        yield replication_result(found)
+
+
+def replication_result(found: Replication) -> CheckResult:
+    """Return what a replication means for acknowledged facts."""
+    if found.synchronous_commit in {"off", "local"}:
+        message = f"synchronous_commit is {found.synchronous_commit}"
+        if found.synchronous_commit == "off":
+            message += ": a crash of the database loses acknowledged events and orders"
+            return problem("replication", message, "set it to on")
+        message += ": a promoted standby may lack acknowledged events and orders"
+        return notice("replication", message, "set it to on")
+    if found.synchronous:
+        message = f"each commit waits for {found.synchronous} of {found.standbys} standbys"
+        return ok("replication", f"{message}; acknowledged facts survive a promotion")
+    if found.standby_names:
+        message = "no standby of synchronous_standby_names is connected: writes wait"
+        return problem("replication", message, "start the standby, or empty the setting")
+    if found.standbys:
+        message = (
+            f"{found.standbys} standbys follow asynchronously: after a promotion "
+            "acknowledged events and orders of the last moments may be missing"
+        )
+        remedy = "name a standby in synchronous_standby_names"
+        return notice("replication", message, remedy)
+    return ok("replication", "no standby is connected; backups are the only copy")
+
+
 def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
     """Yield whether a trained encoder describes pictures, else what is missing."""
     settings = services.settings
@@ -159,6 +195,9 @@ def check_clock(services: Services) -> Iterator[CheckResult]:
     elif newest is not None and newest > now_ms + MAX_CLOCK_SKEW_MS:
         message = f"the clock says {iso(now_ms)}, but jobs were created at {iso(newest)}"
         yield problem("clock", message, remedy)
+    elif abs(ahead_ms := -services.server_clock.offset_ms) > NOTABLE_MS:
+        message = f"the clock is {ahead_ms / SECOND_MS:+.1f} s from the database server's"
+        yield notice("clock", f"{message}, whose time the service uses", remedy)
     else:
         yield ok("clock", f"the clock says {iso(now_ms)}")
 

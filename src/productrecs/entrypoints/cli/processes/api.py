@@ -79,7 +79,10 @@ def _serve(
     # Before numpy is imported: its threads would compete with other API processes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported here: a supervisor of several processes does not need it.
-    from productrecs.entrypoints.cli.shared_options_and_output import open_services  # noqa: PLC0415
+    from productrecs.entrypoints.cli.shared_options_and_output import (  # noqa: PLC0415
+        DATABASE_WAIT_SECONDS,
+        open_services,
+    )
     from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
     from productrecs.entrypoints.http.limits.rate_and_connection_limits import (  # noqa: PLC0415
         ConnectionLimits,
@@ -103,7 +106,7 @@ def _serve(
         state.line = service.line
         return _wrapped(service, services, middleware) if middleware else service
 
-    with open_services(settings.data) as services:
+    with open_services(settings.data, DATABASE_WAIT_SECONDS) as services:
         run_server(
             lambda state: create(services, state),
             listener,

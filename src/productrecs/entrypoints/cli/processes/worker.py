@@ -16,7 +16,11 @@ from productrecs.entrypoints.cli.processes.serve import (
     slot_option,
     supervise_background,
 )
-from productrecs.entrypoints.cli.shared_options_and_output import data_option, open_services
+from productrecs.entrypoints.cli.shared_options_and_output import (
+    DATABASE_WAIT_SECONDS,
+    data_option,
+    open_services,
+)
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.entrypoints.shared_process_state import ProcessSlot
 from productrecs.processes.child_process import stop_at_signals
@@ -66,8 +70,8 @@ def worker(
         os.nice(NICENESS)
     if slot is not None:
         slot.join_metrics()
-    with open_services(data) as services:
-        configure_logging(services.settings.log_format)
+    configure_logging(settings_from_options(data=data).log_format)
+    with open_services(data, DATABASE_WAIT_SECONDS) as services:
         worker_thread = _build(lane, services, fd)
         stop_at_signals(worker_thread.stop)
         if parent is not None:

@@ -15,6 +15,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from productrecs.core.errors import (
+    RETRY_ADVICE,
     DamagedDatabaseError,
     ProductRecsError,
     QueueFullError,
@@ -57,11 +58,6 @@ RECONNECT_SECONDS: Final = 5.0
 CONFIRM_SECONDS: Final = 8.0
 """How long a request waits for its write: longer than a busy database takes."""
 
-_RETRY_ADVICE: Final = (
-    "it may be stored, now or in a moment. Send it again: an event with its event_id, an "
-    "order with its order_id and a push with its Idempotency-Key count once; a deletion or "
-    "a setting may be sent any number of times"
-)
 _RETRY_SECONDS: Final = 0.05
 _EXIT_DELAY_SECONDS: Final = 0.3
 _EX_SOFTWARE: Final = 70
@@ -171,7 +167,7 @@ class WriteClient:
                 result = await write
         except TimeoutError:
             timeout_message = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
-            error = UnconfirmedWriteError(f"{timeout_message}: {_RETRY_ADVICE}")
+            error = UnconfirmedWriteError(f"{timeout_message}: {RETRY_ADVICE}")
             self._outcomes.write_failed(error)
             raise error from None
         self._outcomes.confirmed()
@@ -276,7 +272,7 @@ class RemoteWriter(asyncio.Protocol):
             self._is_connected = False
             self._disconnected_at = asyncio.get_running_loop().time()
         unsent = {number for number, _ in self._unsent}
-        message = f"the process that writes ended before it answered: {_RETRY_ADVICE}"
+        message = f"the process that writes ended before it answered: {RETRY_ADVICE}"
         for number in [one for one in self._pending if one not in unsent]:
             error = UnconfirmedWriteError(message)
             self._outcomes.write_failed(error)

@@ -18,7 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 
 from productrecs import __version__
-from productrecs.core.clock import SECOND_MS, system_ms
+from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.public.page_response import text_response
@@ -105,7 +105,7 @@ class MetricsCollector:
         try:
             with services.database.reading() as connection:
                 size = estimate_copy_size(services.database, connection)
-                waiting = backlogs(connection, system_ms())
+                waiting = backlogs(connection, services.system_clock())
                 totals = all_totals(connection)
                 freshness_rows = freshness(connection, services.clock())
         except StorageError as error:
@@ -114,7 +114,7 @@ class MetricsCollector:
             return
         yield _gauge("database_up", is_up, _one(1))
         yield _gauge("database_bytes", "The size of the database.", _one(size))
-        yield from _jobs(waiting)
+        yield from _jobs(waiting, services.system_clock())
         yield from _job_metrics(totals)
         yield from _models(freshness_rows)
         yield from _stores(freshness_rows[: services.settings.metrics_stores])
@@ -135,14 +135,13 @@ def _processes(pids: Metric) -> Iterator[Metric]:
     yield _gauge("process_open_files", "Open file descriptors.", files, "process")
 
 
-def _jobs(found: list[Backlog]) -> Iterator[Metric]:
+def _jobs(found: list[Backlog], now_ms: int) -> Iterator[Metric]:
     counts = [
         ((one.kind, state.value), one.counts.get(state, 0))
         for one in found
         for state in (JobState.QUEUED, JobState.RUNNING, JobState.DEAD)
     ]
     yield _gauge("jobs", "Background jobs by state.", counts, "kind", "state")
-    now_ms = system_ms()
     waits = [
         ((one.kind,), (now_ms - one.due_since) / SECOND_MS if one.due_since else 0)
         for one in found
