@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from productrecs.features.insights.experiments.experiment_result import (
     measure_test,
     measured_tests,
     result_of,
+    stores_with_measured_tests,
 )
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
@@ -224,6 +226,27 @@ def test_what_exposed_shoppers_did_since_then_counts_by_variant(shop: Shop) -> N
     query = ReportQuery("2026-01-01", "2026-12-31", test="size")
     notes = " ".join(experiment_report(shop.database, shop.store, query).notes)
     assert "The margin is that of 50% of sold lines" in notes
+
+
+def test_the_stores_with_results_to_compute_are_those_with_started_tests(
+    shop: Shop,
+) -> None:
+    def found(now_ms: int, holdout_percent: int = 0) -> bool:
+        settings = replace(shop.store.settings, holdout_percent=holdout_percent)
+        store = replace(shop.store, settings=settings)
+        chosen = stores_with_measured_tests(shop.database, [store], now_ms)
+        assert bool(chosen) is bool(measured_tests(shop.database, store, now_ms))
+        return chosen == [store.store_id]
+
+    assert not found(NOON)
+    assert found(NOON, 10)
+    started(shop)
+    editor = ExperimentEditor(shop.database, shop.store, lambda: NOON, "")
+    for action in ("pause", "start", "stop"):
+        assert found(NOON)
+        editor.act("size", action)
+    assert found(NOON)
+    assert not found(LATER)
 
 
 def test_bots_are_left_out_and_what_follows_the_end_does_not_count(shop: Shop) -> None:

@@ -30,6 +30,7 @@ from productrecs.features.insights.customers.customer_report import (
 from productrecs.features.insights.experiments.experiment_result import (
     measure_test,
     measured_tests,
+    stores_with_measured_tests,
 )
 from productrecs.features.privacy.repository import stores_in_progress
 from productrecs.features.recommendations.earnings.replay import replay_earnings
@@ -110,12 +111,9 @@ class StoreJobs:
         """Return the stores with a test whose result may have changed."""
         self._accounts.refresh()
         services = self._services
-        now_ms = services.clock()
-        return [
-            store.store_id
-            for store in self._accounts.all()
-            if measured_tests(services.database, store, now_ms)
-        ]
+        return stores_with_measured_tests(
+            services.database, self._accounts.all(), services.clock()
+        )
 
     def measure_tests(self, job: Job, _progress: JobProgress) -> None:
         """Compute the present results of the store's tests."""

@@ -130,6 +130,19 @@ def _served(experiment: Experiment, placements: StorePlacements) -> ServedExperi
     return ServedExperiment(experiment.name, split, made)
 
 
+def stores_with_started_tests(
+    connection: sa.Connection, ended_after_ms: int
+) -> set[StoreId]:
+    """Return the stores of tests that run, pause or ended after `ended_after_ms`."""
+    is_open = experiments.c.state.in_([State.RUNNING.value, State.PAUSED.value])
+    ended = sa.and_(
+        experiments.c.state == State.ENDED.value,
+        experiments.c.ended_at > ended_after_ms,
+    )
+    query = sa.select(experiments.c.store_id).where(sa.or_(is_open, ended))
+    return set(connection.execute(query).scalars())
+
+
 class ExperimentRepository:
     """One store's tests, inside one transaction; never commits."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats, Ints
 from productrecs.features.insights.experiments.confidence_sequence import (
     ALPHA,
@@ -30,7 +31,10 @@ from productrecs.features.insights.experiments.repository import (
 from productrecs.records.events.event import EventKind
 from productrecs.records.experiments.experiment import Experiment, Goal, State
 from productrecs.records.experiments.holdouts_and_explorations import Arm
-from productrecs.records.experiments.repository import ExperimentRepository
+from productrecs.records.experiments.repository import (
+    ExperimentRepository,
+    stores_with_started_tests,
+)
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
@@ -228,6 +232,19 @@ def visitors_of(
         lines=bought.lines,
         costed=bought.costed,
     )
+
+
+def stores_with_measured_tests(
+    database: Database, stores: Iterable[Store], now_ms: int
+) -> list[StoreId]:
+    """Return the stores with a test whose result may have changed, by one query."""
+    with database.reading() as connection:
+        started = stores_with_started_tests(connection, now_ms - _LATE_MS)
+    return [
+        store.store_id
+        for store in stores
+        if store.settings.holdout_percent or store.store_id in started
+    ]
 
 
 def measured_tests(database: Database, store: Store, now_ms: int) -> list[MeasuredTest]:
