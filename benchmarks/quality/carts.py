@@ -29,11 +29,11 @@ from productrecs.engines.complementary import (
     fit_complements,
 )
 from productrecs.engines.copurchase import fit_copurchase, warm_up
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.tenancy.accounts.store_settings import StoreSettings

@@ -28,8 +28,8 @@ from productrecs.engines.complementary import BoughtTogetherPairs, fit_complemen
 from productrecs.engines.copurchase import fit_copurchase, warm_up
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.candidates import with_complements
-from productrecs.features.recommendations.list_request_and_picks import Engine, Source
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
+from productrecs.features.recommendations.recommendation_request import Engine, Source
 from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models

@@ -25,11 +25,11 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions, warm_up
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.tenancy.accounts.store_settings import StoreSettings

@@ -47,12 +47,12 @@ from productrecs.entrypoints.cli.processes.serve import supervise
 from productrecs.entrypoints.cli.shared_options_and_output import open_services, progress
 from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.services import Services
-from productrecs.features.insights.experiments.experiment_result import (
+from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.experiments.holdouts_and_explorations import (
+from productrecs.records.experiments.arm_assignment import (
     Arm,
     Exposure,
     arm_of,
@@ -61,8 +61,8 @@ from productrecs.records.experiments.holdouts_and_explorations import (
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.records.orders.order_history_import import HistoryImport
 from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
 from productrecs.settings import Settings

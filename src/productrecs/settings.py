@@ -18,7 +18,7 @@ from productrecs.core.clock import (
     system_ms,
 )
 from productrecs.core.errors import ProductRecsError
-from productrecs.storage.byte_budget import DEFAULT_MIB, MIN_MIB
+from productrecs.storage.memory_budget import DEFAULT_MIB, MIN_MIB
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
     Plans,

@@ -23,7 +23,7 @@ from productrecs.entrypoints.http.limits.load_shedding import (
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     TooManyRequestsError,
 )
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     InvalidKeyError,
     MissingKeyError,
     SecretKeyInUrlError,

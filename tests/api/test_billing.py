@@ -15,7 +15,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.dispatch import admission, dispatcher
-from productrecs.entrypoints.http.pipeline.authentication import Credential
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import Credential
 from productrecs.entrypoints.services import build_services
 from productrecs.features.looks.look import LookContent
 from productrecs.features.looks.look_editor import LookEditor

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from productrecs.entrypoints.http.dispatch import admission
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     Caller,
     Credential,
     InvalidKeyError,

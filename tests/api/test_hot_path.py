@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from productrecs.core.clock import parse_timestamp
 from productrecs.entrypoints.http.dispatch import dispatcher, fast_path
-from productrecs.entrypoints.http.routes.widget.answer_list_calls import TrendingRequest
+from productrecs.entrypoints.http.routes.widget.list_replies import TrendingRequest
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
 )

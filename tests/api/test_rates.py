@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.migrations import migrate

@@ -14,7 +14,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.dispatch import admission, dispatcher, exchange
-from productrecs.entrypoints.http.pipeline.authentication import ANY_ORIGIN_HEADERS
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.transport.error_body import ErrorBody
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings

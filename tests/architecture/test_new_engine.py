@@ -61,7 +61,7 @@ from productrecs.entrypoints.http.openapi_document import openapi_document
 from productrecs.features.recommendations.backtest import backtest
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )

@@ -29,7 +29,7 @@ OWN_TRANSACTIONS = {
     "caches/store_cache.py",  # a training that a damaged model needs, from its thread
     "limits/usage_metering.py",  # billed calls, which may not be dropped
     "writes/background_writes.py",
-    "writes/live_event_watch.py",
+    "writes/live_event_recorder.py",
     "writes/search_count_recorder.py",
 }
 SQL_STATEMENT = re.compile(

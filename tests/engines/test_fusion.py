@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.engines.fusion import fuse, kernel, warm_up
-from productrecs.engines.fusion.reciprocal_rank_fusion import order_by_numpy
+from productrecs.engines.fusion import fuse, kernel, order_by_numpy, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable

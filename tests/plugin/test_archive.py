@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.shop_plugin import build_archive
+from productrecs.entrypoints.http.routes.public.woocommerce_plugin_download import (
+    build_archive,
+)
 from tests.plugin.shop import PLUGIN, php, run_php
 
 if TYPE_CHECKING:

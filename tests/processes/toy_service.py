@@ -19,7 +19,7 @@ from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     listener_url,
 )
 from productrecs.entrypoints.http.transport.server import ServerOptions, run_server
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 from productrecs.processes.supervisor import ProcessRole, Supervisor
 from tests.entrypoints.http.toy_server import PATIENCE, application
 

@@ -46,7 +46,10 @@ _LOADED: Final = (
             "entrypoints.http.writes.write_server",
             *("entrypoints.worker.store_jobs", "entrypoints.worker.file_import_jobs"),
             *("entrypoints.worker.search_indexer", "entrypoints.worker.picture_jobs"),
-            *("entrypoints.worker.command_jobs", "training.tuning.tune_store"),
+            *(
+                "entrypoints.worker.forecast_ranking_and_tuning_jobs",
+                "training.tuning.tune_store",
+            ),
             # With the library that compiles them: half a second for each API process.
             *("engines.browse.kernel", "engines.copurchase.kernel"),
             *("engines.fusion.kernel", "engines.ranking.kernel"),

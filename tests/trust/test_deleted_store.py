@@ -15,7 +15,7 @@ from productrecs.core.clock import fixed_clock, system_ms
 from productrecs.entrypoints.cli import productrecs
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
-from productrecs.features.insights.experiments.experiment_result import (
+from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
 )

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.dispatch import admission
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     Caller,
     Credential,
     RequestKeys,

@@ -17,27 +17,31 @@ from productrecs.core.report import (
     ReportQuery,
 )
 from productrecs.entrypoints.services import Services
-from productrecs.features.forecast.report import demand_report, forecast_report
+from productrecs.features.forecast.forecast_report import demand_report, forecast_report
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import (
     compute_customers,
     customer_list_report,
     customers_report,
 )
-from productrecs.features.insights.experiments.experiment_report import experiment_report
-from productrecs.features.insights.experiments.experiment_result import (
+from productrecs.features.insights.experiment_results.experiment_report import (
+    experiment_report,
+)
+from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
     measured_test,
 )
-from productrecs.features.insights.health.health_report import health_report
 from productrecs.features.insights.impact.attribution_report import attribution_report
 from productrecs.features.insights.impact.sales_and_funnel_reports import (
     items_report,
     sales_report,
     widgets_report,
 )
-from productrecs.features.recommendations.earnings.replay import (
+from productrecs.features.insights.tracking_health.tracking_health_report import (
+    health_report,
+)
+from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
     replay_earnings,
 )

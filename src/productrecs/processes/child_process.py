@@ -29,7 +29,7 @@ from typing import IO, Final, NamedTuple, NoReturn, TypeVar
 
 from msgspec.msgpack import Decoder
 
-from productrecs.processes.messages import FROM_CHILD, Connection, ParentConnection
+from productrecs.processes.process_messages import FROM_CHILD, Connection, ParentConnection
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from productrecs.processes.child_process import ChildProcess, fork_child, start_program
-from productrecs.processes.messages import FROM_CHILD, Stop
+from productrecs.processes.process_messages import FROM_CHILD, Stop
 
 _log = logging.getLogger(__name__)
 

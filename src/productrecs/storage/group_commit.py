@@ -25,8 +25,8 @@ from productrecs.core.errors import (
     StorageBusyError,
     UnconfirmedWriteError,
 )
-from productrecs.storage.byte_budget import Claim
 from productrecs.storage.database import Database
+from productrecs.storage.memory_budget import Claim
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Store log: assigns a store's sequence numbers and product numbers under one lock.
+"""Sequence and item numbers of a store, assigned under one lock (the store's log).
 
 `seq` is assigned under the lock of the store's head row, so it grows in commit order on
 both databases: a reader at position n misses nothing by continuing with `seq > n`. Product

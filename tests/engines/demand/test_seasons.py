@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.engines.demand.demand_series_and_cleaning import DEFAULT_SHRINKAGE, HORIZON
 from productrecs.engines.demand.forecast_features import shrunk_season
-from productrecs.engines.demand.store_total import YearlySeasonality
+from productrecs.engines.demand.store_total_forecast import YearlySeasonality
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.engines.ranking import TreeEnsemble, kernel
+from productrecs.engines.ranking import TreeEnsemble, kernel, score_by_numpy
 from productrecs.engines.ranking.ranker_training import (
     LAST_POSITION,
     RankingData,
@@ -20,7 +20,6 @@ from productrecs.engines.ranking.ranker_training import (
     fit_ranker,
     ranking_gains,
 )
-from productrecs.engines.ranking.tree_ensemble import score_by_numpy
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats

@@ -15,7 +15,7 @@ from productrecs.core.clock import system_ms
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.picture_jobs import JOB, REFETCH_AFTER_MS, PictureJobs
-from productrecs.features.insights.health.issue_detection import find_data_issues
+from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.onnx_model_check_and_writer import (

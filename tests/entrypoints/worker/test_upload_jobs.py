@@ -13,7 +13,7 @@ import pytest
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.entrypoints.worker import file_import_jobs
 from productrecs.entrypoints.worker.file_import_jobs import build_importer
-from productrecs.records.orders import csv_reader, history_import
+from productrecs.records.orders import csv_reader, order_history_import
 from productrecs.records.uploads.order_upload import (
     NewUpload,
     UploadFolder,
@@ -79,7 +79,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 @pytest.fixture
 def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 500)
-    monkeypatch.setattr(history_import, "MAX_LINES", 10)
+    monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
     monkeypatch.setattr(file_import_jobs, "SLICE_SECONDS", 0.0)
 
 

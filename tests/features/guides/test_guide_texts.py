@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.http.routes.public.guides import GUIDE_TABLES, codes
 from productrecs.features.guides.guide_index import GUIDES, Guide
 from productrecs.features.guides.guide_texts import (

@@ -8,9 +8,9 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders.history_import import HistoryImport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
+from productrecs.records.orders.order_history_import import HistoryImport
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,

@@ -8,13 +8,15 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportError, ReportQuery
-from productrecs.features.insights.experiments.experiment_report import experiment_report
-from productrecs.features.insights.experiments.experiment_result import (
+from productrecs.features.insights.experiment_results.experiment_report import (
+    experiment_report,
+)
+from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
 )
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.holdouts_and_explorations import Arm, Exposure
+from productrecs.records.experiments.arm_assignment import Arm, Exposure
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.tenancy.accounts.store_management import change_settings, delete_store

@@ -10,11 +10,11 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import ReportQuery
-from productrecs.features.insights.experiments.experiment_report import (
+from productrecs.features.insights.experiment_results.experiment_report import (
     advice,
     experiment_report,
 )
-from productrecs.features.insights.experiments.experiment_result import (
+from productrecs.features.insights.experiment_results.experiment_result import (
     MeasuredTest,
     Visitors,
     measure_test,
@@ -26,6 +26,7 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
+from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.records.experiments.experiment import (
     CONTROL,
     PLACEMENT,
@@ -34,7 +35,6 @@ from productrecs.records.experiments.experiment import (
     Treatment,
 )
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.records.experiments.holdouts_and_explorations import Exposure
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent

@@ -17,12 +17,9 @@ from productrecs.features.privacy.repository import ErasureRepository
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
 from productrecs.records.erasures.repository import ERASURE_GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.holdouts_and_explorations import (
-    Arm,
-    Exploration,
-    Exposure,
-)
+from productrecs.records.experiments.arm_assignment import Arm, Exposure
 from productrecs.records.experiments.repository import (
+    Exploration,
     store_explorations,
     store_exposures,
 )

@@ -11,14 +11,14 @@ import pytest
 from productrecs.engines.copurchase import fit_item_sets
 from productrecs.features.recommendations.bundles import offer_in, propose_bundles
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.list_request_and_picks import (
-    Engine,
-    RecommendationRequest,
-    Source,
-)
 from productrecs.features.recommendations.placements import (
     place_requests,
     recommend_placement,
+)
+from productrecs.features.recommendations.recommendation_request import (
+    Engine,
+    RecommendationRequest,
+    Source,
 )
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.placements.bundle import (

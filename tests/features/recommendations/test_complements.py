@@ -19,17 +19,17 @@ from productrecs.features.recommendations.explain import (
     GoesWith,
     explain_recommendations,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 
 if TYPE_CHECKING:
     from productrecs.features.recommendations.explain import ExplainedProduct
-    from productrecs.features.recommendations.list_request_and_picks import Pick
+    from productrecs.features.recommendations.recommendation_request import Pick
     from productrecs.features.recommendations.serving_state import StoreState
 
 NAMES = ["tent", "other-tent", "stove", "new-tent", "mat", "pot", "gift"]

@@ -17,12 +17,12 @@ from productrecs.features.recommendations.explain import (
     explain_recommendations,
     explain_trending,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import decide, recommend
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import decide, recommend
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.catalog.item_filters import parse_filters

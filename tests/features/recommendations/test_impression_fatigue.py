@@ -9,11 +9,11 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.features.recommendations.cooldown_and_fatigue import discounted_order
 from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from productrecs.records.events.event import EventKind
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 

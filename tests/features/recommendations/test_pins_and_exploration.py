@@ -12,12 +12,12 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.item_stats import ItemStats
 from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import Decision, decide
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.serving_state import exploration_day
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.tenancy.accounts.store_settings import StoreSettings

@@ -11,13 +11,13 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.list_request_and_picks import (
-    RecommendationRequest,
-    Source,
-)
 from productrecs.features.recommendations.placements import (
     place_requests,
     recommend_placement,
+)
+from productrecs.features.recommendations.recommendation_request import (
+    RecommendationRequest,
+    Source,
 )
 from productrecs.records.merchandising.rule import (
     ListFilter,

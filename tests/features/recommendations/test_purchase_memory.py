@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from productrecs.core.clock import DAY_MS
 from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 

@@ -14,15 +14,15 @@ from productrecs.engines.ranking import TreeEnsemble, kernel
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import make_card
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.learned_ranking import FEATURES
-from productrecs.features.recommendations.list_request_and_picks import (
-    RecommendationRequest,
-    Source,
-)
 from productrecs.features.recommendations.ranker_training import (
     RankerTrainingData,
     train_ranker,
 )
 from productrecs.features.recommendations.recommend import Decision, decide
+from productrecs.features.recommendations.recommendation_request import (
+    RecommendationRequest,
+    Source,
+)
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events

@@ -11,13 +11,13 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import VariantGroups, fit_copurchase
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.catalog_view import CatalogView

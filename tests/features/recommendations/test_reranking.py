@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.core.report import report_query
-from productrecs.features.recommendations.earnings.replay import (
+from productrecs.features.recommendations.earnings.earnings_replay import (
     WEIGHTS,
     earnings_report,
     replay_earnings,
@@ -20,13 +20,13 @@ from productrecs.features.recommendations.earnings.repository import (
     index_time,
     read_index,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.reranking import (
     MOST_PLACES,
     RELEVANCE_LOSS,

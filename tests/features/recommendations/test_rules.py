@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.features.recommendations import recommend, reranking, trending
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     ListPlan,
     Pick,

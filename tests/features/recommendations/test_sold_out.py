@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.recommendations.explain import explain_recommendations
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.sold_out_replacements import (
     starts_with_replacement,
 )

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.holdouts_and_explorations import Arm, Exposure
+from productrecs.records.experiments.arm_assignment import Arm, Exposure
 from productrecs.records.experiments.repository import (
     KnownIdentity,
     read_known_identity,

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.history_import import HistoryImport, HistoryReport
+from productrecs.records.orders.order_history_import import HistoryImport, HistoryReport
 from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.tables import items, purchase_lines

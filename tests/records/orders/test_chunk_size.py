@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from productrecs.records.orders.history_import import (
+from productrecs.records.orders.order_history_import import (
     MAX_LINES,
     MIN_LINES,
     TRANSACTION_SECONDS,

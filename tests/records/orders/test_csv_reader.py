@@ -22,7 +22,7 @@ from productrecs.records.orders.csv_reader import (
     read_header,
     read_rows,
 )
-from productrecs.records.orders.history_line import (
+from productrecs.records.orders.order_history_line import (
     HistoryLine,
     HistoryLineReader,
     UnreadableRowError,

@@ -26,7 +26,7 @@ IMPORT = """
 import sys
 from pathlib import Path
 from zoneinfo import ZoneInfo
-from productrecs.records.orders.history_import import HistoryImport
+from productrecs.records.orders.order_history_import import HistoryImport
 from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 

@@ -11,8 +11,8 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
-from productrecs.records.orders import history_import
-from productrecs.records.orders.history_import import HistoryImport, RowError
+from productrecs.records.orders import order_history_import
+from productrecs.records.orders.order_history_import import HistoryImport, RowError
 from productrecs.records.uploads import order_upload_import
 from productrecs.records.uploads.order_upload import (
     NewUpload,
@@ -155,7 +155,7 @@ def test_rows_without_a_time_get_the_day_they_were_handed_in(desk: Desk) -> None
 def test_a_broken_off_import_goes_on_and_tells_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MAX_LINES", 10)
+    monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
     whole = new_store(desk.database)
     expected = import_text(desk.database, whole, rows(105))
     upload_id = desk.hand_in(rows(105))
@@ -193,7 +193,7 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
 def test_progress_is_told_while_it_runs(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MAX_LINES", 10)
+    monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
     upload_id = desk.hand_in(rows(35))
     told: list[tuple[float, bool]] = []
 
@@ -215,7 +215,7 @@ def test_progress_is_told_while_it_runs(
 def test_of_two_workers_only_one_stores(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history_import, "MAX_LINES", 10)
+    monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
     whole = new_store(desk.database)
     import_text(desk.database, whole, rows(60))
     upload_id = desk.hand_in(rows(60))

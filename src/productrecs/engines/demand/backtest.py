@@ -47,7 +47,7 @@ from productrecs.engines.demand.forecast_methods import (
     fit_boosted_model,
     statistical_forecast,
 )
-from productrecs.engines.demand.store_total import YearlySeasonality
+from productrecs.engines.demand.store_total_forecast import YearlySeasonality
 
 if TYPE_CHECKING:
     from collections.abc import Callable

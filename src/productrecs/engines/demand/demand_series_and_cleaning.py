@@ -1,4 +1,4 @@
-"""Demand series: each item's sales by day and the options of forecasts from them."""
+"""Demand series and cleaning: daily sales of items, without returns and bulk orders."""
 
 from __future__ import annotations
 

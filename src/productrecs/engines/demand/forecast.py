@@ -24,7 +24,7 @@ from productrecs.engines.demand.forecast_methods import (
     BoostingLibraryMissingError,
     fit_boosted_model,
 )
-from productrecs.engines.demand.store_total import (
+from productrecs.engines.demand.store_total_forecast import (
     TotalBacktest,
     TotalForecast,
     backtest_totals,

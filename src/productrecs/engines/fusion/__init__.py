@@ -1,10 +1,96 @@
-"""Rank fusion: merges several ranked lists by weighted reciprocal ranks."""
+"""Rank fusion: merges lists by weighted reciprocal ranks, with each item's leading list."""
 
-from productrecs.engines.fusion.reciprocal_rank_fusion import (
-    RANK_OFFSET,
-    Fused,
-    fuse,
-    warm_up,
-)
+from __future__ import annotations
 
-__all__ = ["RANK_OFFSET", "Fused", "fuse", "warm_up"]
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from productrecs.core.cache_registry import Cache, memoized
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from productrecs.engines.arrays import Floats, Ints, Items
+
+
+def order_by_numpy(
+    items: Items, shares: Floats, ends: Ints
+) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
+    """Return distinct items by falling sum of shares, the sums, and their leading lists.
+
+    Items and shares are parallel and concatenated: each list ends at its index in `ends`,
+    with falling shares. An item's shares are summed from the largest on.
+    """
+    codes = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
+    found, item_index = np.unique(items, return_inverse=True)
+    sums = np.zeros(len(found))
+    largest_first = np.argsort(-shares, kind="stable")
+    np.add.at(sums, item_index[largest_first], shares[largest_first])
+    largest = np.zeros(len(found))
+    leaders = np.zeros(len(found), dtype=np.int8)
+    for code in np.unique(codes):
+        is_item = codes == code
+        positions, own_shares = item_index[is_item], shares[is_item]
+        is_larger = own_shares > largest[positions]
+        largest[positions[is_larger]] = own_shares[is_larger]
+        leaders[positions[is_larger]] = code
+    best = np.lexsort((found, -sums))
+    return found[best].astype(np.int32), sums[best], leaders[best]
+
+
+RANK_OFFSET: Final = 20.0  # for short lists; the classic 60 suits lists of a thousand
+_evaluators = [order_by_numpy]  # the last one is used: after warm-up, the kernel
+
+
+class Fused(NamedTuple):
+    """Fused items, best first; ties by item number."""
+
+    items: Items  # [n]
+    scores: Floats  # [n] falling: the sum of an item's shares
+    leaders: npt.NDArray[np.int8]  # [n] index of the list with the item's largest share
+
+
+def warm_up() -> None:
+    """Switch this process to the compiled kernel: same answers, faster."""
+    from productrecs.engines.fusion import kernel  # noqa: PLC0415 - it compiles
+
+    _evaluators[1:] = [kernel.order]
+
+
+def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
+    """Return the items of all lists (each best first, its items distinct) in one order.
+
+    An item's share in a list is weight / (20 + rank), rank from 0. Its score is the sum of
+    its shares. Of equal shares the earlier list leads.
+
+    Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
+    """
+    nonempty = [place for place, one in enumerate(lists) if len(one)]
+    if len(nonempty) == 1:  # a single list keeps its order
+        single = nonempty[0]
+        items = lists[single]
+        shares, _ = _shares((weights[single],), (len(items),))
+        return Fused(items, shares, np.full(len(items), single, np.int8))
+    items = np.concatenate(lists) if lists else _NONE
+    shares, ends = _shares(tuple(weights), tuple([len(one) for one in lists]))
+    return Fused(*_evaluators[-1](items, shares, ends))
+
+
+@memoized(Cache.FUSION_WEIGHTS)
+def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats, Ints]:
+    """Return the share of each place of the concatenated lists, and each list's end."""
+    rank_shares = [
+        np.float64(weight) / (RANK_OFFSET + np.arange(count))
+        for weight, count in zip(weights, counts, strict=True)
+    ]
+    shares: Floats = np.concatenate([_NO_SHARES, *rank_shares])
+    ends = np.cumsum(counts, dtype=np.int64)
+    shares.flags.writeable = ends.flags.writeable = False
+    return shares, ends
+
+
+_NONE: Final = np.zeros(0, np.int32)
+_NO_SHARES: Final = np.zeros(0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.ranking.tree_ensemble import TreeEnsemble
+from productrecs.engines.ranking import TreeEnsemble
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints

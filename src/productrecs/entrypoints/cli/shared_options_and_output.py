@@ -1,4 +1,4 @@
-"""Command context: options that commands share, the open services, and terminal output."""
+"""Shared options and output of commands: data folder, services, JSON and progress."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ import click
 
 from productrecs.core.errors import ProductRecsError, StorageBusyError
 from productrecs.entrypoints.services import Services, build_services
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 from productrecs.settings import Settings, from_environment
 from productrecs.storage.migrations import migrate
 

@@ -54,22 +54,22 @@ from productrecs.entrypoints.http.routes.public import (
     api_reference,
     guides,
     health,
-    index,
+    landing_page,
     look_pictures,
     mcp,
     metrics,
-    shop_plugin,
     widget_scripts,
+    woocommerce_plugin_download,
 )
 from productrecs.entrypoints.http.routes.server import items, order_uploads, orders
 from productrecs.entrypoints.http.routes.widget import (
-    config,
     events,
     forecast,
     looks,
     photo_search_and_analysis,
     recommendations,
     search,
+    widget_config,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import (
     BodyError,
@@ -82,14 +82,14 @@ from productrecs.entrypoints.http.transport.error_body import (
     ErrorCode,
 )
 from productrecs.entrypoints.http.writes.choose_arm_and_record_exposure import ArmAssigner
-from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
+from productrecs.entrypoints.http.writes.live_event_recorder import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import write_handlers
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
 from productrecs.features.guides.guide_texts import undescribed
-from productrecs.storage.byte_budget import MIB, ByteBudget
+from productrecs.storage.memory_budget import MIB, ByteBudget
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
 from productrecs.training.engine_specs import ENGINES
@@ -160,7 +160,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         search.router,
         photo_search_and_analysis.router,
         looks.router,
-        config.router,
+        widget_config.router,
         forecast.router,
         events.router,
         orders.router,
@@ -178,10 +178,10 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         api_reference.router,
         guides.router,
         widget_scripts.router,
-        shop_plugin.router,
+        woocommerce_plugin_download.router,
         look_pictures.router,
         mcp.router,
-        index.router,
+        landing_page.router,
     ):
         application.include_router(router)
     add_dashboard(application)

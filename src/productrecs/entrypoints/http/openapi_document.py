@@ -15,7 +15,7 @@ from productrecs.entrypoints.http.openapi_responses import (
     VALIDATION_FAILED,
     error_responses,
 )
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Credential
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES, Credential
 from productrecs.entrypoints.http.schemas.events import EventBody
 from productrecs.entrypoints.http.schemas.integration import (
     BundleBody,

@@ -27,13 +27,13 @@ from productrecs.features.insights.customers.customer_report import (
     compute_customers,
     stores_due_for_segments,
 )
-from productrecs.features.insights.experiments.experiment_result import (
+from productrecs.features.insights.experiment_results.experiment_result import (
     measure_test,
     measured_tests,
     stores_with_measured_tests,
 )
 from productrecs.features.privacy.repository import stores_in_progress
-from productrecs.features.recommendations.earnings.replay import replay_earnings
+from productrecs.features.recommendations.earnings.earnings_replay import replay_earnings
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import earning_index
 from productrecs.records.catalog.push_items import resync_catalog
@@ -43,7 +43,7 @@ from productrecs.records.events.repository import (
     RETRY_WINDOW_MS,
     EventRepository,
 )
-from productrecs.records.experiments.holdouts_and_explorations import (
+from productrecs.records.experiments.repository import (
     RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
 )
 from productrecs.records.experiments.repository import ExplorationRepository

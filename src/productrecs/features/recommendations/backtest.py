@@ -17,8 +17,8 @@ from productrecs.engines.arrays import Floats, Ints, Items, Ranked
 from productrecs.engines.engine_spec import CandidateRequest
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.candidates import own_candidates
-from productrecs.features.recommendations.list_request_and_picks import Engine, Pick, Source
 from productrecs.features.recommendations.recipes import PageType, recipe_of
+from productrecs.features.recommendations.recommendation_request import Engine, Pick, Source
 from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_specs import EVALUATED

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
     RecommendationRequest,

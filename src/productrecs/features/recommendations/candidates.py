@@ -12,12 +12,12 @@ from productrecs.engines.arrays import NO_RANKED, Items, Ranked
 from productrecs.engines.engine_spec import CandidateRequest, OwnModel
 from productrecs.engines.fusion import RANK_OFFSET, fuse
 from productrecs.features.recommendations.bundles import listable_parts
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recipes import PageType, Recipe
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recipes import PageType, Recipe
 from productrecs.features.recommendations.request_context import CANDIDATES as MOST
 from productrecs.features.recommendations.request_context import (
     ShopperContext,

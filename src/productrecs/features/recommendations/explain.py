@@ -16,15 +16,15 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.placements import PlacedRequests, decide_placement
+from productrecs.features.recommendations.recipes import PageType
+from productrecs.features.recommendations.recommend import Decision, decide
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.placements import PlacedRequests, decide_placement
-from productrecs.features.recommendations.recipes import PageType
-from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.request_context import (
     context_basket,
     context_visit,

@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.features.recommendations.list_request_and_picks import Engine
+from productrecs.features.recommendations.recommendation_request import Engine
 from productrecs.features.recommendations.serving_state import EligibleItems
 
 FEATURES: Final = (

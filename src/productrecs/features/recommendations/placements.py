@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from productrecs.features.recommendations.list_request_and_picks import (
-    ListPlan,
-    Pick,
-    RecommendationRequest,
-    Source,
-)
 from productrecs.features.recommendations.recommend import (
     Decision,
     decide,
     exploration_of,
+)
+from productrecs.features.recommendations.recommendation_request import (
+    ListPlan,
+    Pick,
+    RecommendationRequest,
+    Source,
 )
 from productrecs.features.recommendations.reranking import within_limits
 from productrecs.features.recommendations.serving_state import StoreState
@@ -22,7 +22,7 @@ from productrecs.records.catalog.item_filters import (
     PriceRange,
     parse_filters,
 )
-from productrecs.records.experiments.holdouts_and_explorations import Exploration
+from productrecs.records.experiments.repository import Exploration
 from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.records.placements.placement import (
     Placement,

@@ -14,13 +14,13 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Floats
 from productrecs.engines.fusion import fuse
+from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.ranking.ranker_training import (
     RankingData,
     examination_probabilities,
     fit_ranker,
     ranking_gains,
 )
-from productrecs.engines.ranking.tree_ensemble import TreeEnsemble
 from productrecs.features.recommendations.backtest import (
     Interval,
     confidence_interval,
@@ -31,8 +31,8 @@ from productrecs.features.recommendations.learned_ranking import (
     RankingInput,
     ranking_features,
 )
-from productrecs.features.recommendations.list_request_and_picks import Engine, Source
 from productrecs.features.recommendations.recipes import PageType, recipe_of
+from productrecs.features.recommendations.recommendation_request import Engine, Source
 from productrecs.features.recommendations.serving_state import (
     BasketCandidates,
     EligibleItems,

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.engines.engine_spec import EngineSpec
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     ListPlan,
     Source,

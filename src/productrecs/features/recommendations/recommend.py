@@ -31,12 +31,12 @@ from productrecs.features.recommendations.learned_ranking import (
     RankingContext,
     learned_order,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
     RecommendationRequest,
 )
-from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
     resolve_context,
@@ -67,7 +67,7 @@ from productrecs.features.recommendations.sold_out_replacements import (
     merge_leads,
     rank_replacements,
 )
-from productrecs.records.experiments.holdouts_and_explorations import Exploration
+from productrecs.records.experiments.repository import Exploration
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.records.orders.shopper_history_cache import ShopperHistory
 

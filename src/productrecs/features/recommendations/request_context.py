@@ -18,10 +18,10 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recipes import PageType
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
 )
-from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.events.event import EventKind, interest_key
 from productrecs.records.orders.shopper_history_cache import MAX_RECENT, ShopperHistory

@@ -31,12 +31,12 @@ import numpy as np
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recipes import PageType
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     ListPlan,
     Pick,
 )
-from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.catalog.title_words import fold_text
 

@@ -14,7 +14,7 @@ import numpy as np
 from productrecs.engines.arrays import Items, Ranked
 from productrecs.engines.fusion import Fused, fuse
 from productrecs.features.recommendations.candidates import narrowest_categories
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
 )

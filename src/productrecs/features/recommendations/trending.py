@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.features.recommendations.list_request_and_picks import Engine, Pick
+from productrecs.features.recommendations.recommendation_request import Engine, Pick
 from productrecs.features.recommendations.reranking import with_pins
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.catalog.catalog_view import Mask

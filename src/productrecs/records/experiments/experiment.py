@@ -10,7 +10,7 @@ import msgspec
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.experiments.holdouts_and_explorations import Split
+from productrecs.records.experiments.arm_assignment import Split
 from productrecs.records.placements.placement import (
     PlacementContent,
     PlacementError,

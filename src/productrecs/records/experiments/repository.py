@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import ErasedNameRepository
+from productrecs.records.experiments.arm_assignment import Exposure, Split
 from productrecs.records.experiments.experiment import (
     SEARCH,
     Experiment,
@@ -17,11 +18,6 @@ from productrecs.records.experiments.experiment import (
     State,
     changed_placement,
     changed_settings,
-)
-from productrecs.records.experiments.holdouts_and_explorations import (
-    Exploration,
-    Exposure,
-    Split,
 )
 from productrecs.records.placements.placement import Placement
 from productrecs.records.placements.repository import StorePlacements
@@ -35,6 +31,28 @@ from productrecs.storage.tables import (
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_settings import SettingValue
+
+RETENTION_DAYS: Final = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """A list position for an explored item; items are numbers, `about` -1 for none."""
+
+    store_id: StoreId
+    day: str  # in UTC, ISO
+    shopper: str
+    about: int
+    item: int
+    place: int  # from 1
+    chance: float
+    first_at: int
+
+    @property
+    def key(self) -> tuple[str, str, str, int, int]:
+        """The deduplication key: the first exploration counts."""
+        return (self.store_id, self.day, self.shopper, self.about, self.item)
+
 
 _PERSON_SQL: Final = (
     "COALESCE((SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?), ?)"

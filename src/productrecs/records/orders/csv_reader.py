@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, TypeAlias
 from productrecs.core.clock import detect_day_first, written_date_to_iso
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.report import unescape_formula
-from productrecs.records.orders.history_line import TimeFormat
+from productrecs.records.orders.order_history_line import TimeFormat
 
 BLOCK_BYTES: Final = 1 << 20
 HEAD_BYTES: Final = 64 * 1024

@@ -1,4 +1,4 @@
-"""Order: its lines, and the ledger that counts a purchase once in all channels.
+"""Order and purchase ledger: counts the lines of an order once in all channels.
 
 For one order id and item, order sync replaces `buy` events (sent before or after it), and a
 CSV file overwrites both. The lines of one order share a basket.
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from productrecs.records.orders.history_line import HistoryLine
+from productrecs.records.orders.order_history_line import HistoryLine
 from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
 from productrecs.storage.database import Database
 

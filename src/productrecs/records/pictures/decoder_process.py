@@ -37,7 +37,7 @@ from productrecs.processes.child_process import (
     lower_priority,
     serve_requests,
 )
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureRefusal,

@@ -27,7 +27,7 @@ from productrecs.records.orders.csv_reader import (
     CsvInspector,
     read_header,
 )
-from productrecs.records.orders.history_import import RowError
+from productrecs.records.orders.order_history_import import RowError
 
 _PREFIX: Final = "up_"
 _LETTERS: Final = 24

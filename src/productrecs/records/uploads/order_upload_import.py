@@ -14,7 +14,7 @@ from productrecs.core.errors import (
     StorageFullError,
 )
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.history_import import HistoryImport, HistoryReport
+from productrecs.records.orders.order_history_import import HistoryImport, HistoryReport
 from productrecs.records.orders.repository import ImportMark
 from productrecs.records.uploads.order_upload import Upload, UploadFolder
 from productrecs.records.uploads.repository import UploadRepository

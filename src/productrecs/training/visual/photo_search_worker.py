@@ -19,7 +19,7 @@ from productrecs.processes.child_process import (
     serve_requests,
     set_idle_priority,
 )
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureRefusal,

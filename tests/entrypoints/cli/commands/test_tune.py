@@ -3,7 +3,7 @@
 import threading
 
 from productrecs.entrypoints.services import Services
-from productrecs.entrypoints.worker.command_jobs import TuningJobs
+from productrecs.entrypoints.worker.forecast_ranking_and_tuning_jobs import TuningJobs
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store

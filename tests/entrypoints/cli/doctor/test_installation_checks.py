@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.cli.doctor.check_result import Level
+from productrecs.entrypoints.cli.doctor import Level
 from productrecs.entrypoints.cli.doctor.installation_checks import (
     ObservedRequest,
     check_address,

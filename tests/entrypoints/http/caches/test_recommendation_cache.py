@@ -18,13 +18,13 @@ from productrecs.entrypoints.http.caches.recommendation_cache import (
     NoFingerprint,
     RecommendationCache,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.recommend import recommend
 from tests.features.recommendations.small_shop import NOW, Rows, small_shop
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.insights.experiments.experiment_result import (
+from productrecs.features.insights.experiment_results.experiment_result import (
     measure_test,
     measured_test,
 )
+from productrecs.records.experiments.arm_assignment import Exposure, arm_of
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.records.experiments.holdouts_and_explorations import Exposure, arm_of
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of

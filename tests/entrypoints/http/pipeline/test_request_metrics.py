@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Route
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES, Route
 from productrecs.entrypoints.http.pipeline.request_metrics import (
     BUCKETS,
     CounterMetric,
@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.pipeline.request_metrics import (
     RequestMetrics,
 )
 from productrecs.entrypoints.shared_process_state import ProcessSlot, SharedMemory
-from productrecs.features.recommendations.list_request_and_picks import Source
+from productrecs.features.recommendations.recommendation_request import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ DURATION = "http_request_duration_seconds"
 ITEMS = ROUTES["/v1/items"]
 COUNT_IN_A_CHILD = """
 import json, sys, time
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.http.pipeline.request_metrics import *
 from productrecs.entrypoints.shared_process_state import ProcessSlot
 traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))

@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.transport.request_body import read_body as rea
 from productrecs.entrypoints.http.transport.request_body import (
     read_event_body as read_event_body_with,
 )
-from productrecs.storage.byte_budget import MIB, ByteBudget, Claim
+from productrecs.storage.memory_budget import MIB, ByteBudget, Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping

@@ -21,12 +21,9 @@ from productrecs.entrypoints.http.writes.background_writes import (
     _in_one_transaction,
 )
 from productrecs.features.recommendations.recommend import Decision, exploration_of
-from productrecs.records.experiments.holdouts_and_explorations import (
-    Arm,
-    Exploration,
-    Exposure,
-)
+from productrecs.records.experiments.arm_assignment import Arm, Exposure
 from productrecs.records.experiments.repository import (
+    Exploration,
     ExplorationRepository,
     store_explorations,
 )

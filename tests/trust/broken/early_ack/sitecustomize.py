@@ -12,7 +12,7 @@ from productrecs.storage.group_commit import BatchHandler, CommitWaiter, GroupCo
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from productrecs.storage.byte_budget import Claim
+    from productrecs.storage.memory_budget import Claim
 
 _LATER_SECONDS = 0.05
 _put = GroupCommit.put

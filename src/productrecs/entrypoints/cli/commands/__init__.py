@@ -1,1 +1,1 @@
-"""Commands of the command line: one module for each, named like the command."""
+"""Commands of the command line: one module for each command, or for a group of them."""

@@ -26,14 +26,14 @@ from productrecs.features.recommendations.explain import (
     explain_recommendations,
     explain_trending,
 )
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.placements import place_requests
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.placements import place_requests
 from productrecs.records.catalog.item_filters import FilterError, parse_filters
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.experiments.holdouts_and_explorations import (
+from productrecs.records.experiments.arm_assignment import (
     Arm,
     Split,
     arm_of,

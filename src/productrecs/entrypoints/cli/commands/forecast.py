@@ -16,7 +16,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
     progress,
 )
 from productrecs.entrypoints.services import Services
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.demand.repository import StoredRun

@@ -19,7 +19,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 from productrecs.entrypoints.http.caches.store_cache import load_store, searchable_store
 from productrecs.entrypoints.services import Services
 from productrecs.features.search.product_search import hits_for_anybody
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.trained_models import warm_up

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from productrecs.core.errors import StorageError, UnsafeStorageError
-from productrecs.entrypoints.cli.doctor.check_result import CheckResult, Level, problem
+from productrecs.entrypoints.cli.doctor import CheckResult, Level, problem
 from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_address,
     check_background,

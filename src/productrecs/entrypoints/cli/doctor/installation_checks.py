@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from productrecs.core.clock import MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.entrypoints.cli import COMMANDS
-from productrecs.entrypoints.cli.doctor.check_result import CheckResult, notice, ok, problem
+from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
 from productrecs.entrypoints.cli.doctor.repository import (
     failed_jobs,
     newest_job,

@@ -7,7 +7,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso
-from productrecs.entrypoints.cli.doctor.check_result import CheckResult, notice, ok, problem
+from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
 from productrecs.entrypoints.cli.doctor.repository import (
     EventSample,
     ItemGaps,
@@ -16,7 +16,7 @@ from productrecs.entrypoints.cli.doctor.repository import (
 )
 from productrecs.entrypoints.services import Services
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.insights.health.issue_detection import (
+from productrecs.features.insights.tracking_health.tracking_issues import (
     DataIssue,
     find_data_issues,
 )

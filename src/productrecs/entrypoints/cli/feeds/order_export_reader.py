@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.records.orders.csv_reader import CsvFormat, CsvLayout
-from productrecs.records.orders.history_line import (
+from productrecs.records.orders.order_history_line import (
     HistoryLine,
     HistoryLineReader,
     NotAPurchaseError,

@@ -1,4 +1,4 @@
-"""Offer: one sellable product of a feed, its sale price and its variant group."""
+"""Product grouping: merges the rows (offers) of a feed into products with variants."""
 
 import contextlib
 import re

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.cli.feeds.column_mapping import ColumnMapping
-from productrecs.records.orders.history_line import normalise_number
+from productrecs.records.orders.order_history_line import normalise_number
 
 _TAG: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 _BREAKING: Final = frozenset(

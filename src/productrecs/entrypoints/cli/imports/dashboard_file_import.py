@@ -55,7 +55,7 @@ from productrecs.records.orders.csv_reader import (
     column_names,
     read_header,
 )
-from productrecs.records.orders.history_import import HistoryReport, RowReport
+from productrecs.records.orders.order_history_import import HistoryReport, RowReport
 from productrecs.records.uploads.file_import import FileImport, ItemMark
 from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
 from productrecs.records.uploads.repository import FileImportRepository

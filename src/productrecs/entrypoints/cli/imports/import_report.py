@@ -27,7 +27,7 @@ from productrecs.records.orders.csv_reader import (
     inspect_csv,
     read_rows,
 )
-from productrecs.records.orders.history_import import RowError, RowReport
+from productrecs.records.orders.order_history_import import RowError, RowReport
 from productrecs.tenancy.accounts.store import Store
 
 

@@ -40,8 +40,8 @@ from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.records.events.event import NewEvent
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.history_import import RowReport
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.records.orders.order_history_import import RowReport
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store

@@ -12,7 +12,7 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     ItemFileFormat,
     detect_format,
 )
-from productrecs.entrypoints.cli.feeds.platform_product_reader import (
+from productrecs.entrypoints.cli.feeds.product_file_reader import (
     note_columns,
     read_products,
 )
@@ -38,7 +38,7 @@ from productrecs.records.orders.csv_reader import (
     inspect_csv,
     read_rows,
 )
-from productrecs.records.orders.history_line import normalise_number
+from productrecs.records.orders.order_history_line import normalise_number
 
 MAX_ITEM_BYTES: Final = 1 << 20
 """The most bytes of one item; the longest description takes 256 KiB."""

@@ -39,7 +39,7 @@ from productrecs.records.catalog.push_items import (
     upsert_items,
 )
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.records.orders.history_import import MAX_ERRORS
+from productrecs.records.orders.order_history_import import MAX_ERRORS
 from productrecs.records.uploads.file_import import ItemMark
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository

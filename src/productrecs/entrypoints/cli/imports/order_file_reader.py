@@ -30,8 +30,8 @@ from productrecs.records.orders.csv_reader import (
     inspect_csv,
     read_header,
 )
-from productrecs.records.orders.history_import import RowReader
-from productrecs.records.orders.history_line import (
+from productrecs.records.orders.order_history_import import RowReader
+from productrecs.records.orders.order_history_line import (
     HistoryLine,
     HistoryLineReader,
     TimeFormat,

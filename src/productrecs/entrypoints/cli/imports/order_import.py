@@ -30,7 +30,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_reader import Row, read_rows
-from productrecs.records.orders.history_import import (
+from productrecs.records.orders.order_history_import import (
     MAX_ERRORS,
     HistoryImport,
     HistoryReport,
@@ -38,7 +38,7 @@ from productrecs.records.orders.history_import import (
     read_lines,
     time_column,
 )
-from productrecs.records.orders.history_line import HistoryLine
+from productrecs.records.orders.order_history_line import HistoryLine
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 

@@ -18,7 +18,7 @@ from productrecs.entrypoints.cli.processes.process_options_and_socket import (
 from productrecs.entrypoints.cli.processes.serve import slot_option, supervise
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.entrypoints.shared_process_state import ProcessSlot
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 from productrecs.settings import Settings
 
 if TYPE_CHECKING:

@@ -24,11 +24,13 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 from productrecs.entrypoints.logs import configure_logging
 from productrecs.entrypoints.shared_process_state import ProcessSlot
 from productrecs.processes.child_process import stop_at_signals
-from productrecs.processes.messages import ParentConnection
+from productrecs.processes.process_messages import ParentConnection
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.services import Services
-    from productrecs.entrypoints.worker.command_jobs import BackgroundLoop
+    from productrecs.entrypoints.worker.forecast_ranking_and_tuning_jobs import (
+        BackgroundLoop,
+    )
 
 NICENESS: Final = 5
 """The nice value: under load, API processes get three times the worker's CPU share."""
@@ -97,11 +99,11 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
         return build_picture_worker(services)
     if lane == UPLOADS:
-        from productrecs.entrypoints.worker.command_jobs import (  # noqa: PLC0415
+        from productrecs.entrypoints.worker.file_import_jobs import build_importer  # noqa: PLC0415
+        from productrecs.entrypoints.worker.forecast_ranking_and_tuning_jobs import (  # noqa: PLC0415
             ParallelLoops,
             build_forecaster,
         )
-        from productrecs.entrypoints.worker.file_import_jobs import build_importer  # noqa: PLC0415
 
         # The forecaster only waits for child processes, so it shares this process.
         loops = ParallelLoops(_build_file_workers(services), build_forecaster(services))
@@ -117,10 +119,12 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.entrypoints.cli.imports.dashboard_file_import import (  # noqa: PLC0415
         DashboardFiles,
     )
-    from productrecs.entrypoints.worker.command_jobs import ParallelLoops  # noqa: PLC0415
     from productrecs.entrypoints.worker.file_import_jobs import (  # noqa: PLC0415
         build_file_checker,
         build_file_importer,
+    )
+    from productrecs.entrypoints.worker.forecast_ranking_and_tuning_jobs import (  # noqa: PLC0415
+        ParallelLoops,
     )
 
     files = DashboardFiles(services)

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple, Protocol
 from productrecs.core.cache_registry import Cache
 from productrecs.features.recommendations.candidates import BACKFILLS, effective_source
 from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
+from productrecs.features.recommendations.recommendation_request import (
     Engine,
     Pick,
     RecommendationRequest,
 )
-from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.serving_state import (
     EligibleItems,
     StoreState,

@@ -7,7 +7,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
 from productrecs.entrypoints.http.dashboard.page import Visit
 from productrecs.entrypoints.report_registry import make_report
-from productrecs.features.insights.health.issue_detection import find_data_issues
+from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.storage.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
 from productrecs.tenancy.accounts.store_management import read_plan_usage

@@ -44,10 +44,10 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
 )
-from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
-from productrecs.entrypoints.http.pipeline.conditional_response import content_digest
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.error_responses import error_code_of
-from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.pipeline.etag_responses import content_digest
+from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
 from productrecs.entrypoints.http.routes.public.page_response import (
     IMMUTABLE,
     accepts_gzip,

@@ -13,7 +13,7 @@ from typing import Final
 from fastapi import Request
 
 from productrecs.entrypoints.http.dashboard.page import SentFile
-from productrecs.entrypoints.http.transport.multipart_file_stream import (
+from productrecs.entrypoints.http.transport.multipart_parser import (
     FIELDS_LIMIT,
     MultipartForm,
     body_chunks,

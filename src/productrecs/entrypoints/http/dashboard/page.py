@@ -22,8 +22,8 @@ from fastapi import Request
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.dashboard.formats import Formats
-from productrecs.entrypoints.http.dashboard.product_pictures import ProductPictures
-from productrecs.entrypoints.http.pipeline.authentication import DASHBOARD_PATH
+from productrecs.entrypoints.http.dashboard.product_picture_urls import ProductPictures
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.services import Services
 from productrecs.storage.audit_log import AuditEntry, recording

@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
 )
 from productrecs.entrypoints.http.limits.usage_metering import billing_headers
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     ANY_ORIGIN_HEADERS,
     EITHER,
     NONE,

@@ -26,7 +26,7 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
 )
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     DASHBOARD,
     DASHBOARD_PATH,
     FORECAST_PATH,
@@ -45,20 +45,15 @@ from productrecs.entrypoints.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.entrypoints.http.pipeline.readiness_checks import Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
-from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
-from productrecs.entrypoints.http.routes.widget.answer_list_calls import (
-    answer_list,
-    answer_trending,
-)
-from productrecs.entrypoints.http.routes.widget.config import (
-    CACHE_SECONDS,
-    ConfigPage,
-    answer_config,
-)
+from productrecs.entrypoints.http.pipeline.url_decoding import base_url_by_headers
 from productrecs.entrypoints.http.routes.widget.events import (
     receive_event_body as receive_events,
 )
 from productrecs.entrypoints.http.routes.widget.list_parameters import priced_store
+from productrecs.entrypoints.http.routes.widget.list_replies import (
+    answer_list,
+    answer_trending,
+)
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
     parse_trending_request,
@@ -67,6 +62,11 @@ from productrecs.entrypoints.http.routes.widget.search import (
     SearchReply,
     answer_search,
     parse_search_request,
+)
+from productrecs.entrypoints.http.routes.widget.widget_config import (
+    CACHE_SECONDS,
+    ConfigPage,
+    answer_config,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import (
     BodyError,
@@ -82,9 +82,9 @@ from productrecs.entrypoints.http.transport.request_body import (
     ClientDisconnectedError,
     read_event_body,
 )
-from productrecs.entrypoints.http.writes.live_event_watch import Sender
+from productrecs.entrypoints.http.writes.live_event_recorder import Sender
 from productrecs.entrypoints.http.writes.search_count_recorder import searcher_of_scope
-from productrecs.storage.byte_budget import Claim
+from productrecs.storage.memory_budget import Claim
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.store import Store

@@ -17,13 +17,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dispatch.admission import Admission
 from productrecs.entrypoints.http.limits.bot_detection import SHOPPER_PARAMETERS
-from productrecs.entrypoints.http.pipeline.authentication import ANY_ORIGIN_HEADERS
-from productrecs.entrypoints.http.pipeline.conditional_response import conditional_response
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.pipeline.error_responses import (
     error_code_of,
     retry_after_of,
 )
-from productrecs.entrypoints.http.pipeline.urls import raw_path_of
+from productrecs.entrypoints.http.pipeline.etag_responses import conditional_response
+from productrecs.entrypoints.http.pipeline.url_decoding import raw_path_of
 from productrecs.entrypoints.http.transport.connection import send_in_single_write
 from productrecs.entrypoints.http.transport.error_body import (
     JSON,
@@ -36,7 +36,7 @@ from productrecs.entrypoints.http.transport.request_parser import Header, valid_
 from productrecs.entrypoints.http.writes.search_count_recorder import IS_BOT
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.authentication import Route
+    from productrecs.entrypoints.http.pipeline.authentication_and_cors import Route
 
 INTERFACE_VERSION: Final = "3.0.0"
 """The version of the HTTP interface; the program has its own version."""

@@ -24,12 +24,12 @@ from productrecs.entrypoints.http.dispatch.exchange import (
     raw_response,
 )
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, OverloadedError
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.route_context import Context
-from productrecs.entrypoints.http.pipeline.urls import base_url_by_headers
-from productrecs.entrypoints.http.routes.widget.answer_list_calls import answer_immediately
+from productrecs.entrypoints.http.pipeline.url_decoding import base_url_by_headers
 from productrecs.entrypoints.http.routes.widget.list_parameters import priced_store
+from productrecs.entrypoints.http.routes.widget.list_replies import answer_immediately
 from productrecs.entrypoints.http.routes.widget.recommendations import (
     parse_list_request,
 )
@@ -47,7 +47,7 @@ from productrecs.entrypoints.http.transport.error_body import (
 )
 from productrecs.entrypoints.http.transport.request_parser import Header, RequestHead
 from productrecs.entrypoints.http.writes.search_count_recorder import Searcher, searcher_of
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
 )
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX

@@ -23,7 +23,7 @@ from productrecs.entrypoints.http.limits.load_shedding import OverloadedError
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     TooManyRequestsError,
 )
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     ForeignOriginError,
     InvalidKeyError,
     MetricsTokenError,
@@ -31,7 +31,7 @@ from productrecs.entrypoints.http.pipeline.authentication import (
     SecretKeyInUrlError,
     SecretKeyRequiredError,
 )
-from productrecs.entrypoints.http.pipeline.urls import (
+from productrecs.entrypoints.http.pipeline.url_decoding import (
     BadPathError,
     UnknownBuildError,
     base_url_of,
@@ -45,7 +45,7 @@ from productrecs.entrypoints.http.transport.error_body import (
     FailedRequest,
     build_error_body,
 )
-from productrecs.entrypoints.http.transport.multipart_file_stream import (
+from productrecs.entrypoints.http.transport.multipart_parser import (
     NotMultipartError,
     UploadStalledError,
 )

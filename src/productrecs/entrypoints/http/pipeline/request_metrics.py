@@ -24,9 +24,9 @@ from prometheus_client import (
 from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Route
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES, Route
 from productrecs.entrypoints.shared_process_state import ProcessSlot
-from productrecs.features.recommendations.list_request_and_picks import Source
+from productrecs.features.recommendations.recommendation_request import Source
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.
 BUCKETS: Final = (

@@ -13,18 +13,18 @@ from productrecs.entrypoints.http.caches.store_cache import StoreCache
 from productrecs.entrypoints.http.limits.bot_detection import BotDetector
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
-from productrecs.entrypoints.http.pipeline.authentication import Caller
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import Caller
 from productrecs.entrypoints.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.writes.choose_arm_and_record_exposure import ArmAssigner
-from productrecs.entrypoints.http.writes.live_event_watch import EventWatch
+from productrecs.entrypoints.http.writes.live_event_recorder import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.services import Services
-from productrecs.storage.byte_budget import ByteBudget, Claim
 from productrecs.storage.dialects import RawReader
+from productrecs.storage.memory_budget import ByteBudget, Claim
 from productrecs.storage.storage_health import StorageHealth
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits

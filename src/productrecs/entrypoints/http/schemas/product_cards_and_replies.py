@@ -1,4 +1,4 @@
-"""Product cards: the JSON of products, encoded once when an item changes."""
+"""Product cards and replies: the JSON of products, encoded once when an item changes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from productrecs.features.recommendations.bundles import BundleOffer
-from productrecs.features.recommendations.list_request_and_picks import Engine, Pick
 from productrecs.features.recommendations.placements import PlacedRequests
+from productrecs.features.recommendations.recommendation_request import Engine, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import Hit
 from productrecs.records.catalog.catalog_view import CardFields

@@ -13,7 +13,7 @@ import numpy as np
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
-from productrecs.storage.byte_budget import Claim
+from productrecs.storage.memory_budget import Claim
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]

@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError
-from productrecs.records.experiments.holdouts_and_explorations import Exploration, Exposure
-from productrecs.records.experiments.repository import store_explorations, store_exposures
+from productrecs.records.experiments.arm_assignment import Exposure
+from productrecs.records.experiments.repository import (
+    Exploration,
+    store_explorations,
+    store_exposures,
+)
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.repository import (

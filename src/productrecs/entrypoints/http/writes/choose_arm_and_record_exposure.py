@@ -1,4 +1,4 @@
-"""Arm assignment: which arm of a store's holdout test or other test a shopper is in.
+"""Arm choice and exposure: which arm of a test a shopper is in, stored in the background.
 
 The arm is assigned at once and stored in the background. A failure never fails a reply:
 without the database, this process's memory decides, else the id alone.
@@ -14,7 +14,7 @@ from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
-from productrecs.records.experiments.holdouts_and_explorations import (
+from productrecs.records.experiments.arm_assignment import (
     Exposure,
     Split,
     arm_of,

@@ -1,4 +1,4 @@
-"""Search log: counts searches in memory, and stores the counts every two seconds."""
+"""Search count recorder: counts searches in memory, stores counts every two seconds."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence

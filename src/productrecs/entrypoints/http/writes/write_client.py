@@ -36,7 +36,7 @@ from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
     decode_reply,
     encode_request,
 )
-from productrecs.processes.messages import FrameDecoder
+from productrecs.processes.process_messages import FrameDecoder
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.entrypoints.http.writes.background_writes import Record
-    from productrecs.storage.byte_budget import Claim
     from productrecs.storage.database import Database
     from productrecs.storage.group_commit import BatchHandler
+    from productrecs.storage.memory_budget import Claim
     from productrecs.storage.storage_health import StorageHealth
 
 _log = logging.getLogger(__name__)

@@ -1,9 +1,9 @@
-"""Write handlers: write the events and orders of several requests in one batch.
+"""Write handlers and messages: events and orders of several requests in one batch.
 
 Messages between the API processes and the writer process:
 
-They are frames (`processes.messages`) over a Unix socket in a private folder. The writer
-sends the first message: `Ready` says that it accepts requests.
+They are frames (`processes.process_messages`) over a Unix socket in a private folder. The
+writer sends the first message: `Ready` says that it accepts requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from msgspec.msgpack import Decoder
 
 from productrecs.core.ids import StoreId
-from productrecs.processes.messages import Ready, encode_frame
+from productrecs.processes.process_messages import Ready, encode_frame
 from productrecs.records.events.event import NewEvent
 from productrecs.records.orders.ingest_events_and_orders import (
     OrderReceipt,

@@ -21,9 +21,9 @@ from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
     decode_request,
     write_handlers,
 )
-from productrecs.processes.messages import FrameDecoder, Ready, encode_frame
-from productrecs.storage.byte_budget import MIB, ByteBudget
+from productrecs.processes.process_messages import FrameDecoder, Ready, encode_frame
 from productrecs.storage.group_commit import GroupCommit
+from productrecs.storage.memory_budget import MIB, ByteBudget
 
 if TYPE_CHECKING:
     import socket

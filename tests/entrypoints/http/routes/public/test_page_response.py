@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
-from productrecs.entrypoints.http.pipeline.conditional_response import matches_etag
+from productrecs.entrypoints.http.pipeline.etag_responses import matches_etag
 from productrecs.entrypoints.http.routes.public.page_response import (
     HTML,
     JSON,

@@ -1,4 +1,7 @@
-"""Audit log page: the changes that users of the dashboard made, newest first."""
+"""Audit log page: the changes that users of the dashboard made, newest first.
+
+A page has 50 lines; the link to older ones carries the id of the last line shown.
+"""
 
 from typing import Final
 

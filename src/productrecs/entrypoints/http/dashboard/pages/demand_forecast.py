@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
-from productrecs.entrypoints.http.dashboard.product_rows import product_rows
+from productrecs.entrypoints.http.dashboard.product_table import product_rows
 from productrecs.entrypoints.http.dashboard.report_period import (
     REPORT_FILE_PATH,
     as_number,

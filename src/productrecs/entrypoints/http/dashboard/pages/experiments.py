@@ -20,7 +20,7 @@ from productrecs.entrypoints.http.dashboard.report_period import (
     rows_of,
 )
 from productrecs.entrypoints.report_registry import make_report
-from productrecs.features.insights.experiments.experiment_report import SHARES
+from productrecs.features.insights.experiment_results.experiment_report import SHARES
 from productrecs.records.experiments.experiment import (
     MAX_VARIANTS,
     PLACEMENT,

@@ -4,7 +4,7 @@ from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.merchandising import editor_of
-from productrecs.entrypoints.http.dashboard.product_rows import matching_products
+from productrecs.entrypoints.http.dashboard.product_table import matching_products
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.features.search.product_search import truncate_query
 

@@ -13,7 +13,9 @@ from productrecs.entrypoints.http.dashboard.report_period import (
     figures_of,
 )
 from productrecs.entrypoints.report_registry import make_report
-from productrecs.features.insights.health.health_report import recent_events
+from productrecs.features.insights.tracking_health.tracking_health_report import (
+    recent_events,
+)
 from productrecs.features.search.search_insights import count_searches
 
 

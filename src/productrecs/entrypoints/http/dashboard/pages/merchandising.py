@@ -6,12 +6,18 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.list_reasons import (
+from productrecs.entrypoints.http.dashboard.list_explanations import (
     SOURCES,
     TRENDING,
     ExplainedList,
     make_list,
     with_rules,
+)
+from productrecs.entrypoints.http.dashboard.merchandising_rule_form import (
+    ACTIONS,
+    PLACES,
+    STRENGTHS,
+    RuleDraft,
 )
 from productrecs.entrypoints.http.dashboard.page import (
     Form,
@@ -21,13 +27,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.product_rows import matching_products
-from productrecs.entrypoints.http.dashboard.rule_drafts import (
-    ACTIONS,
-    PLACES,
-    STRENGTHS,
-    RuleDraft,
-)
+from productrecs.entrypoints.http.dashboard.product_table import matching_products
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.experiment import State

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self
 
-from productrecs.entrypoints.http.dashboard.list_reasons import (
+from productrecs.entrypoints.http.dashboard.list_explanations import (
     ExplainedList,
     explained_list,
 )
@@ -17,11 +17,11 @@ from productrecs.entrypoints.http.dashboard.page import (
     Visit,
 )
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.placements import place_requests
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.placements import place_requests
 from productrecs.records.placements.placement import (
     Placement,
     PlacementContent,

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from productrecs.entrypoints.http.dashboard.list_reasons import (
+from productrecs.entrypoints.http.dashboard.list_explanations import (
     SOURCES,
     ExplainedList,
     make_list,
@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.product_rows import product_rows
+from productrecs.entrypoints.http.dashboard.product_table import product_rows
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import search_catalog

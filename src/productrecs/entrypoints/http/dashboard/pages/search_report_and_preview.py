@@ -16,7 +16,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.product_rows import ProductRow, product_rows
+from productrecs.entrypoints.http.dashboard.product_table import ProductRow, product_rows
 from productrecs.entrypoints.http.dashboard.report_period import (
     chosen_period,
     figures_of,

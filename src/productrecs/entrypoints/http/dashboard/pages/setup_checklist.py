@@ -6,7 +6,7 @@ from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
-from productrecs.features.insights.health.repository import DiagnosisRepository
+from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.store_management import read_plan_usage
 

@@ -13,7 +13,7 @@ from productrecs.entrypoints.http.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.widget_form import (
+from productrecs.entrypoints.http.dashboard.widget_settings_form import (
     Draft,
     differences,
     fields_of,
@@ -21,7 +21,7 @@ from productrecs.entrypoints.http.dashboard.widget_form import (
     read_form,
     reset_of,
 )
-from productrecs.entrypoints.http.pipeline.authentication import LOOK_PICTURE_PATH
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import LOOK_PICTURE_PATH
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
 from productrecs.entrypoints.http.routes.widget.looks import look_reply
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url

@@ -14,7 +14,7 @@ from productrecs.entrypoints.http.openapi_responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.routes.integration.store_update import body_of, change
+from productrecs.entrypoints.http.routes.integration import body_of, change
 from productrecs.entrypoints.http.schemas.field_readers import MAX_INTEGER
 from productrecs.entrypoints.http.schemas.integration import (
     BUNDLE_FIELDS,

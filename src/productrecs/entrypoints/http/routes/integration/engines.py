@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.openapi_responses import (
     success_response,
 )
 from productrecs.entrypoints.http.pipeline.route_context import RequestContext
-from productrecs.entrypoints.http.routes.integration.store_update import (
+from productrecs.entrypoints.http.routes.integration import (
     body_if_any,
     change,
 )

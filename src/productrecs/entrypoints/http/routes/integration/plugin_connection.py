@@ -17,11 +17,11 @@ from productrecs.entrypoints.http.openapi_responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     DASHBOARD_PATH,
     SIGN_IN_PATH,
 )
-from productrecs.entrypoints.http.routes.integration.store_update import body_if_any, change
+from productrecs.entrypoints.http.routes.integration import body_if_any, change
 from productrecs.entrypoints.http.schemas.integration import (
     ConnectBody,
     DashboardLinkBody,

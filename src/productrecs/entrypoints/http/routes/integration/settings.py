@@ -12,8 +12,11 @@ from productrecs.entrypoints.http.openapi_responses import (
     request_body,
     success_response,
 )
-from productrecs.entrypoints.http.routes.integration.store_update import body_of, change
-from productrecs.entrypoints.http.routes.widget.config import CONFIG_SCHEMA, config_body
+from productrecs.entrypoints.http.routes.integration import body_of, change
+from productrecs.entrypoints.http.routes.widget.widget_config import (
+    CONFIG_SCHEMA,
+    config_body,
+)
 from productrecs.entrypoints.http.schemas.integration import (
     RecommenderSettingsBody,
     parse_recommender_settings,

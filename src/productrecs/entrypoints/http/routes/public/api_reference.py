@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi_document import openapi_document
 from productrecs.entrypoints.http.openapi_responses import error_responses, success_response
-from productrecs.entrypoints.http.pipeline.conditional_response import content_digest
-from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.pipeline.etag_responses import content_digest
+from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
 from productrecs.entrypoints.http.routes.public.page_response import (
     IMMUTABLE,
     INTERACTIVE,

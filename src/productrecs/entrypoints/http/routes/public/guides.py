@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi_responses import Responses, error_responses
-from productrecs.entrypoints.http.pipeline.authentication import ROUTES, Credential
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES, Credential
 from productrecs.entrypoints.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
-from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
 from productrecs.entrypoints.http.routes.public.api_reference import address
 from productrecs.entrypoints.http.routes.public.health import NOT_READY
 from productrecs.entrypoints.http.routes.public.page_response import (

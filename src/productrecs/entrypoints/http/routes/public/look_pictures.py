@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import APIRouter, Path, Request, Response
 
 from productrecs.entrypoints.http.openapi_responses import Responses, error_responses
-from productrecs.entrypoints.http.pipeline.conditional_response import matches_etag
+from productrecs.entrypoints.http.pipeline.etag_responses import matches_etag
 from productrecs.entrypoints.http.routes.public.page_response import IMMUTABLE
 from productrecs.entrypoints.http.routes.public.widget_scripts import Domain, find_store_of
 from productrecs.features.looks.look import UnknownPictureError

@@ -16,8 +16,8 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     peer_of,
 )
 from productrecs.entrypoints.http.openapi_responses import error_responses
-from productrecs.entrypoints.http.pipeline.authentication import check_origin
-from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import check_origin
+from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import KIB, parse_json, read_body
 

@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from productrecs import __version__
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi_responses import Responses
-from productrecs.entrypoints.http.pipeline.conditional_response import (
+from productrecs.entrypoints.http.pipeline.etag_responses import (
     content_digest,
     matches_etag,
 )

@@ -30,15 +30,15 @@ from fastapi import Path as InPath
 from productrecs import __version__
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.openapi_responses import Responses, error_responses
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     BUILD_PATH,
     LOOK_SCRIPT_PATH,
     ROUTES,
     SCRIPT_PATH,
     SEARCH_SCRIPT_PATH,
 )
-from productrecs.entrypoints.http.pipeline.conditional_response import matches_etag
-from productrecs.entrypoints.http.pipeline.urls import UnknownBuildError
+from productrecs.entrypoints.http.pipeline.etag_responses import matches_etag
+from productrecs.entrypoints.http.pipeline.url_decoding import UnknownBuildError
 from productrecs.entrypoints.http.routes.public.page_response import (
     GZIP_LEVEL,
     GZIP_WINDOW_BITS,

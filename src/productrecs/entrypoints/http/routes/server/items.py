@@ -24,7 +24,7 @@ from productrecs.entrypoints.http.pipeline.idempotency import (
 )
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.pipeline.route_context import RequestContext
-from productrecs.entrypoints.http.pipeline.urls import item_id_of_path
+from productrecs.entrypoints.http.pipeline.url_decoding import item_id_of_path
 from productrecs.entrypoints.http.schemas.items import (
     MAX_ITEMS,
     ItemsPush,

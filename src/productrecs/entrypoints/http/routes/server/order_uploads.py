@@ -24,7 +24,7 @@ from productrecs.entrypoints.http.pipeline.idempotency import (
     IdempotencyKeyHeader,
     run_once,
 )
-from productrecs.entrypoints.http.transport.multipart_file_stream import (
+from productrecs.entrypoints.http.transport.multipart_parser import (
     FIELDS_LIMIT,
     MultipartForm,
     body_chunks,

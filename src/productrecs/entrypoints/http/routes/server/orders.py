@@ -17,9 +17,9 @@ from productrecs.entrypoints.http.openapi_responses import (
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
-from productrecs.entrypoints.http.writes.live_event_watch import Sender
+from productrecs.entrypoints.http.writes.live_event_recorder import Sender
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
-from productrecs.storage.byte_budget import Claim
+from productrecs.storage.memory_budget import Claim
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from productrecs.entrypoints.http.caches.store_cache import CachedStore
     from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
-    from productrecs.storage.byte_budget import Claim
+    from productrecs.storage.memory_budget import Claim
     from productrecs.tenancy.accounts.store import Store
 
 _Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID)]

@@ -14,7 +14,10 @@ from productrecs.entrypoints.http.openapi_responses import (
     object_schema,
     success_response,
 )
-from productrecs.entrypoints.http.pipeline.urls import FORECAST_PREFIX, item_id_of_path
+from productrecs.entrypoints.http.pipeline.url_decoding import (
+    FORECAST_PREFIX,
+    item_id_of_path,
+)
 from productrecs.features.forecast.item_and_store_forecast import (
     item_forecast_reply,
     store_summary,

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
-from productrecs.entrypoints.http.pipeline.authentication import (
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     SECRET,
     Caller,
     SecretKeyRequiredError,

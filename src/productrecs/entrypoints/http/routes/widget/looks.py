@@ -12,9 +12,9 @@ from productrecs.entrypoints.http.openapi_responses import (
     look_response,
     not_modified_response,
 )
-from productrecs.entrypoints.http.pipeline.authentication import LOOK_PICTURE_PATH
-from productrecs.entrypoints.http.pipeline.conditional_response import conditional_reply
-from productrecs.entrypoints.http.pipeline.urls import base_url_of
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import LOOK_PICTURE_PATH
+from productrecs.entrypoints.http.pipeline.etag_responses import conditional_reply
+from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
     PriceListQuery,
     priced_store,

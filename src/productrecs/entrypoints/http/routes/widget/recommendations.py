@@ -11,12 +11,6 @@ from productrecs.entrypoints.http.openapi_responses import (
     recommendations_response,
     ref,
 )
-from productrecs.entrypoints.http.routes.widget.answer_list_calls import (
-    TrendingRequest,
-    answer_list,
-    answer_trending,
-    identities_of,
-)
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
     LOOKS_LIKE_FILTER,
     MAX_EXCLUDED,
@@ -32,8 +26,14 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
     read_filters,
     refuse_unknown_filters,
 )
+from productrecs.entrypoints.http.routes.widget.list_replies import (
+    TrendingRequest,
+    answer_list,
+    answer_trending,
+    identities_of,
+)
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
-from productrecs.features.recommendations.list_request_and_picks import (
+from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )

@@ -20,13 +20,7 @@ from productrecs.entrypoints.http.caches.store_cache import (
 from productrecs.entrypoints.http.openapi_responses import error_responses, search_response
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
-from productrecs.entrypoints.http.routes.widget.answer_list_calls import is_held_out
-from productrecs.entrypoints.http.routes.widget.list_parameters import (
-    FilterQuery,
-    PriceListQuery,
-    priced_store,
-)
-from productrecs.entrypoints.http.routes.widget.results_page import (
+from productrecs.entrypoints.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
     PARAMETER_NAMES,
     FacetsQuery,
@@ -38,6 +32,12 @@ from productrecs.entrypoints.http.routes.widget.results_page import (
     listing_of,
     search_page_reply,
 )
+from productrecs.entrypoints.http.routes.widget.list_parameters import (
+    FilterQuery,
+    PriceListQuery,
+    priced_store,
+)
+from productrecs.entrypoints.http.routes.widget.list_replies import is_held_out
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     search_body,
     trending_search_body,

@@ -1,0 +1,205 @@
+"""Sales impact pages: sales after recommendations, the orders behind them, holdout."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.core.report import MAX_ROWS, Report, ReportValue, report_query
+from productrecs.entrypoints.http.dashboard.alerts import key_alerts
+from productrecs.entrypoints.http.dashboard.charts import SplitBar, split_bars
+from productrecs.entrypoints.http.dashboard.list_explanations import ENGINE_NAMES
+from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.experiments import compare
+from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
+from productrecs.entrypoints.http.dashboard.pages.report_csv_download import sale_filters
+from productrecs.entrypoints.http.dashboard.pages.widgets import WIDGET_NAMES
+from productrecs.entrypoints.http.dashboard.report_period import (
+    Period,
+    as_number,
+    change_of,
+    chosen_period,
+    figures_of,
+    rows_of,
+)
+from productrecs.entrypoints.report_registry import make_report
+from productrecs.features.insights.impact.attribution_report import RULE
+from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.tenancy.accounts.store_management import change_settings
+
+IMPACT_PATH: Final = "/dashboard/impact"
+ORDERS_PATH: Final = f"{IMPACT_PATH}/orders"
+_GROUPINGS: Final = MappingProxyType(
+    {
+        "widget": "Widget",
+        "source": "Source",
+        "position": "Position",
+        "widget,source": "Widget and source",
+        "day": "Day",
+    }
+)
+_NAMES: Final = MappingProxyType(
+    {
+        "source": {engine.value: name for engine, name in ENGINE_NAMES.items()},
+        "widget": WIDGET_NAMES,
+    }
+)
+_HOLDOUT: Final = MappingProxyType(
+    {"holdout_percent": "Shoppers without, in per cent", "holdout_test": "Name"}
+)
+_ROWS: Final = 50
+_MOST_BARS: Final = 100
+_WEEK: Final = 7
+
+
+def show_impact(visit: Visit) -> Reply:
+    """Show the sales attributed to recommendations in a period."""
+    return _impact(visit)
+
+
+def _impact(
+    visit: Visit,
+    status: int = 200,
+    typed: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+) -> Reply:
+    period, services, store = chosen_period(visit), visit.services, visit.store
+    by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
+    names = tuple(by.split(","))
+    made = make_report(services, store, "attribution", period.by(*names, limit=_ROWS))
+    days = make_report(services, store, "attribution", period.by("day", limit=MAX_ROWS))
+    items = make_report(services, store, "credited-items", period.by(limit=10))
+    test = make_report(services, store, "experiment", period.by())
+    figures = figures_of(made)
+    return visit.render(
+        "impact.html",
+        status=status,
+        period=period,
+        figures=figures,
+        changes={
+            name: change_of(figures[name], figures[f"{name}_before"])
+            for name in ("revenue_clicked", "revenue_seen", "orders", "carts", "click_rate")
+        },
+        rule=RULE,
+        chart=_chart(visit, period, days),
+        groupings=list(_GROUPINGS.items()),
+        by=by,
+        group_names=names,
+        made=made,
+        rows=[_linked(period, row, names) for row in rows_of(made)],
+        items=items,
+        names=_NAMES,
+        item_rows=rows_of(items),
+        orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
+        test=test,
+        test_figures=figures_of(test),
+        running=store.settings.holdout_percent,
+        planned=typed or _planned(visit),
+        mistakes=errors or {},
+        comparisons=[compare(visit, row, "shown", "held_out") for row in rows_of(test)],
+        issues=find_data_issues(visit.database, store, visit.now_ms),
+        keys=list(key_alerts(visit)),
+        is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
+    )
+
+
+def _planned(visit: Visit) -> dict[str, str]:
+    """Return the proposed settings of a new holdout test, whose name is new."""
+    today = report_query(visit.now_ms, visit.store.settings.zone).last_day
+    return {"holdout_percent": "10", "holdout_test": f"from {today}"}
+
+
+def change_holdout(visit: Visit) -> Reply:
+    """Start a holdout test, or end the running one."""
+    if visit.form["then"] == "end":
+        change_settings(visit.database, visit.store, {"holdout_percent": "0"})
+        visit.refresh_accounts()
+        message = "The test has ended. All shoppers see recommendations again."
+        return visit.redirect(f"{IMPACT_PATH}#holdout", message)
+    sent = {
+        "holdout_percent": visit.form["holdout_percent"],
+        "holdout_test": visit.form["holdout_test"],
+    }
+    errors = setting_errors(sent, _HOLDOUT)
+    if not errors and float(sent["holdout_percent"]) == 0:
+        errors = {"holdout_percent": "Choose at least 1 per cent."}
+    if errors:
+        return _impact(visit, status=422, typed=sent, errors=errors)
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    message = "The test runs. Its first numbers are there within an hour."
+    return visit.redirect(f"{IMPACT_PATH}#holdout", message)
+
+
+def show_orders(visit: Visit) -> Reply:
+    """Show the orders behind a number: the newest attributed sales."""
+    period, where = chosen_period(visit), sale_filters(visit)
+    asked = replace(period.by(limit=_ROWS * 4), where=where)
+    made = make_report(visit.services, visit.store, "credited-sales", asked)
+    return visit.render(
+        "impact_orders.html",
+        period=period,
+        where=where,
+        back=period.link(IMPACT_PATH),
+        file=period.file("credited-sales", **dict(where)),
+        made=made,
+        rows=rows_of(made),
+        names=_NAMES,
+        is_cut=len(made.rows) == asked.limit,
+    )
+
+
+def _linked(
+    period: Period, row: dict[str, ReportValue], names: tuple[str, ...]
+) -> dict[str, object]:
+    """Return a row with a link to its orders."""
+    if names == ("day",):
+        day = str(row["day"])
+        link = f"{ORDERS_PATH}?{urlencode({'from': day, 'until': day})}"
+    else:
+        where = {name: "" if row[name] is None else str(row[name]) for name in names}
+        link = period.link(ORDERS_PATH, **where)
+    return {**row, "orders_link": link}
+
+
+def _chart(visit: Visit, period: Period, days: Report) -> list[SplitBar]:
+    """Return bars of each day, or of each week in a long period."""
+    found = {
+        str(row["day"]): (
+            as_number(row["revenue_clicked"]) or 0.0,
+            as_number(row["revenue_seen"]) or 0.0,
+        )
+        for row in rows_of(days)
+        if row["currency"] == visit.store.settings.currency
+    }
+    if not found:
+        return []
+    values: dict[str, tuple[float, float]] = {}
+    asked = list(_days(period.asked.first_day, period.asked.last_day))
+    step = 1 if len(asked) <= _MOST_BARS else _WEEK
+    for begin in range(0, len(asked), step):
+        some = [found.get(day, (0.0, 0.0)) for day in asked[begin : begin + step]]
+        values[asked[begin]] = (sum(one for one, _ in some), sum(one for _, one in some))
+    return split_bars(values, visit.formats)
+
+
+def _days(first: str, last: str) -> Iterator[str]:
+    day, end = date.fromisoformat(first), date.fromisoformat(last)
+    while day <= end:
+        yield day.isoformat()
+        day += timedelta(days=1)
+
+
+PAGES: Final = (
+    Page(IMPACT_PATH, "Impact", show_impact, group=Group.ANALYSE),
+    Page(
+        f"{IMPACT_PATH}/holdout",
+        "Holdout test",
+        None,
+        change_holdout,
+        action="Started or ended a holdout test",
+    ),
+    Page(ORDERS_PATH, "Orders after recommendations", show_orders),
+)

@@ -1,0 +1,277 @@
+"""Forecast reports: stock actions per product, and the store's days ahead."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from productrecs.core.clock import iso
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
+)
+from productrecs.features.forecast.item_and_store_forecast import store_summary
+from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
+from productrecs.features.forecast.stock_actions import (
+    SORT_ORDERS,
+    StockAction,
+    StockActions,
+    StockAlert,
+    plan_stock_actions,
+)
+from productrecs.storage.database import Database
+from productrecs.storage.job_queue import job_progress
+from productrecs.tenancy.accounts.store import Store
+
+_NOT_YET: Final = (
+    "No forecast yet: `productrecs store enable-demand` enables the add-on of a store"
+)
+_UNITS_OF_LINES: Final = (
+    "Order lines are counted because quantities are not known. Each line counts as one "
+    "unit of stock, so orders are a lower bound and cover is an upper one."
+)
+_JOB: Final = "forecast"
+_TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes a new one."
+_SUPPLIES_NOTE: Final = "Goods on their way from suppliers are not known and not counted."
+
+COLUMNS: Final = (
+    Definition("item_id", "text", "the product"),
+    Definition("sku", "text", "the merchant's own code"),
+    Definition("title", "text", "its title"),
+    Definition(
+        "alert",
+        "text",
+        "out_of_stock: none left, with demand; runs_out: before an order placed today "
+        "arrives; order_now: an order is due; overstock: more than overstock_days of "
+        "stock",
+    ),
+    Definition("money", "money", "at risk; for overstock, the value of the excess"),
+    Definition("stock_qty", "count", "units in stock"),
+    *(
+        Definition(f"sold_{days}_days", "number", f"sold in the {days} days before the run")
+        for days in (30, 60, 90)
+    ),
+    Definition("expected_28_days", "number", "expected sales of the next 28 days"),
+    Definition("days_of_cover", "number", "days from tomorrow on until stock is sold"),
+    Definition("stockout_date", "day", "the day on which stock runs out at that pace"),
+    Definition("order_date", "day", "when to order, for lead_time_days and service_level"),
+    Definition("order_quantity", "count", "how much, to last order_every_days longer"),
+    Definition(
+        "revenue_at_risk",
+        "money",
+        "at the mean price paid in the 90 days before the run, expected demand without "
+        "stock until an order placed today arrives",
+    ),
+    Definition("overstock_units", "count", "units beyond the sales of overstock_days"),
+    Definition(
+        "overstock_value",
+        "money",
+        ("the same at cost, or at the price when the cost is not known"),
+    ),
+    Definition("method", "text", "lgbm: the learned model; statistical: simpler methods"),
+)
+
+
+def demand_report(
+    database: Database, store: Store, query: ReportQuery, now_ms: int
+) -> Report:
+    """Return what to do about each product, sorted by the money at stake.
+
+    `query.by` may name another order: stockout_date, order_date, expected_28_days or
+    overstock_value; `query.where` one product by its item_id.
+
+    Raises:
+        ReportError: for any other order.
+    """
+    order = _order(query)
+    with database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        run = repository.run()
+        item_id = dict(query.where).get("item_id")
+        stocked = repository.stocked(item_id) if run is not None else None
+    title = f"Stock and demand of {store.domain}"
+    if run is None or stocked is None:
+        return Report("demand", title, columns=COLUMNS, notes=(_NOT_YET,))
+    actions = plan_stock_actions(stocked, run, store.settings, now_ms)
+    notes = [_TOO_OLD if actions is None else _SUPPLIES_NOTE]
+    if run.target_mode == "order_lines":
+        notes.insert(0, _UNITS_OF_LINES)
+    if actions is not None and len(actions) > query.limit:
+        notes.append(f"{len(actions) - query.limit} more products; --limit shows them.")
+    return Report(
+        "demand",
+        f"{title}, forecast {iso(run.generated_at)}, money in {store.settings.currency}",
+        figures=() if actions is None else _sums(actions),
+        columns=COLUMNS,
+        rows=()
+        if actions is None
+        else tuple(_row(one) for one in actions.first(query.limit, order)),
+        notes=tuple(notes),
+    )
+
+
+def forecast_report(database: Database, store: Store, query: ReportQuery) -> Report:
+    """Return the store's forecast by day, with its accuracy in past weeks.
+
+    Raises:
+        ReportError: when another order is requested.
+    """
+    if query.by:
+        message = "the forecast has one row per day and no other order"
+        raise ReportError(message)
+    with database.reading() as connection:
+        run = ForecastRepository(connection, store.store_id).run()
+        progress = job_progress(connection, store.store_id, _JOB)
+    notes = () if progress is None else (f"A forecast is running: {progress:.0%} done.",)
+    title = f"The next 28 days of {store.domain}"
+    columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
+    if run is None:
+        return Report("forecast", title, columns=columns, notes=notes or (_NOT_YET,))
+    summary = store_summary(run, store.settings.currency, enabled=True)
+    names = [column.name for column in columns]
+    return Report(
+        "forecast",
+        f"{title}, forecast {iso(run.generated_at)}",
+        figures=_figures(run, summary),
+        columns=columns,
+        rows=tuple(tuple(day[name] for name in names) for day in summary["forecast"]),
+        notes=notes,
+    )
+
+
+def _order(query: ReportQuery) -> str | None:
+    if not query.by:
+        return None
+    if len(query.by) > 1 or query.by[0] not in SORT_ORDERS:
+        message = f"demand is sorted by money, or by one of {', '.join(SORT_ORDERS)}"
+        raise ReportError(message)
+    return query.by[0]
+
+
+def _row(action: StockAction) -> tuple[ReportValue, ...]:
+    cells = [getattr(action, column.name) for column in COLUMNS]
+    return tuple(None if one is None else _report_value(one) for one in cells)
+
+
+def _report_value(value: Any) -> ReportValue:
+    return value if isinstance(value, str | int | float) else str(value.isoformat())
+
+
+def _sums(actions: StockActions) -> tuple[Figure, ...]:
+    alerts = [
+        Figure(
+            Definition(alert.value, "count", f"products with the alert {alert.value}"),
+            actions.count(alert),
+        )
+        for alert in StockAlert
+    ]
+    definition_suffix = "of all products"
+    return (
+        *alerts,
+        Figure(
+            Definition("healthy", "count", "products in stock without alert"),
+            actions.healthy,
+        ),
+        Figure(
+            Definition("revenue_at_risk", "money", definition_suffix),
+            actions.revenue_at_risk,
+        ),
+        Figure(
+            Definition("overstock_value", "money", definition_suffix),
+            actions.overstock_value,
+        ),
+    )
+
+
+_SUMS: Final = {
+    "next_7_days": (
+        "expected total of the first 7 days; between p10 and p90 in 8 of 10 cases"
+    ),
+    "next_28_days": "the same for all 28 days",
+}
+
+
+def _day_columns(mode: str) -> tuple[Definition, ...]:
+    return (
+        Definition("date", "day", "the day in the store's time zone"),
+        Definition("mean", "number", f"the expected {mode}: what sums"),
+        Definition("p10", "number", "in one of ten days it is less"),
+        Definition("p50", "number", "the median"),
+        Definition("p90", "number", "in one of ten days it is more"),
+    )
+
+
+def _figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
+    figures = [
+        Figure(Definition(f"{days} {band}", "number", _SUMS[days]), amount)
+        for days, bands in summary["totals"].items()
+        for band, amount in bands.items()
+    ]
+    meanings = {
+        "wape": "error in past weeks, as a share of what was sold",
+        "rmsse": "error per day in past weeks, relative to repeating the previous day",
+        "bias": "bias: how much too high (above 0) or too low forecasts were",
+        "coverage_p10_p90": "share of past days between p10 and p90; 0.8 is the target",
+        "baseline_rmsse": (
+            "rmsse of the better of two baselines: repeating last week, and the 28-day mean"
+        ),
+    }
+    figures += [
+        Figure(Definition(name, "number", meanings[name]), value)
+        for name, value in (summary["accuracy"] or {}).items()
+    ]
+    counts = (
+        ("products", "products that were forecast", run.items),
+        ("learned", "of them, forecast with the learned model", run.learned),
+        ("seconds", "duration of the run", run.seconds),
+    )
+    figures += [Figure(Definition(name, "number", why), one) for name, why, one in counts]
+    return (*figures, *_accuracy_figures(run))
+
+
+_ACCURACY_FIELDS: Final = {
+    "ours": ("", "what served"),
+    "naive": (
+        "naive_",
+        ("baseline: last week repeated, with the weekday's quantiles of 8 weeks"),
+    ),
+    "moving": (
+        "moving_",
+        ("baseline: the mean of the last 28 days, with the quantiles of 56"),
+    ),
+}
+_SCORES: Final = {
+    "rmsse": (
+        "error per day in past weeks, relative to repeating the previous day, for "
+        "products that sold on 28 days or more"
+    ),
+    "pinball": (
+        "for the same products: pinball loss of p10, p50 and p90 together, "
+        "relative to the mean error of repeating last week"
+    ),
+    "wape": "error of a product's day in past weeks, as a share of what was sold",
+    "bias": "bias: how much too high (above 0) or too low, over all products",
+    "coverage": (
+        "share of products' days between p10 and p90; above 0.8 if most days have no sales"
+    ),
+}
+
+
+def _accuracy_figures(run: ForecastRun) -> list[Figure]:
+    """Return the backtest of products, each figure next to those of the baselines."""
+    if run.judged is None or "ours" not in run.judged:  # the format of older runs
+        return []
+    return [
+        Figure(
+            Definition(f"items {prefix}{name}", "number", f"{title}: {why}"),
+            round(_rounded(run.judged[stored_name][name]), 4),
+        )
+        for name, why in _SCORES.items()
+        for stored_name, (prefix, title) in _ACCURACY_FIELDS.items()
+    ]
+
+
+def _rounded(value: float | Sequence[float]) -> float:
+    return float(value) if isinstance(value, int | float) else sum(value) / len(value)

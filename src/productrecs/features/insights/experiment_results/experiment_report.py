@@ -1,0 +1,343 @@
+"""Experiment report: the result of a test in the merchant's words."""
+
+import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from productrecs.core.clock import iso
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
+)
+from productrecs.features.insights.experiment_results.confidence_sequence import (
+    MIN_CONVERSIONS,
+    SRM_P,
+    LiftVerdict,
+)
+from productrecs.features.insights.experiment_results.experiment_result import (
+    TARGET_LIFT,
+    MeasuredTest,
+    holdout_test,
+    measured_test,
+)
+from productrecs.features.insights.experiment_results.repository import (
+    ExperimentResultRepository,
+    StoredResult,
+)
+from productrecs.records.experiments.arm_assignment import Arm
+from productrecs.records.experiments.experiment import CONTROL, Experiment, State
+from productrecs.records.experiments.repository import ExperimentRepository
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+RULE: Final = (
+    "All shoppers who requested what the test changes are compared, whether or not they "
+    "saw it, by what they did since they were first assigned; a person with several "
+    "ids is one visitor. The intervals are always valid (95 % each, together): look "
+    "whenever you like, and stop when it suits you."
+)
+MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "conversion": "share of visitors who bought",
+        "clicks": "share of visitors who clicked",
+        "carts": "share of visitors who added to their cart",
+        "orders": "orders per visitor",
+        "revenue": "revenue per visitor in the store's currency",
+        "margin": "margin per visitor in the store's currency, of products with a cost",
+    }
+)
+SHARES: Final = frozenset({"conversion", "clicks", "carts"})
+"""The metrics that are shares of visitors."""
+
+_TARGET: Final = f"{100 * TARGET_LIFT:.0f} %"
+_OPEN: Final = {LiftVerdict.COLLECTING.value, LiftVerdict.OPEN.value}
+DAILY: Final = ("day",)
+_DAY: Final = Definition("day", "day", "the result as it was at the end of that day")
+
+
+def _columns(test: MeasuredTest, by: tuple[str, ...]) -> tuple[Definition, ...]:
+    """Return the columns; a holdout test has its two arms as columns, others their name."""
+    is_holdout = Arm.SHOWN in test.shares
+    arm, control = ("shown", "held_out") if is_holdout else ("mean", "control")
+    names = {
+        "shown": "the mean of visitors who are shown recommendations",
+        "held_out": "the mean of visitors who are held out",
+        "mean": "the mean of the variant's visitors",
+        "control": "the mean of visitors without a variant",
+    }
+    variant = Definition("variant", "text", "the variant, compared with the control")
+    return (
+        *((_DAY,) if by else ()),
+        *(() if is_holdout else (variant,)),
+        Definition("metric", "text", "the metric that is compared"),
+        Definition("verdict", "text", "the conclusion so far"),
+        Definition(arm, "number", names[arm]),
+        Definition(control, "number", names[control]),
+        Definition("difference", "number", f"{arm} - {control}, once there is enough data"),
+        Definition("low", "number", "the lower end of its always-valid 95 % interval"),
+        Definition("high", "number", "the upper end"),
+        Definition("lift", "share", f"difference / {control}"),
+        Definition("lift_low", "share", f"low / {control}"),
+        Definition("lift_high", "share", f"high / {control}"),
+        Definition(
+            "visitors_more",
+            "count",
+            f"how many more visitors are needed to show a lift of {_TARGET} with 80 % "
+            "probability",
+        ),
+    )
+
+
+def experiment_report(database: Database, store: Store, query: ReportQuery) -> Report:
+    """Return the newest computed result of a test: of the one named, else the holdout.
+
+    The means are adjusted for what visitors bought before their assignment (CUPED).
+
+    Raises:
+        ReportError: for any grouping except by day.
+    """
+    if query.by not in {(), DAILY}:
+        message = "a test is reported as it is now, or by day: as it was on each"
+        raise ReportError(message)
+    name = query.test or store.settings.holdout_test
+    with database.reading() as connection:
+        repository = ExperimentResultRepository(connection, store.store_id)
+        stored = ExperimentRepository(connection, store.store_id).all()
+        experiment = next((one for one in stored if one.name == query.test), None)
+        test = (
+            holdout_test(store, name) if experiment is None else measured_test(experiment)
+        )
+        limit = query.limit if query.by else 1
+        results, tests = repository.results(test.name, limit), repository.tests()
+    title = f"Test {name!r}: variants against the control"
+    if experiment is None:
+        title = f"Holdout test {name!r}: with and without recommendations"
+    if not results or not any(one["visitors"] for one in results[0].result["arms"]):
+        other_tests = [one for one, _ in tests if one != name and ":" not in one]
+        notes = (
+            tuple(_no_visitors_yet(store, other_tests))
+            if experiment is None
+            else (_not_yet(experiment),)
+        )
+        columns = _columns(test, query.by)
+        return Report("experiment", title=title, columns=columns, notes=notes)
+    found = results[0].result
+    rows = tuple(
+        (*((one.day,) if query.by else ()), *row) for one in results for row in _rows(one)
+    )
+    return Report(
+        name="experiment",
+        title=title,
+        figures=tuple(_figures(results[0], experiment)),
+        columns=_columns(test, query.by),
+        rows=rows,
+        notes=(RULE, *_notes(store, found, experiment)),
+    )
+
+
+def _no_visitors_yet(store: Store, other_tests: list[str]) -> Iterator[str]:
+    if store.settings.holdout_percent:
+        yield "No visitors yet: a call needs user_id or customer_id to take part."
+    else:
+        yield (
+            f"No test runs: productrecs settings {store.domain} holdout_percent=10 "
+            "holdout_test='a name' starts one."
+        )
+    if other_tests:
+        yield f"There are results of {', '.join(map(repr, other_tests))}: use --test."
+
+
+def _not_yet(experiment: Experiment) -> str:
+    if experiment.state is State.DRAFT:
+        return "The test is a draft: start it."
+    return "No visitors yet: a call needs the shopper's id to take part."
+
+
+def _rows(stored: StoredResult) -> Iterator[tuple[ReportValue, ...]]:
+    for variant, metrics in stored.result["metrics"].items():
+        is_holdout = variant == Arm.SHOWN
+        than = "with recommendations" if is_holdout else "than the control"
+        for name, one in metrics.items():
+            is_conclusion = one["verdict"] in {LiftVerdict.MORE, LiftVerdict.LESS}
+            yield (
+                *(() if is_holdout else (variant,)),
+                name,
+                f"{one['verdict']} {than}" if is_conclusion else one["verdict"],
+                *(one[column] for column in ("mean", "control", "difference")),
+                *(one[column] for column in ("low", "high")),
+                *(one[column] for column in ("lift", "lift_low", "lift_high")),
+                one["visitors_more"],
+            )
+
+
+def _figures(found: StoredResult, experiment: Experiment | None) -> Iterator[Figure]:
+    result = found.result
+    began, last = iso(result["began_at"]), iso(found.computed_at)
+    yield _figure("began", "time", began, "when the first visitor was assigned")
+    yield _figure("worked_out", "time", last, "when this result was computed")
+    yield _figure("advice", "text", advice(result), "whether to stop")
+    words = {Arm.SHOWN: "are shown recommendations", Arm.HELD_OUT: "are held out"}
+    arms = result["arms"] if experiment is not None else result["arms"][::-1]
+    for arm in arms:
+        name, count = arm["name"], arm["visitors"]
+        what = words.get(name, f"got {name}")
+        yield _figure(f"visitors_{name}", "count", count, f"visitors who {what}")
+        bought = arm["conversion"]
+        yield _figure(f"conversions_{name}", "count", bought, "those of them who bought")
+        for metric in ("clicks", "carts") if experiment else ():
+            meaning = MEANINGS[metric].removeprefix("share of visitors who ")
+            said = f"those of them who {meaning}"
+            yield _figure(f"{metric}_{name}", "count", arm[metric], said)
+        for metric in ("orders", "revenue", "margin") if experiment else ():
+            unit = "count" if metric == "orders" else "money"
+            yield _figure(f"{metric}_{name}", unit, arm[metric], f"{metric} of {name}")
+    yield _figure(
+        "mismatch_p",
+        "number",
+        result["mismatch_p"],
+        f"the probability of such sizes by chance (chi-squared); below {SRM_P} is an alarm",
+    )
+    for name, metric in result["metrics"].get(Arm.SHOWN, {}).items():
+        yield _figure(
+            f"visitors_more_{name}",
+            "count",
+            metric["visitors_more"],
+            f"visitors still needed to show a lift of {_TARGET} in {MEANINGS[name]}",
+        )
+
+
+def _notes(
+    store: Store, result: dict[str, Any], experiment: Experiment | None
+) -> Iterator[str]:
+    if result["is_mismatched"]:
+        new_test = (
+            f"productrecs settings {store.domain} holdout_test='another name'"
+            if experiment is None
+            else f"productrecs tests add {store.domain} ..."
+        )
+        yield (
+            "ALARM: the sizes of the arms do not match their shares (sample ratio "
+            "mismatch), so the result is not valid. Was the share changed during "
+            "the test, or do pages send the shopper's id for one arm only? Start a new "
+            f"test: {new_test}."
+        )
+    if result["crossed"]:
+        yield (
+            f"{result['crossed']} visitors seen in both arms are excluded: the share "
+            "was changed during the test, or their ids were linked later."
+        )
+    if result["bots"]:
+        yield f"{result['bots']} visitors who turned out to be bots are left out."
+    yield from _collecting(result)
+    yield from _power(result)
+    if result["order_cap"] is not None:
+        yield (
+            f"One order counts {result['order_cap']:,.2f} at most, the 99th percentile, so "
+            "that a few large orders do not decide."
+        )
+    if result["foreign_orders"]:
+        foreign = result["foreign_orders"]
+        yield f"{foreign} orders in other currencies are not in the revenue."
+    if experiment is not None and result["lines"] and result["costed"] < result["lines"]:
+        costed = result["costed"] / result["lines"]
+        yield f"The margin is that of {costed:.0%} of sold lines: the others have no cost."
+
+
+def _collecting(result: dict[str, Any]) -> Iterator[str]:
+    least = min(arm["conversion"] for arm in result["arms"])
+    if least < MIN_CONVERSIONS and not result["is_mismatched"]:
+        yield (
+            f"Collecting data: each arm needs {MIN_CONVERSIONS} visitors who bought "
+            "before a "
+            f"difference is shown; the smallest has {least:.0f}."
+        )
+
+
+def _power(result: dict[str, Any]) -> Iterator[str]:
+    visitors = sum(arm["visitors"] for arm in result["arms"])
+    more_visitors: dict[str, list[int | None]] = {}
+    for metrics in result["metrics"].values():
+        for name in {"conversion", result["goal"]} & set(metrics):
+            if metrics[name]["verdict"] in _OPEN:
+                more = metrics[name]["visitors_more"]
+                more_visitors.setdefault(name, []).append(more)
+    if result["is_mismatched"] or not more_visitors:
+        return
+    counts = [count for some in more_visitors.values() for count in some]
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        yield "One arm has no purchase yet: the duration cannot be estimated."
+        return
+    # A pair of arms is a part of all visitors.
+    limit = round(max(known) * len(result["arms"]) / 2)
+    if limit:
+        visitors_per_day = visitors / max(result["days"], 1.0)
+        days = math.ceil(limit / visitors_per_day)
+        words = [text for name, text in MEANINGS.items() if name in more_visitors]
+        yield (
+            f"You need about {_rounded(limit):,} more visitors to show a lift of "
+            f"{_TARGET} in {' and '.join(words)}: {days:,} days, at "
+            f"{visitors_per_day:,.0f} a day."
+        )
+
+
+def advice(result: dict[str, Any]) -> str:
+    """Return whether to stop a test, and what to choose, in plain words."""
+    if result["is_mismatched"]:
+        return "Stop: the result is not valid. Find the cause, then start a new test."
+    goal = result["goal"]
+    metrics = {name: one[goal] for name, one in result["metrics"].items() if goal in one}
+    if not metrics:
+        if goal == "margin" and result["metrics"]:
+            return "Go on once products have a cost: without, the margin is not known."
+        return "Go on: there are too few visitors yet."
+    better = [name for name, one in metrics.items() if one["verdict"] == LiftVerdict.MORE]
+    if better:
+        best = max(better, key=lambda name: float(metrics[name]["difference"]))
+        return _choose(result, best, metrics[best])
+    return _undecided(goal, metrics)
+
+
+def _undecided(goal: str, metrics: Mapping[str, dict[str, Any]]) -> str:
+    verdicts = {one["verdict"] for one in metrics.values()}
+    if verdicts == {LiftVerdict.LESS}:
+        return f"Stop and keep the {CONTROL}: nothing else brings more {goal}."
+    if LiftVerdict.COLLECTING in verdicts:
+        return "Go on: there is too little data yet."
+    bounds = [(one["lift_low"], one["lift_high"]) for one in metrics.values()]
+    if all(
+        low is not None and low > -TARGET_LIFT and high < TARGET_LIFT
+        for low, high in bounds
+    ):
+        return (
+            f"Stop: no arm differs by {_TARGET} or more in {goal}. Choose what is simpler."
+        )
+    return f"Go on: a difference in {goal} of {_TARGET} is still possible."
+
+
+def _choose(result: dict[str, Any], best: str, found: dict[str, Any]) -> str:
+    lift = "" if found["lift"] is None else f" ({found['lift']:+.1%})"
+    worse = [
+        name
+        for name, one in result["metrics"][best].items()
+        if one["verdict"] == LiftVerdict.LESS
+    ]
+    but = f" But it brings less {' and '.join(worse)}." if worse else ""
+    if best == Arm.SHOWN:
+        return f"Stop: recommendations bring more {result['goal']}{lift}.{but}"
+    return f"Stop and choose {best}: it brings more {result['goal']}{lift}.{but}"
+
+
+def _rounded(count: int) -> int:
+    """Return a number rounded to two significant digits."""
+    digits = max(0, len(str(count)) - 2)
+    return int(round(count, -digits))
+
+
+def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
+    return Figure(Definition(name, unit, meaning), value)

@@ -1,0 +1,405 @@
+"""Experiment result: computes the result of a test in the background and stores it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.engines.arrays import Floats, Ints
+from productrecs.features.insights.experiment_results.confidence_sequence import (
+    ALPHA,
+    MIN_CONVERSIONS,
+    SRM_P,
+    Difference,
+    Flags,
+    LiftVerdict,
+    difference,
+    sample_ratio_p,
+    verdict,
+    visitors_needed,
+)
+from productrecs.features.insights.experiment_results.repository import (
+    ExperimentResultRepository,
+    Row,
+    StoredResult,
+)
+from productrecs.records.events.event import EventKind
+from productrecs.records.experiments.arm_assignment import Arm
+from productrecs.records.experiments.experiment import Experiment, Goal, State
+from productrecs.records.experiments.repository import (
+    ExperimentRepository,
+    stores_with_started_tests,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+
+BEFORE_MS: Final = 90 * DAY_MS
+"""The window before the assignment whose purchases are the covariates."""
+
+CAP_QUANTILE: Final = 0.99
+_MIN_ORDERS_TO_CAP: Final = 100  # orders needed to compute a cap
+TARGET_LIFT: Final = 0.1
+"""The relative lift that a test should be able to detect."""
+
+_MIN_VISITORS: Final = 2  # visitors per arm that a variance needs
+_LATE_MS: Final = 2 * 3_600_000  # how long an ended test is still measured
+_CONVERSION: Final = "conversion"
+
+
+class MeasuredTest(NamedTuple):
+    """What to measure: a test, by the name of its exposures, and its arms.
+
+    `shares` are from 0 to 1, the control first; all 0 if they are unknown. `clicks` is the
+    kind of click that counts. Events count after `since_seq`, all until `until_ms`.
+    """
+
+    name: str
+    shares: Mapping[str, float]
+    metrics: tuple[str, ...]
+    goal: str
+    clicks: EventKind | None = None
+    since_seq: int = 0
+    until_ms: int | None = None
+
+
+def holdout_test(store: Store, name: str) -> MeasuredTest:
+    """Return a holdout test, in which shoppers without lists are the control."""
+    is_running = name == store.settings.holdout_test
+    held_out = store.settings.holdout_percent / 100 if is_running else 0
+    shares = {
+        Arm.HELD_OUT.value: held_out,
+        Arm.SHOWN.value: 1 - held_out if held_out else 0,
+    }
+    return MeasuredTest(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
+
+
+def measured_test(experiment: Experiment) -> MeasuredTest:
+    """Return a test of a placement or of search."""
+    content = experiment.content
+    return MeasuredTest(
+        experiment.split.name,
+        {name: share / 100 for name, share in content.shares.items()},
+        tuple(goal.value for goal in Goal),
+        content.goal,
+        EventKind.REC_CLICK if content.placement else EventKind.SEARCH_CLICK,
+        experiment.started_seq,
+        experiment.ended_at,
+    )
+
+
+@dataclass(slots=True)
+class Visitors:
+    """The visitors of a test, and the excluded records."""
+
+    arms: Ints  # the place of each visitor's arm in the test's shares
+    values: dict[str, Floats]  # by metric, a value for each visitor
+    before: Floats  # (visitors, 2): money spent, and whether they bought
+    began_at: int
+    crossed: int = 0  # visitors in several arms: the share changed during the test
+    bots: int = 0
+    cap: float | None = None  # the maximum value of one order
+    foreign_orders: int = 0  # in a currency other than the store's
+    lines: int = 0
+    costed: int = 0  # lines of products with a cost
+
+
+class VisitorIndex:
+    """The visitors of a test, by each of their identities."""
+
+    def __init__(self, exposures: Sequence[Row], links: Iterable[Row]) -> None:
+        """Read (identity, arm, unit, first_at), the earliest first, and the links."""
+        self.first_at: dict[str, int] = {}
+        self.arms: dict[str, set[str]] = defaultdict(set)
+        self._unit_of: dict[str, str] = {}
+        for identity, arm, unit, first_at in exposures:
+            self._unit_of.setdefault(identity, unit)
+            self.first_at.setdefault(unit, first_at)
+            self.arms[unit].add(arm)
+        self._order = {identity: place for place, identity in enumerate(self._unit_of)}
+        self._sessions: dict[str, list[str]] = defaultdict(list)
+        for session, customer in links:
+            if session in self._unit_of:
+                self._sessions[customer].append(session)
+
+    def unit(self, person: str) -> str | None:
+        """Return a person's visitor id, or None if the person was never assigned."""
+        known = self._unit_of.get(person)
+        if known is None and (sessions := self._sessions.get(person)):
+            known = self._unit_of[min(sessions, key=self._order.__getitem__)]
+        return known
+
+    def remove(self, people: Iterable[str]) -> int:
+        """Leave out the visitors whom these names belong to; return their number."""
+        units = {unit for one in people if (unit := self.unit(one)) is not None}
+        return sum(self.arms.pop(unit, None) is not None for unit in units)
+
+
+@dataclass(slots=True)
+class _Order:
+    is_before: bool
+    value: float = 0.0
+    margin: float = 0.0
+    is_bought: bool = False
+
+
+@dataclass(slots=True)
+class _Purchases:
+    """The orders of a test's visitors, by visitor, order, and whether it is before."""
+
+    orders: dict[tuple[str, int, bool], _Order] = field(default_factory=dict)
+    foreign: set[int] = field(default_factory=set)
+    lines: int = 0
+    costed: int = 0
+
+    def add(
+        self, exposures: VisitorIndex, page: Iterable[Row], currency: str, until_ms: float
+    ) -> None:
+        """Add bought lines, each with the cost of its product."""
+        for line_seq, person, ts, basket, quantity, total, paid_in, cost in page:
+            unit = exposures.unit(person)
+            if unit is None or ts > until_ms:
+                continue
+            is_before = ts < exposures.first_at[unit]
+            if ts < exposures.first_at[unit] - BEFORE_MS:
+                continue
+            key = line_seq if basket is None else basket
+            order = self.orders.setdefault((unit, key, is_before), _Order(is_before))
+            order.is_bought |= quantity is None or quantity > 0
+            if (paid_in or currency) != currency:
+                self.foreign.add(key)
+                continue
+            order.value += total or 0.0
+            self.lines += not is_before
+            if cost is not None and total is not None:
+                order.margin += total - cost * (1 if quantity is None else quantity)
+                self.costed += not is_before
+
+    def cap(self) -> float | None:
+        """Return the 99th percentile of order values, so that a few do not decide."""
+        values = [order.value for order in self.orders.values() if order.is_bought]
+        if len(values) < _MIN_ORDERS_TO_CAP:
+            return None
+        return float(np.quantile(np.array(values), CAP_QUANTILE))
+
+
+def visitors_of(
+    test: MeasuredTest, exposures: VisitorIndex, bought: _Purchases, events: Iterable[Row]
+) -> Visitors:
+    """Return every visitor of one arm with their outcomes, sorted by unit.
+
+    An event is (person, kind, ts).
+    """
+    names = list(test.shares)
+    units = sorted(unit for unit, arms in exposures.arms.items() if len(arms) == 1)
+    places = {unit: place for place, unit in enumerate(units)}
+    values = {name: np.zeros(len(units)) for name in (_CONVERSION, *Goal)}
+    before, cap = np.zeros((len(units), 2)), bought.cap()
+    for (unit, _, is_before), order in bought.orders.items():
+        place = places.get(unit)
+        if place is None:
+            continue
+        is_capped = cap is not None and order.value > cap
+        scale = cap / order.value if cap is not None and is_capped else 1.0
+        if is_before:
+            before[place, 0] += order.value * scale
+            before[place, 1] = max(before[place, 1], float(order.is_bought))
+        else:
+            values[Goal.REVENUE][place] += order.value * scale
+            values[Goal.MARGIN][place] += order.margin * scale
+            values[Goal.ORDERS][place] += order.is_bought
+    values[_CONVERSION] = (values[Goal.ORDERS] > 0).astype(np.float64)
+    for person, kind, ts in events:
+        visitor = exposures.unit(person)
+        if visitor not in places or ts < exposures.first_at[visitor]:
+            continue
+        metric = Goal.CARTS if kind == EventKind.ADD_TO_CART else Goal.CLICKS
+        values[metric][places[visitor]] = 1.0
+    arms = np.array([names.index(next(iter(exposures.arms[one]))) for one in units], int)
+    return Visitors(
+        arms,
+        values,
+        before,
+        began_at=min(exposures.first_at.values(), default=0),
+        crossed=len(exposures.arms) - len(units),
+        cap=cap,
+        foreign_orders=len(bought.foreign),
+        lines=bought.lines,
+        costed=bought.costed,
+    )
+
+
+def stores_with_measured_tests(
+    database: Database, stores: Iterable[Store], now_ms: int
+) -> list[StoreId]:
+    """Return the stores with a test whose result may have changed, by one query."""
+    with database.reading() as connection:
+        started = stores_with_started_tests(connection, now_ms - _LATE_MS)
+    return [
+        store.store_id
+        for store in stores
+        if store.settings.holdout_percent or store.store_id in started
+    ]
+
+
+def measured_tests(database: Database, store: Store, now_ms: int) -> list[MeasuredTest]:
+    """Return the store's tests whose results may have changed."""
+    settings = store.settings
+    found = []
+    if settings.holdout_percent:
+        found.append(holdout_test(store, settings.holdout_test))
+    with database.reading() as connection:
+        stored = ExperimentRepository(connection, store.store_id).all()
+    for one in stored:
+        ended_at = one.ended_at or 0
+        if one.is_open or (one.state is State.ENDED and ended_at > now_ms - _LATE_MS):
+            found.append(measured_test(one))
+    return found
+
+
+def measure_test(
+    database: Database, store: Store, test: MeasuredTest, now_ms: int
+) -> StoredResult:
+    """Compute and store the current result of a test.
+
+    Reads all purchases from 90 days before the test on; large stores take seconds.
+
+    Raises:
+        StoreDeletedError: when the store was deleted meanwhile.
+    """
+    until_ms = float("inf") if test.until_ms is None else test.until_ms
+    with database.reading() as connection:
+        repository = ExperimentResultRepository(connection, store.store_id)
+        test = _with_shares(test, repository.results(test.name, 1))
+        exposures = VisitorIndex(repository.exposures(test.name), repository.links())
+        began_at = min(exposures.first_at.values(), default=now_ms)
+        bots, bought = exposures.remove(repository.bots(began_at)), _Purchases()
+        for page in repository.lines(began_at - BEFORE_MS):
+            bought.add(exposures, page, store.settings.currency, until_ms)
+        kinds = () if test.clicks is None else (test.clicks, EventKind.ADD_TO_CART)
+        events = (
+            row
+            for page in repository.events(kinds, test.since_seq)
+            for row in page
+            if row[2] <= until_ms
+        )
+        found = visitors_of(test, exposures, bought, events)
+        found.bots = bots
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
+    end_ms = now_ms if test.until_ms is None else test.until_ms
+    result = result_of(test, found, end_ms)
+    stored = StoredResult(test.name, today.date().isoformat(), now_ms, result)
+    with database.transaction(synced=False) as transaction:
+        AccountRepository(transaction).lock(store.store_id)
+        ExperimentResultRepository(transaction, store.store_id).store(stored)
+    return stored
+
+
+def _with_shares(test: MeasuredTest, before: Sequence[StoredResult]) -> MeasuredTest:
+    """Return an ended holdout test with the shares of its last result."""
+    if any(test.shares.values()) or not before:
+        return test
+    arms = before[0].result["arms"]
+    return test._replace(shares={arm["name"]: arm["share"] or 0 for arm in arms})
+
+
+def result_of(test: MeasuredTest, found: Visitors, now_ms: int) -> dict[str, Any]:
+    """Return the result as plain values; without shares the arm sizes are not tested."""
+    counts = [int((found.arms == place).sum()) for place in range(len(test.shares))]
+    shares, names = list(test.shares.values()), list(test.shares)
+    ratio_p = sample_ratio_p(counts, shares) if all(shares) else None
+    is_mismatched = ratio_p is not None and ratio_p < SRM_P
+    days = max(0.0, (now_ms - found.began_at) / DAY_MS) if sum(counts) else 0
+    sums = [_sums(found, place) for place in range(len(names))]
+    result: dict[str, Any] = {
+        "began_at": found.began_at,
+        "days": days,
+        "arms": [
+            {"name": name, "share": share or None, "visitors": count, **one}
+            for name, share, count, one in zip(names, shares, counts, sums, strict=True)
+        ],
+        "goal": test.goal,
+        "mismatch_p": ratio_p,
+        "is_mismatched": is_mismatched,
+        "crossed": found.crossed,
+        "bots": found.bots,
+        "order_cap": found.cap,
+        "foreign_orders": found.foreign_orders,
+        "lines": found.lines,
+        "costed": found.costed,
+        "gate": MIN_CONVERSIONS,
+        "metrics": {},
+    }
+    if min(counts) >= _MIN_VISITORS:
+        metrics = [one for one in test.metrics if one != Goal.MARGIN or found.costed]
+        result["metrics"] = {
+            name: {
+                metric: _compared(found, metric, place, len(names) - 1, is_mismatched)
+                for metric in metrics
+            }
+            for place, name in enumerate(names)
+            if place
+        }
+    return result
+
+
+def _sums(found: Visitors, place: int) -> dict[str, float]:
+    """Return the sums of an arm; of clicks, carts and conversions the visitors."""
+    is_in_arm = found.arms == place
+    return {str(name): float(one[is_in_arm].sum()) for name, one in found.values.items()}
+
+
+_GATES: Final = {Goal.CLICKS.value: Goal.CLICKS.value, Goal.CARTS.value: Goal.CARTS.value}
+"""The metric whose conversions count, where they are not purchases."""
+
+
+def _compared(
+    found: Visitors,
+    metric: str,
+    place: int,
+    comparisons: int,
+    is_mismatched: bool,  # noqa: FBT001 - a fact about the test
+) -> dict[str, Any]:
+    """Return a variant's difference from the control as plain values.
+
+    Several comparisons share the probability of a false alarm.
+    """
+    pair = (found.arms == 0) | (found.arms == place)
+    chosen = found.arms[pair] == place
+    alpha = ALPHA / comparisons
+    one = difference(chosen, found.values[metric][pair], found.before[pair], alpha)
+    gate = found.values[_GATES.get(metric, _CONVERSION)][pair] > 0
+    least = min(int(gate[chosen].sum()), int(gate[~chosen].sum()))
+    conclusion = LiftVerdict.SUPPRESSED if is_mismatched else verdict(one, least)
+    return {
+        "conversions": least,
+        **_metric(one, conclusion, chosen, alpha),
+    }
+
+
+def _metric(
+    one: Difference, conclusion: LiftVerdict, chosen: Flags, alpha: float
+) -> dict[str, Any]:
+    """Return a difference as plain values, without figures that are not yet valid."""
+    count = len(chosen)
+    needed = visitors_needed(one.variance, count, TARGET_LIFT * one.control_mean, alpha)
+    has_conclusion = conclusion not in {LiftVerdict.COLLECTING, LiftVerdict.SUPPRESSED}
+    is_valid = conclusion is not LiftVerdict.SUPPRESSED
+    return {
+        "verdict": conclusion.value,
+        "mean": one.mean if is_valid else None,
+        "control": one.control_mean if is_valid else None,
+        "difference": one.value if has_conclusion else None,
+        "low": one.low if has_conclusion else None,
+        "high": one.high if has_conclusion else None,
+        "lift": one.relative(one.value) if has_conclusion else None,
+        "lift_low": one.relative(one.low) if has_conclusion else None,
+        "lift_high": one.relative(one.high) if has_conclusion else None,
+        "visitors_needed": needed,
+        "visitors_more": None if needed is None else max(0, needed - count),
+    }

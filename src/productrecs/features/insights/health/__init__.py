@@ -1,1 +1,0 @@
-"""Data health: events per hour, and records that name unknown products."""

@@ -1,0 +1,1 @@
+"""Tracking health: events per hour, and records that name unknown products."""

@@ -1,0 +1,266 @@
+"""Tracking health repository: SQL for hourly counts and the newest records."""
+
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.dialects import Row, raw_connection
+from productrecs.storage.tables import (
+    bot_events,
+    event_hours,
+    events,
+    items,
+    outcome_days,
+    purchase_lines,
+    store_heads,
+)
+
+_SAMPLE: Final = 20_000
+_MAX_ENTRIES: Final = 50_000  # log entries
+
+
+class UnknownProducts(NamedTuple):
+    """Counts of the newest events with a product."""
+
+    references: int
+    unknown: int  # events whose product is not in the catalog
+    example: str = ""  # the id of one such product
+
+
+class HealthRepository:
+    """One store's counts, inside one transaction; only reads."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Read `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def hours(self, first: int, last: int) -> dict[tuple[int, int], int]:
+        """Return live events by hour (of UTC, since 1970) and kind, both ends included."""
+        query = sa.select(event_hours.c.hour, event_hours.c.kind, event_hours.c.count)
+        query = query.where(
+            event_hours.c.store_id == self._store_id,
+            event_hours.c.hour >= first,
+            event_hours.c.hour <= last,
+        )
+        rows = self._connection.execute(query)
+        return {(int(row[0]), int(row[1])): int(row[2]) for row in rows}
+
+    def orders(self, first_day: str, last_day: str) -> tuple[int, int]:
+        """Return the number of live orders and of bought lines on these days."""
+        days = outcome_days.c
+        query = sa.select(sa.func.sum(days.orders), sa.func.sum(days.lines)).where(
+            days.store_id == self._store_id, days.day >= first_day, days.day <= last_day
+        )
+        orders, lines = self._connection.execute(query).one()
+        return int(orders or 0), int(lines or 0)
+
+    def unknown(self) -> UnknownProducts:
+        """Return how many of the newest live events name products outside the catalog."""
+        query = sa.select(
+            sa.func.count(), sa.func.count().filter(items.c.present.is_(False))
+        ).select_from(self._products(self._newest()))
+        references, unknown = self._connection.execute(query).one()
+        return UnknownProducts(int(references), int(unknown))
+
+    def unknown_items(self, limit: int) -> list[tuple[str, int]]:
+        """Return the non-catalog products with most of the newest live events."""
+        count = sa.func.count()
+        query = (
+            sa.select(items.c.item_id, count)
+            .select_from(self._products(self._newest()))
+            .where(items.c.present.is_(False))
+            .group_by(items.c.item_id)
+            .order_by(count.desc(), items.c.item_id)
+            .limit(limit)
+        )
+        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
+
+    def _newest(self) -> sa.Subquery:
+        """Return the product numbers of the newest live events, one row per event."""
+        return (
+            sa.select(events.c.item)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > self._since(),
+                events.c.item.is_not(None),
+                events.c.imported.is_(False),
+            )
+            .order_by(events.c.seq.desc())
+            .limit(_SAMPLE)
+            .subquery()
+        )
+
+    def _products(self, named: sa.Subquery) -> sa.FromClause:
+        """Return the store's products with the numbers in `references`."""
+        return named.join(
+            items, (items.c.store_id == self._store_id) & (items.c.number == named.c.item)
+        )
+
+    def bots(self, since_ms: int) -> list[tuple[str, int]]:
+        """Return the bots with the number of their events since then, most first."""
+        count = sa.func.count()
+        query = (
+            sa.select(bot_events.c.bot, count)
+            .where(bot_events.c.store_id == self._store_id, bot_events.c.ts > since_ms)
+            .group_by(bot_events.c.bot)
+            .order_by(count.desc(), bot_events.c.bot)
+        )
+        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
+
+    def buys_without_shopper(self) -> tuple[int, int]:
+        """Return the number of the newest live lines, and of those without an order id."""
+        query = (
+            sa.select(purchase_lines.c.order_id)
+            .where(
+                purchase_lines.c.store_id == self._store_id,
+                purchase_lines.c.seq > self._since(),
+                purchase_lines.c.imported.is_(False),
+                purchase_lines.c.void.is_(False),
+            )
+            .order_by(purchase_lines.c.seq.desc())
+            .limit(_SAMPLE)
+        )
+        orders = self._connection.execute(query).scalars().all()
+        return len(orders), sum(order is None for order in orders)
+
+    def _since(self) -> int:
+        query = sa.select(store_heads.c.seq)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES
+
+
+_EVENTS: Final = 20_000
+_MAX_TOUCHPOINTS: Final = 5_000
+_LINES: Final = 5_000
+_LINES_READ: Final = 20_000  # after an import, most of them are not live
+_OF_ONE_BUYER: Final = 300
+_PRODUCT_EVENTS: Final = 2_000
+# Raw SQL: Home and Impact read tens of thousands of rows and ask hundreds of short queries.
+_TOUCHPOINTS: Final = (
+    "SELECT shopper, session, widget <> '' AND source <> '' FROM events "  # noqa: S608 - own words
+    "WHERE store_id = ? AND seq > ? AND NOT imported AND kind IN (9, 10) "
+    f"ORDER BY seq DESC LIMIT {_MAX_TOUCHPOINTS}"
+)
+_TIMES: Final = (
+    "SELECT ts FROM events WHERE store_id = ? AND seq > ? AND NOT imported "  # noqa: S608 - own words
+    f"ORDER BY seq DESC LIMIT {_EVENTS}"
+)
+_PRODUCTS: Final = (
+    "SELECT count(*), count(*) FILTER (WHERE NOT items.present), "  # noqa: S608 - own words
+    "max(items.item_id) FILTER (WHERE NOT items.present) FROM ("
+    "SELECT item FROM events WHERE store_id = ? AND seq > ? AND NOT imported "
+    f"AND item IS NOT NULL ORDER BY seq DESC LIMIT {_PRODUCT_EVENTS}) AS newest "
+    "JOIN items ON items.store_id = ? AND items.number = newest.item"
+)
+_SHOWN_TO: Final = (
+    "SELECT DISTINCT shopper FROM events WHERE store_id = ? AND seq IN ("  # noqa: S608 - own words
+    "SELECT seq FROM events WHERE store_id = ? AND person = ? AND kind IN (9, 10) "
+    f"ORDER BY seq DESC LIMIT {_OF_ONE_BUYER})"
+)
+_CUSTOMER: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
+
+
+class SoldLine(NamedTuple):
+    """An order line: its shopper, the linked customer, and the session."""
+
+    shopper: str | None
+    person: str | None
+    session: str | None
+    ts: int
+
+
+class Buyer(NamedTuple):
+    """A recent buyer: the id of the order, the linked customer, and the session."""
+
+    shopper: str
+    person: str
+    session: str | None
+    ts: int
+
+
+class Touchpoint(NamedTuple):
+    """An impression or click: the shopper, and whether it names widget and source."""
+
+    shopper: str
+    session: str | None
+    is_placed: bool  # has a widget, and a source
+
+
+class DiagnosisRepository:
+    """One store's newest live records, inside one transaction; only reads."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Read `store_id`'s rows only."""
+        self._connection = connection
+        self._raw = raw_connection(connection)
+        self._store_id = store_id
+
+    def touchpoints(self) -> list[Touchpoint]:
+        """Return the newest clicks and impressions of recommendations."""
+        rows = self._raw.all(_TOUCHPOINTS, (self._store_id, self._since()))
+        return [Touchpoint(row[0], row[1], bool(row[2])) for row in rows]
+
+    def unknown_products(self) -> UnknownProducts:
+        """Return how many of the newest live events name products outside the catalog."""
+        parameters = (self._store_id, self._since(), self._store_id)
+        ((references, unknown, example),) = self._raw.all(_PRODUCTS, parameters)
+        return UnknownProducts(references, unknown, example or "")
+
+    def newest_lines(self, since_ms: int) -> list[SoldLine]:
+        """Return the newest live order lines since then, among the newest lines of all."""
+        lines = purchase_lines.c
+        newest = (
+            sa.select(purchase_lines)
+            .where(lines.store_id == self._store_id, lines.seq > self._since())
+            .order_by(lines.seq.desc())
+            .limit(_LINES_READ)
+            .subquery()
+        )
+        found = newest.c
+        query = (
+            sa.select(found.shopper, found.person, found.session, found.ts)
+            .where(
+                found.store_id == self._store_id,
+                found.imported.is_(False),
+                found.void.is_(False),
+                found.ts >= since_ms,
+            )
+            .order_by(found.seq.desc())
+            .limit(_LINES)
+        )
+        return [SoldLine._make(row) for row in self._connection.execute(query)]
+
+    def was_shown_to(self, buyer: Buyer) -> bool:
+        """Return whether a recommendation was shown to the id that the buyer used."""
+        shopper_ids = {buyer.shopper, buyer.person}
+        return buyer.shopper in self._shown_to(
+            shopper_ids | set(self._customer(buyer.shopper))
+        )
+
+    def other_ids(self, buyer: Buyer) -> set[str]:
+        """Return the buyer's other ids to which recommendations were shown."""
+        shopper_ids = {buyer.shopper, buyer.person}
+        if buyer.session:
+            shopper_ids |= {buyer.session, *self._customer(buyer.session)}
+        return self._shown_to(shopper_ids) - {buyer.shopper}
+
+    def event_times(self) -> list[int]:
+        """Return the times of the newest live events, in the order of receipt."""
+        rows = self._raw.all(_TIMES, (self._store_id, self._since()))
+        return [row[0] for row in reversed(rows)]
+
+    def _shown_to(self, persons: set[str]) -> set[str]:
+        rows: list[Row] = []
+        for person in sorted(persons):
+            rows += self._raw.all(_SHOWN_TO, (self._store_id, self._store_id, person))
+        return {row[0] for row in rows}
+
+    def _customer(self, session: str) -> list[str]:
+        return [row[0] for row in self._raw.all(_CUSTOMER, (self._store_id, session))]
+
+    def _since(self) -> int:
+        query = sa.select(store_heads.c.seq)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES

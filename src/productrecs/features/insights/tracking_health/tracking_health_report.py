@@ -1,0 +1,146 @@
+"""Tracking health report: live events of each hour, and problems in the newest ones."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from productrecs.core.clock import HOUR_MS, iso
+from productrecs.core.report import (
+    Definition,
+    Figure,
+    Report,
+    ReportQuery,
+    ReportValue,
+    share_of,
+)
+from productrecs.features.insights.tracking_health.repository import (
+    HealthRepository,
+    UnknownProducts,
+)
+from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.records.events.event import EventKind
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+HOURS: Final = 48
+_DAY_HOURS: Final = 24
+_WEEK_HOURS: Final = 7 * 24
+_EXAMPLES: Final = 10
+_KINDS: Final = tuple(kind for kind in EventKind if kind is not EventKind.BUY)
+_COLUMNS: Final = (
+    Definition("hour", "time", "the start of the hour, in UTC"),
+    Definition("events", "count", "live events of all kinds except buy"),
+    *(
+        Definition(
+            kind.wire_name, "count", (f"of these, events of the kind {kind.wire_name}")
+        )
+        for kind in _KINDS
+    ),
+)
+
+
+def health_report(
+    database: Database, store: Store, query: ReportQuery, now_ms: int
+) -> Report:
+    """Return the live events of the last 48 hours, and problems in the newest ones."""
+    last = now_ms // HOUR_MS
+    first = last - HOURS + 1
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
+    yesterday = (today.date() - timedelta(days=1)).isoformat()
+    with database.reading() as connection:
+        repository = HealthRepository(connection, store.store_id)
+        counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
+        orders, lines = repository.orders(yesterday, today.date().isoformat())
+        unknown = repository.unknown()
+        examples = repository.unknown_items(_EXAMPLES)
+        bought, without_shopper = repository.buys_without_shopper()
+        bots = repository.bots(now_ms - _WEEK_HOURS * HOUR_MS)
+    figures = [
+        *_flow(counts, last),
+        _figure("orders", "count", orders, "live orders of today and yesterday"),
+        _figure("lines", "count", lines, "lines bought in them"),
+        *_unknown(unknown),
+        _figure(
+            "lines_without_order",
+            "share",
+            share_of(without_shopper, bought),
+            f"of the newest {bought:,} live order lines, those without an order id",
+        ),
+        _figure(
+            "bot_events",
+            "count",
+            sum(count for _, count in bots),
+            "events of bots in the last 7 days; they are stored and left out of the rest",
+        ),
+    ]
+    hours = range(last, first - 1, -1)
+    return Report(
+        name="health",
+        title="Data from the store",
+        figures=tuple(figures),
+        columns=_COLUMNS,
+        rows=tuple(_row(hour, counts) for hour in hours)[: query.limit],
+        notes=(*_bots(bots), *_notes(database, store, now_ms, examples)),
+    )
+
+
+def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure, ...]:
+    """Return the report's first figures: live events of 24 hours and of the week before."""
+    last = now_ms // HOUR_MS
+    with database.reading() as connection:
+        repository = HealthRepository(connection, store.store_id)
+        counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
+    return tuple(_flow(counts, last))
+
+
+def _flow(counts: Mapping[tuple[int, int], int], last: int) -> Iterator[Figure]:
+    day = sum(
+        count for (hour, _), count in counts.items() if last - _DAY_HOURS < hour <= last
+    )
+    before = last - _WEEK_HOURS
+    earlier = sum(
+        count for (hour, _), count in counts.items() if before - _DAY_HOURS < hour <= before
+    )
+    yield _figure("events_24h", "count", day, "live events of this hour and the 23 before")
+    yield _figure(
+        "events_week_ago", "count", earlier, "live events of the same hours a week ago"
+    )
+    yield _figure(
+        "change", "share", share_of(day - earlier, earlier), ("change between the two")
+    )
+
+
+def _unknown(found: UnknownProducts) -> Iterator[Figure]:
+    yield _figure(
+        "unknown_items",
+        "share",
+        share_of(found.unknown, found.references),
+        f"of the newest {found.references:,} live events with a product, those whose "
+        "product "
+        "is not in the catalog now",
+    )
+
+
+def _row(hour: int, counts: Mapping[tuple[int, int], int]) -> tuple[ReportValue, ...]:
+    kinds = [counts.get((hour, int(kind)), 0) for kind in _KINDS]
+    return (iso(hour * HOUR_MS), sum(kinds), *kinds)
+
+
+def _bots(bots: list[tuple[str, int]]) -> Iterator[str]:
+    if bots:
+        examples_text = ", ".join(f"{name} ({count:,})" for name, count in bots[:_EXAMPLES])
+        yield f"Bots of the last 7 days: {examples_text}."
+
+
+def _notes(
+    database: Database, store: Store, now_ms: int, examples: list[tuple[str, int]]
+) -> Iterator[str]:
+    if examples:
+        examples_text = ", ".join(f"{item[:60]!r} ({count})" for item, count in examples)
+        yield f"Products that are not in the catalog: {examples_text}."
+    for symptom in find_data_issues(database, store, now_ms):
+        yield f"{symptom.message}: {symptom.remedy}."
+
+
+def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
+    return Figure(Definition(name, unit, meaning), value)

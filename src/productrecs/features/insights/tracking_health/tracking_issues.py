@@ -1,0 +1,222 @@
+"""Tracking issues: problems in a store's events and orders that make its figures wrong.
+
+Each issue says how it affects the figures, and how to fix it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.features.insights.tracking_health.repository import (
+    Buyer,
+    DiagnosisRepository,
+    SoldLine,
+    Touchpoint,
+    UnknownProducts,
+)
+from productrecs.records.pictures.picture_fetch_states import PictureCounts
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+MIN_RECORDS: Final = 20  # with fewer records a share is not reliable
+BUYERS: Final = 60
+MIN_MATCHED_SHARE: Final = 0.05  # minimum share of buyers with a matching recommendation
+ANONYMOUS_SHARE: Final = 0.5
+UNKNOWN_SHARE: Final = 0.2  # of the events that name a product
+MAX_BACKWARD_MS: Final = 5 * MINUTE_MS
+FAILED_SHARE: Final = 0.1  # of the pictures
+FROZEN: Final = 200  # events with the same millisecond
+_ZERO: Final = "attribution will be zero because"
+_MONTH_MS: Final = 30 * DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class DataIssue:
+    """One data problem; a notice if not `is_serious`."""
+
+    code: str
+    is_serious: bool
+    message: str
+    remedy: str
+
+
+def find_data_issues(database: Database, store: Store, now_ms: int) -> list[DataIssue]:
+    """Return the problems in a store's attribution or history; empty without any.
+
+    Reads only the newest records, which takes milliseconds at any log size.
+    """
+    with database.reading() as connection:
+        repository = DiagnosisRepository(connection, store.store_id)
+        since_ms = now_ms - _MONTH_MS
+        touchpoints, lines = repository.touchpoints(), repository.newest_lines(since_ms)
+        buyers = _newest_buyers(lines)
+        unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
+        other_ids = [repository.other_ids(buyer) for buyer in unmatched]
+        times, products = repository.event_times(), repository.unknown_products()
+        pictures = PictureRepository(connection, store.store_id)
+        counts, failure = pictures.counts(), pictures.usual_failure()
+    found = list(_identities(touchpoints, buyers, unmatched, other_ids))
+    without_name = sum(line.shopper is None for line in lines)
+    found += _orders(len(lines), without_name)
+    found += _touchpoint_issues(touchpoints)
+    found += _unknown_products(products)
+    found += _clocks(times)
+    found += _pictures(store, counts, failure)
+    return found
+
+
+def _newest_buyers(lines: Sequence[SoldLine]) -> list[Buyer]:
+    """Return the buyers of the newest lines, each once."""
+    found: dict[str, Buyer] = {}
+    for shopper, person, session, ts in lines:
+        if shopper is not None and len(found) < BUYERS:
+            found.setdefault(shopper, Buyer(shopper, person or shopper, session, ts))
+    return list(found.values())
+
+
+def _identities(
+    touchpoints: Sequence[Touchpoint],
+    buyers: Sequence[Buyer],
+    unmatched: Sequence[Buyer],
+    other_ids: Sequence[set[str]],
+) -> Iterator[DataIssue]:
+    if len(buyers) < MIN_RECORDS:
+        return
+    if not touchpoints:
+        message = (
+            f"{len(buyers)} shoppers bought in the last 30 days, but no widget reports "
+            "what it shows: attribution is zero"
+        )
+        remedy = "embed the widgets, or send rec-impression and rec-click from your own"
+        yield DataIssue("no_touches", is_serious=False, message=message, remedy=remedy)
+        return
+    if len(buyers) - len(unmatched) > MIN_MATCHED_SHARE * len(buyers):
+        return
+    of = f"none of the newest {len(buyers)} buyers was"
+    if len(unmatched) < len(buyers):
+        of = f"only {len(buyers) - len(unmatched)} of the newest {len(buyers)} buyers were"
+    with_other_ids = sum(bool(ids) for ids in other_ids)
+    cause = _cause(touchpoints, unmatched)
+    message = f"{of} shown a recommendation under the id they buy by: {cause}"
+    if with_other_ids:
+        example = next(
+            (buyer, ids) for buyer, ids in zip(unmatched, other_ids, strict=True) if ids
+        )
+        message += f" ({with_other_ids} were under another id: {_pair(*example)})"
+    remedy = (
+        "give the widgets the customer id that orders carry (data-customer-id, or user_id "
+        "of your own events), letter by letter"
+    )
+    yield DataIssue("identities_differ", is_serious=True, message=message, remedy=remedy)
+
+
+def _cause(touchpoints: Sequence[Touchpoint], unmatched: Sequence[Buyer]) -> str:
+    anonymous = sum(touchpoint.shopper == touchpoint.session for touchpoint in touchpoints)
+    identified = sum(buyer.shopper != buyer.session for buyer in unmatched)
+    if anonymous > len(touchpoints) / 2 and identified > len(unmatched) / 2:
+        return f"{_ZERO} widgets are anonymous while orders have customer ids"
+    if anonymous <= len(touchpoints) / 2 and identified <= len(unmatched) / 2:
+        return f"{_ZERO} orders are anonymous while widgets carry customer ids"
+    return f"{_ZERO} widgets and orders use different ids for the same shoppers"
+
+
+def _pair(buyer: Buyer, ids: set[str]) -> str:
+    return f"{_short(buyer.shopper)} bought, {_short(min(ids))} was shown"
+
+
+def _short(name: str) -> str:
+    """Return the start of an id: its format, without identifying a person."""
+    return f"{name[:4]}..." if len(name) > len("s_12") else name
+
+
+def _orders(lines: int, without_name: int) -> Iterator[DataIssue]:
+    if lines >= MIN_RECORDS and without_name > ANONYMOUS_SHARE * lines:
+        message = (
+            f"{round(100 * without_name / lines)} % of the bought order lines name no "
+            "shopper: they can never be attributed"
+        )
+        remedy = "send user_id, or else session_id, with each order"
+        yield DataIssue(
+            "orders_without_shopper", is_serious=True, message=message, remedy=remedy
+        )
+
+
+def _touchpoint_issues(touchpoints: Sequence[Touchpoint]) -> Iterator[DataIssue]:
+    if len(touchpoints) < MIN_RECORDS:
+        return
+    unplaced = sum(not touchpoint.is_placed for touchpoint in touchpoints)
+    if unplaced > ANONYMOUS_SHARE * len(touchpoints):
+        message = (
+            f"{round(100 * unplaced / len(touchpoints))} % of impressions and clicks "
+            "name no "
+            "widget or source: attribution cannot be split by them"
+        )
+        remedy = "send widget and sources (for a click: source) as in the reply"
+        yield DataIssue(
+            "touches_without_place", is_serious=False, message=message, remedy=remedy
+        )
+    if not any(touchpoint.session for touchpoint in touchpoints):
+        message = "no widget sends a session id (pr_sid): visits before a sign-in are lost"
+        remedy = "send session_id with every event, in addition to user_id"
+        yield DataIssue("no_sessions", is_serious=False, message=message, remedy=remedy)
+    addresses = sum("@" in touchpoint.shopper for touchpoint in touchpoints)
+    if addresses > ANONYMOUS_SHARE * len(touchpoints):
+        message = "shoppers are identified by their e-mail addresses"
+        remedy = "send your internal customer id instead; pages must not contain addresses"
+        yield DataIssue(
+            "addresses_as_ids", is_serious=False, message=message, remedy=remedy
+        )
+
+
+def _unknown_products(found: UnknownProducts) -> Iterator[DataIssue]:
+    if found.references < MIN_RECORDS or found.unknown <= UNKNOWN_SHARE * found.references:
+        return
+    message = (
+        f"{round(100 * found.unknown / found.references)} % of the newest events have "
+        f"products that are not in the catalog, such as {found.example[:60]!r}"
+    )
+    remedy = "push those items, or send the catalog's ids in events"
+    yield DataIssue("unknown_products", is_serious=True, message=message, remedy=remedy)
+
+
+def _pictures(
+    store: Store, counts: PictureCounts, failure: str | None
+) -> Iterator[DataIssue]:
+    total = counts.indexed + counts.pending + counts.failed
+    if failure is None or counts.failed <= FAILED_SHARE * total:
+        return
+    message = (
+        f"{counts.failed} of {total} product pictures cannot be fetched ({failure}): "
+        "search by photo and similar products leave them out"
+    )
+    remedy = (
+        "make them reachable for this service; it tries again within a week, or at once: "
+        f"productrecs pictures retry {store.domain}"
+    )
+    yield DataIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)
+
+
+def _clocks(times: Sequence[int]) -> Iterator[DataIssue]:
+    moments = np.array(times, np.int64)
+    back = int((np.maximum.accumulate(moments) - moments).max(initial=0))
+    if back > MAX_BACKWARD_MS:
+        message = (
+            f"its newest events jump back by up to {round(back / MINUTE_MS)} minutes: "
+            "the clocks of your machines differ, or one was changed"
+        )
+        remedy = "synchronise every machine of the service with one time server (NTP)"
+        yield DataIssue("clocks_differ", is_serious=True, message=message, remedy=remedy)
+    changes = np.flatnonzero(np.diff(moments))
+    longest = int(np.diff(changes, prepend=-1, append=len(times) - 1).max(initial=0))
+    if longest >= FROZEN:
+        message = (
+            f"{longest} events in a row have exactly the same time: the clock is frozen"
+        )
+        remedy = "unset PRODUCTRECS_NOW, which is for replays"
+        yield DataIssue(
+            "clock_stands_still", is_serious=True, message=message, remedy=remedy
+        )

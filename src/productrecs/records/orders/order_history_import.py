@@ -1,0 +1,360 @@
+"""Order history import: imports a file of past orders as purchases, in chunks.
+
+A line updates the stored line of its order and item, but only in the fields that it has. It
+takes precedence over `buy` events and order sync. An interrupted import resumes where it
+stopped; the result is the same as without interruption.
+
+The report has the progress, and the imported and skipped rows of a file.
+"""
+
+import time as watch
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, tzinfo
+from typing import BinaryIO, Final, Protocol
+
+from productrecs.core.clock import written_date_to_iso
+from productrecs.core.ids import StoreId
+from productrecs.records.erasures.repository import erased_names_in
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.csv_reader import (
+    BrokenRow,
+    CsvFormat,
+    Row,
+    detect_time_format,
+    inspect_csv,
+    read_rows,
+)
+from productrecs.records.orders.order_and_purchase_ledger import (
+    LineMerger,
+    LineOutcome,
+    PurchaseLedger,
+)
+from productrecs.records.orders.order_history_line import (
+    HistoryLine,
+    HistoryLineReader,
+    NotAPurchaseError,
+    UnreadableRowError,
+)
+from productrecs.records.orders.repository import ImportMark, PurchaseRepository
+from productrecs.storage.database import Database
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
+
+MAX_ERRORS: Final = 100
+"""The most errors that are listed; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """The reason for a skipped row; rows are numbered as in a spreadsheet from 1."""
+
+    row: int
+    message: str
+
+
+@dataclass(slots=True)
+class RowReport:
+    """The row counts of one file, and up to `max_errors` of its errors."""
+
+    rows: int = 0
+    rows_skipped: int = 0
+    errors: list[RowError] = field(default_factory=list)
+    max_errors: int = MAX_ERRORS
+
+    def skipped(self, row: int, message: str) -> None:
+        """Count a skipped row."""
+        self.rows_skipped += 1
+        if len(self.errors) < self.max_errors:
+            self.errors.append(RowError(row, message))
+
+
+MAX_UNDATED: Final = 10
+"""How many rows with an unreadable time are listed."""
+
+
+@dataclass(slots=True)
+class HistoryReport(RowReport):
+    """The result of an import: `lines_imported` are new, `lines_updated` were changed.
+
+    `rows_undated` had no readable time; `undated` lists the first of those with a text.
+    `not_bought` counts the rows of orders that are not purchases, such as cancelled ones,
+    by the order's status. All other rows repeated stored data.
+    """
+
+    lines_imported: int = 0
+    lines_updated: int = 0
+    rows_undated: int = 0
+    undated: list[RowError] = field(default_factory=list)
+    not_bought: dict[str, int] = field(default_factory=dict)
+
+    def add_undated(self, row: int, text: str) -> None:
+        """Count a row with the unreadable time `text`."""
+        self.rows_undated += 1
+        if text and len(self.undated) < MAX_UNDATED:
+            self.undated.append(RowError(row, f"{text[:40]!r} {_time_words(text)}"))
+
+    def add_not_purchased(self, status: str) -> None:
+        """Count a row of an order that is not a purchase."""
+        self.not_bought[status] = self.not_bought.get(status, 0) + 1
+
+
+def _time_words(text: str) -> str:
+    if written_date_to_iso(text, day_first=True) is None:
+        return "is not a readable date or time"
+    return "may have the day or the month first, and no other row of the file shows which"
+
+
+class ImportProgress(Protocol):
+    """Stores the progress of one import in the transaction of the given log."""
+
+    def start(self) -> ImportMark:
+        """Return the progress so far; empty for a new import."""
+
+    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+        """Store the progress with the lines of this transaction."""
+
+    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+        """Store that the whole file is imported."""
+
+
+@dataclass(frozen=True)
+class FileImportProgress:
+    """Progress by file digest: the same file resumes where its import was interrupted.
+
+    The progress is deleted after a complete import: the next upload of the file is new,
+    and overwrites later changes.
+    """
+
+    database: Database
+    store_id: StoreId
+    digest: str
+    submitted_ms: int
+
+    def start(self) -> ImportMark:
+        """Return this file's progress, and the time of its first upload."""
+        with self.database.reading() as connection:
+            repository = PurchaseRepository(connection, self.store_id)
+            found = repository.import_mark(self.digest)
+        return found or ImportMark(self.digest, self.submitted_ms)
+
+    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - only `finish` uses it
+        """Store the mark."""
+        PurchaseRepository(log.transaction, self.store_id).set_import_mark(mark)
+
+    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - the caller reports it
+        """Delete the progress of the file."""
+        PurchaseRepository(log.transaction, self.store_id).delete_import_mark(mark.digest)
+
+
+TRANSACTION_SECONDS: Final = 0.012
+"""The target time for which a transaction holds the write lock, which blocks events."""
+
+FIRST, MIN_LINES, MAX_LINES = 200, 50, 2_000
+
+
+class ChunkSize:
+    """The number of lines in the next transaction, adapted to earlier lock times.
+
+    No fixed number works: the same lines take ten times as long on a slow disk, or in a
+    store whose indexes exceed the memory.
+    """
+
+    def __init__(self) -> None:
+        """Start with a small size."""
+        self.lines = min(FIRST, MAX_LINES)
+
+    def record(self, lines: int, seconds: float) -> None:
+        """Adapt to a transaction of `lines`, which held the lock for `seconds`."""
+        fitting = lines * TRANSACTION_SECONDS / max(seconds, 1e-6)
+        # One measurement may be distorted by others: change by at most half.
+        smoothed = max(self.lines / 2, min(self.lines * 1.5, fitting))
+        self.lines = max(min(MIN_LINES, MAX_LINES), min(MAX_LINES, round(smoothed)))
+
+
+class RowReader(Protocol):
+    """Parser of a file's rows, in order, into order lines.
+
+    With `sums`, a later line of an order and item includes the earlier ones.
+    """
+
+    sums: bool
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return a row's lines; of the lines of one order and item the last counts.
+
+        Raises:
+            UnreadableRowError: when it cannot be parsed.
+            NotAPurchaseError: when its order is not a purchase.
+        """
+
+
+@dataclass(frozen=True)
+class HistoryImport:
+    """One store's import of past orders; times without an offset are in `zone`.
+
+    `submitted_ms` is the upload time: lines without a readable time get that day, also if
+    the import resumes days later. `journal` stores the import's progress; by default it
+    is stored under the file's digest.
+    """
+
+    database: Database
+    numbers: ItemNumbers
+    store_id: StoreId
+    zone: tzinfo
+    submitted_ms: int
+    journal: ImportProgress | None = None
+    max_errors: int = MAX_ERRORS
+
+    def run(
+        self,
+        file: BinaryIO,
+        csv_format: CsvFormat | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+        reader: RowReader | None = None,
+    ) -> HistoryReport:
+        """Import all of `file`, which must be seekable; return the report.
+
+        `on_bytes` is called regularly with the number of further bytes read. A `reader` is
+        for files with another layout than ours.
+
+        Raises:
+            MissingColumnsError: when the header lacks a required column.
+            StorageError: committed chunks remain; the same file resumes from there.
+        """
+        csv_format_used = csv_format or inspect_csv(file)
+        journal = self.journal or FileImportProgress(
+            self.database, self.store_id, csv_format_used.digest, self.submitted_ms
+        )
+        mark, report = journal.start(), HistoryReport(max_errors=self.max_errors)
+        if reader is None:
+            times = detect_time_format(file, csv_format_used, "timestamp")
+            reader = HistoryLineReader(
+                csv_format_used.columns, csv_format_used.separator, self.zone, times
+            )
+        chunk: list[HistoryLine] = []
+        time_index = time_column(csv_format_used)
+        size, last_row = ChunkSize(), mark.rows_done
+        for row in read_rows(file, csv_format_used, on_bytes):
+            report.rows += 1
+            lines = read_lines(reader, row, time_index, report)
+            if not lines or row[0] <= mark.rows_done:
+                continue
+            chunk += lines
+            last_row = row[0]
+            if len(chunk) >= size.lines:
+                mark = replace(mark, rows_done=last_row)
+                chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
+                mark = self._store(journal, chunk_lines, mark, report, size)
+                chunk = []
+        if chunk:
+            mark = replace(mark, rows_done=last_row)
+            chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
+            mark = self._store(journal, chunk_lines, mark, report, size)
+        _count(report, mark)
+        with self.database.transaction() as transaction:
+            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            journal.finish(log, mark, report)
+        return report
+
+    def _store(
+        self,
+        journal: ImportProgress,
+        chunk: Sequence[HistoryLine],
+        mark: ImportMark,
+        report: HistoryReport,
+        size: ChunkSize,
+    ) -> ImportMark:
+        """Store a chunk and the progress in one transaction; return the progress.
+
+        A power cut may undo chunks, which are imported again; the end is stored durably.
+        """
+        with self.database.transaction(synced=False) as transaction:
+            locked = watch.monotonic()
+            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            first_seq = log.take_seqs(len(chunk))
+            chunk = _without_customers(log, chunk)
+            items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
+            customers = (line.customer_id for line in chunk if line.customer_id)
+            repository = PurchaseRepository(transaction, self.store_id)
+            ledger = PurchaseLedger(
+                repository, (line.order_id for line in chunk), items.values()
+            )
+            overwriter = LineMerger(
+                ledger,
+                items,
+                EventRepository(transaction, self.store_id).customers_of(customers),
+                _midnight(mark.submitted_at, self.zone),
+            )
+            outcomes = Counter(
+                overwriter.put(line, first_seq + index) for index, line in enumerate(chunk)
+            )
+            ledger.write(self.database, {})
+            mark = replace(
+                mark,
+                lines_added=mark.lines_added + outcomes[LineOutcome.ADDED],
+                lines_changed=mark.lines_changed + outcomes[LineOutcome.CHANGED],
+            )
+            _count(report, mark)
+            journal.record(log, mark, report)
+        size.record(len(chunk), watch.monotonic() - locked)
+        log.committed()
+        return mark
+
+
+def _without_customers(
+    log: StoreLog, chunk: Sequence[HistoryLine]
+) -> Sequence[HistoryLine]:
+    """Return the lines without erased customers."""
+    erased = erased_names_in(log, (line.customer_id for line in chunk))
+    if not erased:
+        return chunk
+    return [
+        line._replace(customer_id=None)
+        if erased.covers(line.customer_id, line.ts_ms)
+        else line
+        for line in chunk
+    ]
+
+
+def _last_of_order_item(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
+    return list({(line.order_id, line.item_id): line for line in chunk}.values())
+
+
+def _count(report: HistoryReport, mark: ImportMark) -> None:
+    report.lines_imported = mark.lines_added
+    report.lines_updated = mark.lines_changed
+
+
+def time_column(csv_format_used: CsvFormat) -> int | None:
+    """Return the index of the cell that holds a row's time."""
+    columns = csv_format_used.columns
+    return columns.get("timestamp", columns.get("created"))
+
+
+def read_lines(
+    reader: RowReader, row: Row, time_index: int | None, report: HistoryReport
+) -> Sequence[HistoryLine]:
+    """Return a row's lines and count it in the report; cell `time_index` is its time."""
+    number, cells = row
+    if isinstance(cells, BrokenRow):
+        report.skipped(number, cells.message)
+        return ()
+    try:
+        lines = reader.lines(cells)
+    except UnreadableRowError as error:
+        report.skipped(number, str(error))
+        return ()
+    except NotAPurchaseError as error:
+        report.add_not_purchased(str(error))
+        return ()
+    if lines and lines[0].ts_ms is None:
+        has_time = time_index is not None and time_index < len(cells)
+        report.add_undated(number, cells[time_index or 0].strip() if has_time else "")
+    return lines
+
+
+def _midnight(moment_ms: int, zone: tzinfo) -> int:
+    """Return the start of the day of `moment_ms` in `zone`."""
+    day = datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date()
+    return round(datetime.combine(day, time.min, zone).timestamp() * 1000)

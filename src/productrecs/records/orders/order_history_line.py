@@ -1,0 +1,233 @@
+"""Order history line: parses a row of an order history into one line of an order."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Final, NamedTuple, TypeVar
+
+from productrecs.core.cache_registry import Cache
+from productrecs.core.clock import parse_timestamp, written_date_to_iso
+from productrecs.core.errors import ProductRecsError
+
+MAX_ID_LENGTH: Final = 255
+MAX_NUMBER: Final = 1e12
+MAX_COUNT: Final = 2**53
+_COMPACT_DATE: Final = len("20260301")
+
+_Value = TypeVar("_Value")
+
+_NUMERAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_DECORATION: Final = re.compile(r"[\s\u00a0\u202f'\u2019$€£¥]+")
+_MINUS: Final = "\u2212"
+_POINTED: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
+_COMMAED: Final = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*|\.\d{3})", re.ASCII)
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+
+
+class UnreadableRowError(ProductRecsError):
+    """The row cannot be parsed as an order line; the message gives the reason."""
+
+
+class NotAPurchaseError(ProductRecsError):
+    """The row's order is not a purchase; the message is its status, such as refunded."""
+
+
+class HistoryLine(NamedTuple):
+    """One row; None means that the row has no value: the stored one stays.
+
+    A negative `quantity` is a return. `ts_ms` is UTC. `price` is per unit.
+    """
+
+    order_id: str
+    item_id: str
+    customer_id: str | None
+    ts_ms: int | None
+    quantity: int | None
+    price: float | None
+
+
+class TimeFormat(NamedTuple):
+    """The time format of a file, if it is not ISO.
+
+    `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, common formats are parsed;
+    `day_first` decides when day and month are ambiguous.
+    """
+
+    pattern: str | None = None
+    day_first: bool | None = None
+
+    def iso(self, text: str) -> str:
+        """Return a time as ISO; unchanged if it cannot be parsed."""
+        if self.pattern is not None:
+            try:
+                return datetime.strptime(text, self.pattern).isoformat()  # noqa: DTZ007
+            except ValueError:
+                return text
+        return written_date_to_iso(text, day_first=self.day_first) or text
+
+
+class HistoryLineReader:
+    """Reads the rows of one file."""
+
+    sums = False
+
+    def __init__(
+        self,
+        columns: Mapping[str, int],
+        separator: str,
+        zone: tzinfo,
+        times: TimeFormat | None = None,
+    ) -> None:
+        """Read cells by `columns`; times without an offset are in `zone`.
+
+        `separator` is the file's: if it is a comma, `1,234` has no decimal comma.
+        """
+        form = times or TimeFormat()
+        self._order, self._item = columns["order_id"], columns["item_id"]
+        self._optional = tuple(
+            columns.get(name) for name in ("customer_id", "timestamp", "quantity", "price")
+        )
+        self._width = 1 + max(columns.values())
+        self._read_id = _cached(_identifier)
+        self._read_time = _cached(lambda text: _parse_time(text, zone, form))
+        self._read_quantity = _cached(lambda text: _count(text, separator))
+        self._read_price = _cached(lambda text: _number(text, separator, "price"))
+
+    def read(self, cells: list[str]) -> HistoryLine:
+        """Parse a row.
+
+        Missing cells count as empty.
+
+        Raises:
+            UnreadableRowError: when an id is missing or invalid, or a number is invalid.
+        """
+        if len(cells) < self._width:
+            cells = cells + [""] * (self._width - len(cells))
+        order_id = self._read_id(cells[self._order])
+        item_id = self._read_id(cells[self._item])
+        if order_id is None or item_id is None:
+            missing = "order_id" if order_id is None else "item_id"
+            message = f"{missing} is empty"
+            raise UnreadableRowError(message)
+        customer, time_text, quantity, price = self._optional
+        return HistoryLine(
+            order_id,
+            item_id,
+            None if customer is None else self._read_id(cells[customer]),
+            None if time_text is None else self._read_time(cells[time_text]),
+            None if quantity is None else self._read_quantity(cells[quantity]),
+            None if price is None else self._read_price(cells[price]),
+        )
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return the one line of a row.
+
+        Raises:
+            UnreadableRowError: when it cannot be parsed.
+        """
+        return (self.read(cells),)
+
+
+def _cached(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """Return `read` with a cache of its last results."""
+    cached: dict[str, _Value] = {}
+
+    def read_cached(text: str) -> _Value:
+        try:
+            return cached[text]
+        except KeyError:
+            if len(cached) >= Cache.IMPORTED_TEXTS.limit:
+                cached.clear()
+            value = cached[text] = read(text)
+            return value
+
+    return read_cached
+
+
+def _identifier(text: str) -> str | None:
+    name = text.strip()
+    if len(name) > MAX_ID_LENGTH:
+        message = f"an id has {len(name)} characters; at most {MAX_ID_LENGTH} are allowed"
+        raise UnreadableRowError(message)
+    if "\0" in name or not _is_unicode(name):
+        message = "an id has a character that is not text"
+        raise UnreadableRowError(message)
+    return name or None
+
+
+def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _parse_time(text: str, zone: tzinfo, form: TimeFormat) -> int | None:
+    """Return UTC milliseconds; None for a text that is not an order's date or time.
+
+    A count of seconds is rejected, though some look like a day of the year 1304; so are
+    programs' values for "never", such as 0001-01-01.
+    """
+    stripped = text.strip()
+    if not stripped or (stripped.isdigit() and len(stripped) != _COMPACT_DATE):
+        return None
+    try:
+        time_text = parse_timestamp(form.iso(stripped), zone)
+    except ValueError:
+        return None
+    return time_text if time_text >= 0 else None
+
+
+def _count(text: str, separator: str) -> int | None:
+    value = _number(text, separator, "quantity")
+    if value is None:
+        return None
+    if value != int(value) or abs(value) > MAX_COUNT:
+        message = f"quantity {text.strip()!r} is not a whole number"
+        raise UnreadableRowError(message)
+    if value == 0:
+        message = "quantity is 0: nothing was bought"
+        raise UnreadableRowError(message)
+    return int(value)
+
+
+def _number(text: str, separator: str, column: str) -> float | None:
+    """Return a number with a decimal point or comma, with or without thousands marks."""
+    stripped = text.strip()
+    if not stripped:
+        return None
+    numeral = (
+        stripped if _NUMERAL.fullmatch(stripped) else normalise_number(stripped, separator)
+    )
+    if not _NUMERAL.fullmatch(numeral):
+        message = f"{column} {stripped[:40]!r} is not a number"
+        raise UnreadableRowError(message)
+    value = float(numeral)
+    if not math.isfinite(value) or abs(value) > _largest(column):
+        message = f"{column} {stripped[:40]!r} is out of range"
+        raise UnreadableRowError(message)
+    return value
+
+
+def _largest(column: str) -> float:
+    return MAX_COUNT if column == "quantity" else MAX_NUMBER
+
+
+def normalise_number(text: str, separator: str) -> str:
+    """Return `text` with a decimal point and without thousands marks.
+
+    In `1,234` the comma is decimal unless commas separate the file's cells: writers of
+    decimal commas do not separate cells by commas.
+    """
+    stripped = _DECORATION.sub("", text).replace(_MINUS, "-")
+    if _POINTED.fullmatch(stripped) and (
+        "." in stripped or stripped.count(",") > 1 or separator == ","
+    ):
+        return stripped.replace(",", "")
+    if _COMMAED.fullmatch(stripped) or _DECIMAL_COMMA.fullmatch(stripped):
+        return stripped.replace(".", "").replace(",", ".")
+    return stripped

@@ -1,0 +1,109 @@
+"""Health report: events by the hour, and the share with unknown products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import DAY_MS, HOUR_MS
+from productrecs.core.report import Report, ReportQuery, ReportValue
+from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.impact.sales_and_funnel_reports import widgets_report
+from productrecs.features.insights.tracking_health.tracking_health_report import (
+    health_report,
+)
+from tests.features.insights.shop import NOON, Shop, buy, cart, click, impression
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+
+
+@pytest.fixture
+def shop(database: Database, tmp_path: Path) -> Shop:
+    return Shop(database, tmp_path)
+
+
+def counted(shop: Shop) -> Report:
+    Attributor(shop.database, shop.folder).catch_up(shop.store)
+    return health_report(shop.database, shop.store, ASKED, NOON)
+
+
+def figures(report: Report) -> dict[str, ReportValue]:
+    return {one.definition.name: one.value for one in report.figures}
+
+
+ASKED = ReportQuery("2026-02-01", "2026-03-01")
+
+
+def test_events_are_counted_by_the_hour(shop: Shop) -> None:
+    shop.send(click("tent"), impression("tent"), cart("tent"), at=NOON)
+    shop.send(click("tent"), at=NOON - 2 * HOUR_MS)
+    shop.send(click("tent"), at=NOON - 7 * DAY_MS)
+    shop.send(click("tent"), at=NOON, imported=True)
+
+    made = counted(shop)
+
+    names = [column.name for column in made.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in made.rows]
+    assert len(rows) == 48
+    assert rows[0]["hour"] == "2026-03-01T12:00:00.000Z"
+    assert (rows[0]["events"], rows[0]["rec-click"], rows[0]["add-to-cart"]) == (3, 1, 1)
+    assert [row["events"] for row in rows[1:4]] == [0, 1, 0]
+    found = figures(made)
+    assert (found["events_24h"], found["events_week_ago"]) == (4, 1)
+    assert found["change"] == 3.0
+
+
+def test_unknown_products_and_lines_without_orders_are_shares(shop: Shop) -> None:
+    shop.send(click("tent"), click("tent"), buy("tent"), buy("tent", order_id="A-1"))
+
+    made = counted(shop)
+
+    assert figures(made)["unknown_items"] == 1.0
+    assert figures(made)["lines_without_order"] == 0.5
+    assert figures(made)["orders"] == 2
+    assert "'tent' (2)" in made.notes[0]
+
+
+def test_an_empty_store_has_a_report_without_shares(shop: Shop) -> None:
+    found = figures(counted(shop))
+
+    assert found["events_24h"] == 0
+    assert found["unknown_items"] is found["change"] is None
+
+
+def test_the_funnel_of_a_list(shop: Shop) -> None:
+    shop.send(*[impression("tent", position=2)] * 4, click("tent", position=2))
+    shop.send(cart("tent"), buy("tent"))
+    shop.send(buy("tent", currency="USD"))
+    Attributor(shop.database, shop.folder).catch_up(shop.store)
+
+    made = widgets_report(shop.database, shop.store, ASKED)
+
+    names = [column.name for column in made.columns]
+    (row,) = [dict(zip(names, row, strict=True)) for row in made.rows]
+    assert row == {
+        "widget": "recs",
+        "source": "buy",
+        "position": 2,
+        "shown": 4,
+        "clicked": 1,
+        "click_rate": 0.25,
+        "carted": 1,
+        "carted_clicked": 1,
+        "carted_seen": 0,
+        "cart_rate": 0.25,
+        "bought": 1,
+        "bought_clicked": 1,
+        "bought_seen": 0,
+        "buy_rate": 0.25,
+        "revenue": 10.0,
+        "revenue_clicked": 10.0,
+        "revenue_seen": 0.0,
+        "currency": "EUR",
+        "revenue_per_1000": 2_500.0,
+    }
+    assert "other currencies" in " ".join(made.notes)

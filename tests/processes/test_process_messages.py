@@ -1,0 +1,127 @@
+"""Process messages: each arrives whole, as what it is, or not at all."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from msgspec.msgpack import Decoder
+
+from productrecs.processes.process_messages import (
+    FROM_CHILD,
+    HEAD,
+    Connection,
+    FrameDecoder,
+    ParentConnection,
+    Progress,
+    Ready,
+    Stop,
+    encode_frame,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Question(msgspec.Struct, array_like=True):
+    """A message of the tests."""
+
+    words: str
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Connection, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with closing(Connection(ours)) as connection, theirs:
+        yield connection, theirs
+
+
+@pytest.mark.parametrize("seconds", [None, 5.0])
+@pytest.mark.parametrize("size", [0, 1, 9_000_000])
+def test_a_message_comes_with_its_attachment(
+    ends: tuple[Connection, socket.socket], size: int, seconds: float | None
+) -> None:
+    here, there = ends[0], Connection(ends[1].dup())
+    photo = bytes(range(250)) * (size // 250) + b"!" * (size % 250)
+    sending = threading.Thread(target=here.send, args=(Question("like"), photo, 5.0))
+    sending.start()
+
+    message, attachment = there.receive(Decoder(Question), seconds)
+
+    sending.join()
+    there.close()
+    assert (message.words, attachment == photo) == ("like", True)
+
+
+def test_messages_come_whole_however_they_are_cut() -> None:
+    sent = [Ready(), Progress(0.5), Ready(), Progress(1.0)]
+    whole = b"".join(map(encode_frame, sent))
+
+    for size in (1, 2, 3, 7, len(whole)):
+        decoder, found = FrameDecoder(), []
+        for at in range(0, len(whole), size):
+            frames = decoder.feed(whole[at : at + size])
+            found += [FROM_CHILD.decode(frame) for frame in frames]
+        assert found == sent
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\x01",
+        HEAD.pack(5, 0) + b"abc",
+        HEAD.pack(3, 0) + b"abc",
+        HEAD.pack(1 << 31, 1 << 31),
+        encode_frame(Stop()),
+    ],
+    ids=["nothing", "half a head", "half a message", "garbage", "gigabytes", "another"],
+)
+def test_what_is_no_message_ends_the_connection(
+    ends: tuple[Connection, socket.socket], sent: bytes
+) -> None:
+    here, there = ends
+    there.sendall(sent)
+    there.shutdown(socket.SHUT_WR)
+
+    with pytest.raises(ConnectionError):
+        here.receive(FROM_CHILD, 5.0)
+
+
+def test_a_process_that_says_nothing_is_waited_for_no_longer_than_said(
+    ends: tuple[Connection, socket.socket],
+) -> None:
+    here, there = ends
+
+    with pytest.raises(TimeoutError):
+        here.receive(FROM_CHILD, 0.01)
+    assert not here.poll(0.01)
+    there.sendall(encode_frame(Ready()))
+    assert here.poll(5)
+    assert here.receive(FROM_CHILD)[0] == Ready()
+    there.close()
+    assert here.poll(5)
+
+
+@pytest.mark.parametrize("how", ["a message", "its end"])
+def test_a_child_stops_when_its_parent_says_so_or_is_gone(
+    ends: tuple[Connection, socket.socket], how: str
+) -> None:
+    here, there = ends
+    stopped = threading.Event()
+    child = ParentConnection(there)
+    child.watch(stopped.set)
+    child.ready()
+    assert here.receive(FROM_CHILD, 5.0)[0] == Ready()
+    assert not stopped.is_set()
+
+    if how == "a message":
+        here.send(Stop())
+    else:
+        here.close()
+
+    assert stopped.wait(5)
