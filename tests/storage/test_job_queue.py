@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import (
@@ -376,6 +376,22 @@ def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) ->
     bench.clock.now += 100_000  # nobody was there: missed turns are not made up
     assert ask() == [2, 0]
     assert ask() == [0, 0]
+
+
+def test_first_runs_of_housekeeping_are_spread_over_the_interval(bench: Bench) -> None:
+    turns = PeriodicTasks(bench.database, bench.queue, bench.clock)
+    wanted = [NewJob(StoreId(f"st_{number}"), "train") for number in range(40)]
+    add_stores(bench.database, *(job.store_id for job in wanted))
+
+    counts = []
+    for _ in range(11):
+        counts.append(turns.enqueue_due("train", HOUR_MS, wanted, spread=True))
+        bench.clock.now += HOUR_MS // 10
+
+    assert counts[0] == 0
+    assert sum(counts) == len(wanted)
+    assert max(counts) < len(wanted) // 3
+    assert turns.enqueue_due("train", HOUR_MS, wanted, spread=True) == counts[1]
 
 
 def test_a_turn_from_before_the_clock_was_set_back_is_forgotten(bench: Bench) -> None:

@@ -4,6 +4,7 @@ The last run of each task is a database row: it survives restarts, and exactly o
 workers takes each run.
 """
 
+import zlib
 from collections.abc import Sequence
 
 import sqlalchemy as sa
@@ -26,8 +27,13 @@ class PeriodicTasks:
         self._queue = queue
         self._clock = clock
 
-    def enqueue_due(self, task: str, every_ms: int, new_jobs: Sequence[NewJob]) -> int:
+    def enqueue_due(
+        self, task: str, every_ms: int, new_jobs: Sequence[NewJob], *, spread: bool = False
+    ) -> int:
         """Enqueue the jobs of stores for which `task` is due; return the number.
+
+        With `spread` the first run of a store is later: at a moment of the interval that
+        its id decides.
 
         A store's task runs at most once every `every_ms`, for any number of workers and
         restarts. Runs missed while no worker ran are skipped. If no task is due, it only
@@ -35,11 +41,11 @@ class PeriodicTasks:
         """
         now = self._clock()
         with self._database.reading() as connection:
-            query = sa.select(duties.c.store_id).where(
-                duties.c.duty == task, ~_is_due(now, every_ms)
+            query = sa.select(duties.c.store_id, _is_due(now, every_ms)).where(
+                duties.c.duty == task
             )
-            waiting = set(connection.execute(query).scalars())
-        due = [job for job in new_jobs if job.store_id not in waiting]
+            known = {row[0]: bool(row[1]) for row in connection.execute(query)}
+        due = [job for job in new_jobs if known.get(job.store_id, True)]
         if not due:
             return 0
         with self._database.transaction() as transaction:
@@ -49,25 +55,38 @@ class PeriodicTasks:
                 job
                 for job in sorted(due, key=lambda job: job.store_id)
                 if job.store_id in existing
-                and self._mark_due(transaction, task, every_ms, job)
+                and self._mark_due(
+                    transaction, task, every_ms, job, spread and job.store_id not in known
+                )
             ]
             for job in enqueued:
                 self._queue.enqueue(transaction, job)
         return len(enqueued)
 
     def _mark_due(
-        self, transaction: sa.Connection, task: str, every_ms: int, job: NewJob
+        self,
+        transaction: sa.Connection,
+        task: str,
+        every_ms: int,
+        job: NewJob,
+        is_later: bool,  # noqa: FBT001 - the only caller computes it
     ) -> bool:
+        """Note the next run; return whether this one is due, which `is_later` denies."""
         now = self._clock()
+        wait_ms = _first_wait_ms(task, every_ms, job.store_id) if is_later else every_ms
         row = upsert(transaction, duties).values(
-            store_id=job.store_id, duty=task, due_at=now + every_ms
+            store_id=job.store_id, duty=task, due_at=now + wait_ms
         )
         query = row.on_conflict_do_update(
             index_elements=[duties.c.store_id, duties.c.duty],
             set_={"due_at": row.excluded.due_at},
             where=_is_due(now, every_ms),
         ).returning(duties.c.duty)
-        return transaction.execute(query).first() is not None
+        return transaction.execute(query).first() is not None and not is_later
+
+
+def _first_wait_ms(task: str, every_ms: int, store_id: StoreId) -> int:
+    return zlib.crc32(f"{task} {store_id}".encode()) * every_ms >> 32
 
 
 def _lock_existing(

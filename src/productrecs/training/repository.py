@@ -1,7 +1,7 @@
 """Training repository: SQL of new log entries, shown lists, and the serving models."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -43,9 +43,10 @@ _LOG: Final = (
     "ORDER BY seq LIMIT ?"
 )
 _VERSIONS_SQL: Final = (
-    "SELECT catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq, "
-    "placements_seq FROM store_heads WHERE store_id = ?"
+    "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq, "
+    "placements_seq FROM store_heads WHERE store_id IN ({})"
 )
+_QUERY_SIZES: Final = (1, 8, 64, 512)  # few texts, which the drivers prepare once
 _CATALOG: Final = (
     "SELECT change_seq, number, present, title, categories FROM items "
     "WHERE store_id = ? AND change_seq > ? ORDER BY change_seq, number"
@@ -315,14 +316,22 @@ class TrainingRepository:
         self._transaction.execute(pointed.values(model_id=model.model_id))
 
 
-def store_versions(reader: RawReader, store_id: StoreId) -> tuple[Any, ...] | None:
-    """Return the version of each view of a store; None when the store is gone.
+def store_versions(
+    reader: RawReader, store_ids: Sequence[StoreId]
+) -> dict[StoreId, tuple[Any, ...]]:
+    """Return the version of each view of these stores; stores that are gone are missing.
 
     The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the
     visual index, the looks' seq, the placements' seq.
     """
-    rows = reader.all(_VERSIONS_SQL, (store_id,))
-    return rows[0] if rows else None
+    found: dict[StoreId, tuple[Any, ...]] = {}
+    for start in range(0, len(store_ids), _QUERY_SIZES[-1]):
+        chosen = list(store_ids[start : start + _QUERY_SIZES[-1]])
+        size = next(size for size in _QUERY_SIZES if size >= len(chosen))
+        chosen += chosen[:1] * (size - len(chosen))
+        query = _VERSIONS_SQL.format(", ".join("?" * size))
+        found |= {StoreId(row[0]): row[1:] for row in reader.all(query, chosen)}
+    return found
 
 
 _LISTS_PER_PAGE: Final = 20_000

@@ -425,6 +425,8 @@ _PAUSE_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low prior
 _MAX_PAUSE_SECONDS: Final = 30.0
 _IDLE_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
 _MAX_IDLE_SECONDS: Final = 5.0
+_AGED_SHARE: Final = 600  # each second one in so many stores is retrained for its age
+_STORE_FACTS: Final = 2_000  # a cached store counts as so many facts at least
 
 
 class Trainer:
@@ -472,22 +474,42 @@ class Trainer:
             self._cpu_seconds.pop(evicted, None)  # its next training reads the whole log
 
     def _size(self) -> int:
-        return sum(inputs.size for inputs in self._inputs.values())
+        return sum(inputs.size + _STORE_FACTS for inputs in self._inputs.values())
 
 
 def stale_stores(
     database: Database, accounts: AccountDirectory, now_ms: int
 ) -> list[StoreId]:
-    """Return the stores whose model is older than their log or settings.
+    """Return the stores to train now: their model is older than their log or settings.
 
-    Time windows slide without new events, so a model is also stale after an hour.
+    Time windows slide without new events, so a model is also stale after an hour. Of the
+    stores that are stale for that reason alone a few are returned at a time, in turn, so
+    that the trainings of quiet stores never delay those of stores with new events.
     """
     with database.reading() as connection:
         rows = training_progress(connection)
-    return [row.store_id for row in rows if _is_stale(row, accounts, now_ms)]
+    with_news = [row.store_id for row in rows if _has_news(row, accounts)]
+    known = set(with_news)
+    aged = [
+        row.store_id
+        for row in rows
+        if row.seq
+        and row.store_id not in known
+        and abs(now_ms - (row.trained_at or 0)) >= HOUR_MS
+        and accounts.by_id(row.store_id) is not None
+    ]
+    return with_news + _in_turn(aged, -(-len(rows) // _AGED_SHARE), now_ms // 1_000)
 
 
-def _is_stale(row: TrainingProgress, accounts: AccountDirectory, now_ms: int) -> bool:
+def _in_turn(stores: Sequence[StoreId], count: int, turn: int) -> list[StoreId]:
+    """Return up to `count` of the stores, the following ones in the next turn."""
+    if len(stores) <= count:
+        return list(stores)
+    start = turn * count % len(stores)
+    return [*stores[start:], *stores[:start]][:count]
+
+
+def _has_news(row: TrainingProgress, accounts: AccountDirectory) -> bool:
     store = accounts.by_id(row.store_id)
     if store is None or row.seq == 0:
         return False
@@ -495,5 +517,4 @@ def _is_stale(row: TrainingProgress, accounts: AccountDirectory, now_ms: int) ->
         row.applied_seq is None
         or row.applied_seq < row.seq
         or row.settings_hash != settings_hash(store.settings)
-        or abs(now_ms - (row.trained_at or 0)) >= HOUR_MS
     )

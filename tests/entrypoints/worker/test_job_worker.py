@@ -214,6 +214,21 @@ def test_a_restarted_timetable_remembers_whose_turn_it_was(
     assert enqueued(sqlite_database) == [("st_two", "train")]
 
 
+def test_housekeeping_of_many_stores_does_not_fill_the_queue_at_once(
+    sqlite_database: Database,
+) -> None:
+    stores = [StoreId(f"st_{number}") for number in range(20)]
+    add_stores(sqlite_database, *stores)
+    duties = (
+        PeriodicJob("clean", HOURLY, stores=lambda: stores, spread=True),
+        PeriodicJob("train", HOURLY, stores=lambda: stores[:1]),
+    )
+
+    JobSchedule(turns_in(sqlite_database), duties).tick()
+
+    assert enqueued(sqlite_database) == [("st_0", "train")]
+
+
 def test_the_stores_are_asked_for_at_most_once_a_second(
     sqlite_database: Database,
 ) -> None:

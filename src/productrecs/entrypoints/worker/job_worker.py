@@ -19,6 +19,7 @@ from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 _log = logging.getLogger(__name__)
 
 TICK: Final = timedelta(seconds=1)
+SPREAD_TICK: Final = timedelta(minutes=1)
 
 
 def _once() -> Sequence[StoreId]:
@@ -31,11 +32,16 @@ class PeriodicJob:
 
     `stores` returns these stores. It is called every second, so a due store waits at most a
     second. By default the job runs once for the whole installation.
+
+    A job that is `spread` is housekeeping of every store. A store's first run is at a
+    moment of the interval that its id decides, so that the runs of many stores do not fill
+    the queue at once. Such jobs are looked for once a minute.
     """
 
     kind: str
     every: timedelta
     stores: Callable[[], Sequence[StoreId]] = _once
+    spread: bool = False
 
 
 class JobSchedule:
@@ -51,7 +57,7 @@ class JobSchedule:
         self._periodic_tasks = periodic_tasks
         self._tasks = tasks
         self._seconds = seconds
-        self._next = seconds()
+        self._next = self._next_spread = seconds()
 
     def tick(self) -> None:
         """Enqueue the jobs that are due, at most once a second.
@@ -63,10 +69,17 @@ class JobSchedule:
         if now < self._next:
             return
         self._next = now + TICK.total_seconds()
+        is_spread_due = now >= self._next_spread
+        if is_spread_due:
+            self._next_spread = now + SPREAD_TICK.total_seconds()
         for task in self._tasks:
+            if task.spread and not is_spread_due:
+                continue
             new_jobs = [NewJob(store_id, task.kind) for store_id in task.stores()]
             every_ms = task.every // timedelta(milliseconds=1)
-            count = self._periodic_tasks.enqueue_due(task.kind, every_ms, new_jobs)
+            count = self._periodic_tasks.enqueue_due(
+                task.kind, every_ms, new_jobs, spread=task.spread
+            )
             if count:
                 _log.debug(
                     "periodic job enqueued", extra={"kind": task.kind, "jobs": count}

@@ -8,6 +8,7 @@ model, a thread with background priority embeds products' texts.
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +28,14 @@ _log = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 0.1
 """The polling interval: a change is found within a second."""
 
+_MAX_PAUSE_SECONDS: Final = 0.8
+_PAUSE_FACTOR: Final = 40.0
 _TROUBLE_SECONDS: Final = 1.0
+
+
+def _pause(seconds: float) -> float:
+    """Return how long to pause after looking at all stores, which took some seconds."""
+    return min(_MAX_PAUSE_SECONDS, max(_PAUSE_SECONDS, _PAUSE_FACTOR * seconds))
 
 
 class SearchIndexer:
@@ -69,8 +77,9 @@ class SearchIndexer:
             indexer = Indexer(self._services.indexes, accounts)
             with self._embedding():
                 while not self._stopping.is_set():
+                    began = time.monotonic()
                     if not indexer.run_once(reader):
-                        self._stopping.wait(_PAUSE_SECONDS)
+                        self._stopping.wait(_pause(time.monotonic() - began))
         except StorageError as error:
             _log.warning("catalog read failed", extra={"error": str(error)})
         finally:

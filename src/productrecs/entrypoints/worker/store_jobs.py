@@ -283,11 +283,9 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "erase-shoppers", every=timedelta(seconds=2), stores=stores.stores_with_erasures
         ),
-        PeriodicJob(
-            "forget-explorations", every=timedelta(days=1), stores=stores.all_stores
-        ),
-        PeriodicJob("forget-receipts", every=timedelta(hours=1), stores=stores.all_stores),
-        PeriodicJob("forget-searches", every=timedelta(days=1), stores=stores.all_stores),
+        _housekeeping("forget-explorations", timedelta(days=1), stores),
+        _housekeeping("forget-receipts", timedelta(hours=1), stores),
+        _housekeeping("forget-searches", timedelta(days=1), stores),
         PeriodicJob(
             "tell-of-plans",
             every=timedelta(days=1),
@@ -311,6 +309,10 @@ def build_worker(services: Services) -> JobWorker:
     )
     periodic_tasks = PeriodicTasks(services.database, queue, services.system_clock)
     return JobWorker(queue, handlers, JobSchedule(periodic_tasks, tasks))
+
+
+def _housekeeping(kind: str, every: timedelta, stores: StoreJobs) -> PeriodicJob:
+    return PeriodicJob(kind, every=every, stores=stores.all_stores, spread=True)
 
 
 def _clean(queue: JobQueue) -> None:

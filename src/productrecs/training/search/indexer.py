@@ -5,6 +5,7 @@ thousand new products do not delay another store's price change.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -161,9 +162,12 @@ class IndexFollower:
 
 _log = logging.getLogger(__name__)
 
+# Between checks of one index, for up to `_STORES_AT_FULL_RATE` stores; for more stores
+# longer in proportion, so that the work of all does not grow.
 _CHECK_SECONDS: Final = 600.0
 _DAMAGE_CHECK_SECONDS: Final = 0.5
-_FILE_CHECK_SECONDS: Final = 2.0  # between checks: about 40 stat calls
+_FILE_CHECK_SECONDS: Final = 2.0  # about 40 stat calls
+_STORES_AT_FULL_RATE: Final = 100
 _RETRY_SECONDS: Final = 5.0
 _MAX_WRITERS: Final = 4
 _FEW_CHANGES: Final = 10
@@ -177,7 +181,7 @@ class _Indexing:
     folder: IndexFolder
     live: IndexFollower | None = None
     draft: IndexFollower | None = None
-    checked_at: float = -_CHECK_SECONDS
+    checked_at: float = -math.inf
     files_checked_at: float = 0.0
     stamp: tuple[int, int, int] | None = None  # last read pointer to the serving index
     changed_at: float = 0.0
@@ -198,6 +202,7 @@ class Indexer:
         self._accounts = accounts
         self._seconds = seconds
         self._stores: dict[StoreId, _Indexing] = {}
+        self._slowness = 1.0  # the factor of the pauses between checks
 
     def run_once(self, reader: RawReader) -> bool:
         """Index one batch for each store with changes, and one batch of one new index.
@@ -206,6 +211,7 @@ class Indexer:
         """
         self._accounts.refresh(reader)
         heads = read_catalog_heads(reader)
+        self._slowness = max(1.0, len(heads) / _STORES_AT_FULL_RATE)
         self._drop_deleted({head.store_id for head in heads})
         busy = [self._guarded(self._follow, reader, head) for head in heads]
         draft = next((head for head in heads if self._is_drafting(head)), None)
@@ -265,7 +271,7 @@ class Indexer:
             DamagedIndexError: when its checksums differ or a reader cannot open it.
         """
         now = self._seconds()
-        if now - store_index.files_checked_at < _DAMAGE_CHECK_SECONDS:
+        if now - store_index.files_checked_at < self._slowness * _DAMAGE_CHECK_SECONDS:
             return
         store_index.files_checked_at = now
         if store_index.live is not None and store_index.live.is_published:
@@ -302,18 +308,19 @@ class Indexer:
             stamp = store_index.folder.stamp()
         store_index.stamp = stamp
 
-    @staticmethod
-    def _check_files(store_index: _Indexing, manifest: IndexManifest, now: float) -> None:
+    def _check_files(
+        self, store_index: _Indexing, manifest: IndexManifest, now: float
+    ) -> None:
         """Compare files with their checksums after a modification, or after a while.
 
         Raises:
             DamagedIndexError: when a file differs.
         """
         has_changed = False
-        if now - store_index.changed_at >= _FILE_CHECK_SECONDS:
+        if now - store_index.changed_at >= self._slowness * _FILE_CHECK_SECONDS:
             store_index.changed_at = now
             has_changed = store_index.folder.has_changed(manifest)
-        if has_changed or now - store_index.checked_at >= _CHECK_SECONDS:
+        if has_changed or now - store_index.checked_at >= self._slowness * _CHECK_SECONDS:
             store_index.checked_at = now
             store_index.folder.check(manifest)
 

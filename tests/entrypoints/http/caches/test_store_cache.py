@@ -1,16 +1,24 @@
-"""Store cache: an open store follows its settings, whoever reads first."""
+"""Store cache: an open store follows its settings and its catalog, or leaves memory."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.http.caches.store_cache import CachedStore, StoreCache
+from productrecs.entrypoints.http.caches.store_cache import (
+    MAX_PRELOADED,
+    CachedStore,
+    StoreCache,
+)
 from productrecs.entrypoints.services import Services, build_services
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
 from productrecs.settings import Settings
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -105,3 +113,34 @@ def test_what_a_shop_remembers_later_makes_another_leave(
     eventually(lambda: shops.count == 1, 10)
     assert shops.get(other) is busy
     shops.close()
+
+
+def test_stores_that_nobody_asks_for_leave_memory(
+    services: Services, accounts: AccountDirectory, store: Store
+) -> None:
+    passing = itertools.count(step=1_800)  # half an hour passes whenever the cache looks
+    shops = StoreCache(services, accounts, seconds=lambda: float(next(passing)))
+    others = [
+        register_store(services.database, Registration(f"shop{n}.example"), system_ms)[0]
+        for n in range(MAX_PRELOADED + 2)
+    ]
+    for one in (store, *others):
+        asyncio.run(shops.open(one))
+
+    shops.start()
+
+    eventually(lambda: shops.get(store) and shops.count == MAX_PRELOADED, 10)
+    shops.close()
+
+
+def test_a_store_that_nobody_asks_for_follows_its_changes(
+    services: Services, store: Store, shops: StoreCache
+) -> None:
+    opened = asyncio.run(shops.open(store))
+    shops.start()
+
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id)
+        upsert_items(log, [ItemPatch("A", {"title": "Tent"})], system_ms())
+
+    eventually(lambda: len(opened.shop.catalog) == 1, 10)

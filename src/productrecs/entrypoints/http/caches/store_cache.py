@@ -10,12 +10,12 @@ import itertools
 import logging
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from productrecs.core.cache_registry import Cache
 from productrecs.core.errors import ProductRecsError, StorageError
@@ -104,6 +104,15 @@ POLL_SECONDS: Final = 0.2
 STALE_AFTER_SECONDS: Final = 5.0
 MAX_PRELOADED: Final = 20
 
+IDLE_SECONDS: Final = 3_600.0
+"""The time without a request after which a store leaves memory.
+
+The `MAX_PRELOADED` stores that were used last stay: a start would load as many.
+"""
+
+_TURNS: Final = 5  # polls in which each store without requests is looked at once
+_MARK_SECONDS: Final = 60.0
+
 
 # Requests leave almost no reference cycles, and a garbage collection pauses every reply by
 # about a microsecond per traversed object. So young collections are small, and the oldest
@@ -147,6 +156,7 @@ class CachedStore:
     refused_model: str = ""  # a damaged model that is not loaded again
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
     earnings_at: int = 0  # when the earning index in use was computed
+    versions: tuple[object, ...] | None = None  # of the views, as last read
 
     def priced(self, name: str) -> "CachedStore":
         """Return this store with the prices of one list; it shares the caches.
@@ -174,10 +184,12 @@ class StoreCache:
         services: Services,
         accounts: AccountDirectory,
         budget_bytes: int = Cache.OPEN_STORES.limit,
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start empty; `start` polls the database for changes.
 
-        Over `budget_bytes` the least recently used store is evicted.
+        Over `budget_bytes` the least recently used store is evicted, and stores that are
+        idle for `IDLE_SECONDS` by `seconds`.
 
         Raises:
             ModelFileError: when the operator's text model cannot be used.
@@ -187,8 +199,13 @@ class StoreCache:
         self._services = services
         self._accounts = accounts
         self._budget = budget_bytes
+        self._seconds = seconds
         self._open: dict[StoreId, CachedStore] = {}
         self._uses = itertools.count()
+        self._idle_before = 0  # a counter value: stores last used before it are idle
+        self._marks: deque[tuple[float, int]] = deque()  # counter values, by time
+        self._used_before = 0  # the counter at the last poll
+        self._polls = 0
         self._loading: dict[StoreId, asyncio.Task[CachedStore]] = {}
         self._changing = threading.Lock()
         self._stopping = threading.Event()
@@ -283,14 +300,25 @@ class StoreCache:
             self._open[store.store_id] = shop
             self._applied_version = 0  # a setting may have changed while it was loaded
             shop.used = next(self._uses)
-            self._evict_over_budget()
+            self._evict()
         return shop
 
-    def _evict_over_budget(self) -> None:
+    def _evict(self) -> None:
+        """Evict the least recently used stores over the budget, and idle ones."""
         total = sum(shop.memory_bytes() for shop in self._open.values())
-        while total > self._budget and len(self._open) > 1:
-            oldest = min(self._open, key=lambda store_id: self._open[store_id].used)
-            total -= self._open.pop(oldest).memory_bytes()
+        by_use = sorted(self._open, key=lambda store_id: self._open[store_id].used)
+        for store_id in by_use[:-1]:
+            is_idle = self._open[store_id].used < self._idle_before
+            if total <= self._budget and not (is_idle and len(self._open) > MAX_PRELOADED):
+                return
+            total -= self._open.pop(store_id).memory_bytes()
+
+    def _mark(self, now: float) -> None:
+        """Note the counter once a minute, to know which stores were used since."""
+        if not self._marks or now - self._marks[-1][0] >= _MARK_SECONDS:
+            self._marks.append((now, next(self._uses)))
+        while self._marks and now - self._marks[0][0] >= IDLE_SECONDS:
+            self._idle_before = self._marks.popleft()[1]
 
     def _load(self, store: Store) -> CachedStore:
         return load_store(self._services, store, self._queries)
@@ -298,7 +326,8 @@ class StoreCache:
     def _refresh_store(self, store_id: StoreId, cached_store: CachedStore) -> None:
         reader = self._services.database.raw_reader()
         try:
-            _apply_changes(self._services, store_id, cached_store, reader)
+            versions = store_versions(reader, [store_id]).get(store_id)
+            _apply_changes(self._services, store_id, cached_store, reader, versions)
         finally:
             reader.close()
 
@@ -321,13 +350,38 @@ class StoreCache:
         if self._applied_version != self._accounts.version:
             self._applied_version = self._accounts.version
             self._apply_settings()
-        for store_id, cached_store in list(self._open.items()):
+        self._apply_changes(reader)
+        self._polls += 1
+        if self._polls % _TURNS == 1:
+            self._mark(self._seconds())
+            count = len(self._open)
+            with self._changing:
+                self._evict()  # caches grow with requests
+            if len(self._open) < count:
+                release_freed_memory()
+
+    def _apply_changes(self, reader: RawReader) -> None:
+        """Bring the open stores up to date, at a cost that grows little with their number.
+
+        One query reads the versions of all. A store whose versions are the same is looked
+        at if it was used since the last poll, else in its turn: once a second.
+        """
+        open_stores = list(self._open.items())
+        versions = store_versions(reader, [store_id for store_id, _ in open_stores])
+        used_before, self._used_before = self._used_before, next(self._uses)
+        for number, (store_id, cached_store) in enumerate(open_stores):
+            current = versions.get(store_id)
+            is_due = (
+                cached_store.used >= used_before
+                or current != cached_store.versions
+                or (number + self._polls) % _TURNS == 0
+            )
+            if not is_due:
+                continue
             try:
-                _apply_changes(self._services, store_id, cached_store, reader)
+                _apply_changes(self._services, store_id, cached_store, reader, current)
             except ProductRecsError:
                 _log.exception("store refresh failed")
-        with self._changing:
-            self._evict_over_budget()  # caches grow with requests
 
     def _apply_settings(self) -> None:
         for store_id, cached_store in list(self._open.items()):
@@ -357,7 +411,8 @@ def load_store(
     )
     reader = services.database.raw_reader()
     try:
-        _apply_changes(services, store.store_id, cached_store, reader)
+        versions = store_versions(reader, [store.store_id]).get(store.store_id)
+        _apply_changes(services, store.store_id, cached_store, reader, versions)
     finally:
         reader.close()
     return cached_store
@@ -372,9 +427,13 @@ def _served_index(
 
 
 def _apply_changes(
-    services: Services, store_id: StoreId, cached_store: CachedStore, reader: RawReader
+    services: Services,
+    store_id: StoreId,
+    cached_store: CachedStore,
+    reader: RawReader,
+    versions: tuple[Any, ...] | None,
 ) -> None:
-    versions = store_versions(reader, store_id)
+    """Read the views whose versions changed; `versions` is None when the store is gone."""
     if versions is None:
         return
     catalog_seq, model_id, rules_seq, search_seq, visual_id, *others = versions
@@ -396,6 +455,7 @@ def _apply_changes(
         or shop.models.visual is not cached_store.pictures.model
     ):
         shop.models = replace(shop.models, visual=cached_store.pictures.model)
+    cached_store.versions = versions
 
 
 def _apply_earnings(
