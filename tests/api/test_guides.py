@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from productrecs.features.guides.guide_index import GUIDES
+from productrecs.features.guides.developer_guide_index import GUIDES
 from tests.support.guides import Block, blocks
 
 if TYPE_CHECKING:

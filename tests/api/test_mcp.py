@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp.client import Client as McpClient
 from mcp_types import TextContent
 
-from productrecs.features.guides.guide_index import GUIDES
+from productrecs.features.guides.developer_guide_index import GUIDES
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

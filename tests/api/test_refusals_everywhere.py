@@ -13,7 +13,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dispatch import admission, dispatcher, exchange
+from productrecs.entrypoints.http.dispatch import admission, dispatcher, http_exchange
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
 from productrecs.entrypoints.http.transport.error_body import ErrorBody
 from productrecs.entrypoints.services import build_services
@@ -264,7 +264,7 @@ def test_control_refusals_without_a_request_id_are_found(
 ) -> None:
     merchant = shop(inside, is_open=True, is_suspended=True)
     monkeypatch.setattr(
-        exchange, "build_error_body", lambda *_: ErrorBody(b"{}", b"application/json")
+        http_exchange, "build_error_body", lambda *_: ErrorBody(b"{}", b"application/json")
     )
 
     assert len(all_wrong(inside, merchant, is_open=True, is_suspended=True)) > 7

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
-    from productrecs.entrypoints.http.dashboard.page import Page as DashboardPage
+    from productrecs.entrypoints.http.dashboard.page_and_visit import Page as DashboardPage
     from productrecs.storage.database import Database
     from tests.support.filled_store import Filled
     from tests.support.service import Service

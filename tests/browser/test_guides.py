@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import Page, expect
 
-from productrecs.features.guides.guide_index import GUIDES
+from productrecs.features.guides.developer_guide_index import GUIDES
 from tests.support.browser import BARRIERS, watched
 from tests.support.service import HOST, Merchant, Service
 

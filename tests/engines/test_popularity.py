@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 import pytest
 
-from productrecs.engines.popularity import Metric, TrendingSales, rank_trending
+from productrecs.engines.popularity import (
+    Metric,
+    TrendingSales,
+    category_top_items,
+    rank_trending,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,3 +139,31 @@ def test_the_order_is_what_counting_by_hand_gives(metric: Metric, seed: int) -> 
 
     touched = {line[0] for line in lines} | set(carts) | set(views)
     assert order == sorted(touched, key=standing)
+
+
+def test_the_most_popular_come_first_and_what_has_no_rank_last() -> None:
+    ranks = np.array([2, 0, 9, 1], dtype=np.int32)
+
+    best = category_top_items(np.array([8, 0, 3, 5, 2]), ranks, 10)
+
+    assert best.tolist() == [3, 0, 2, 5, 8]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5, 24, 26, 100, 1000])
+def test_a_large_category_is_cut_where_a_sorted_one_would_be(limit: int) -> None:
+    rng = np.random.default_rng(limit)
+    ranks = rng.integers(6, size=90).astype(np.int32)  # many equals
+    members = rng.permutation(120)[:100]
+
+    best = category_top_items(members, ranks, limit)
+
+    def standing(item: int) -> tuple[float, int]:
+        return (float(ranks[item]) if item < len(ranks) else np.inf, item)
+
+    assert best.tolist() == sorted(members.tolist(), key=standing)[:limit]
+
+
+def test_an_empty_category_gives_an_empty_list() -> None:
+    assert (
+        category_top_items(np.zeros(0, np.int64), np.zeros(0, np.int32), 5).tolist() == []
+    )

@@ -1,4 +1,4 @@
-"""Popularity engine: ranks items by purchases, carts and views in a time window."""
+"""Popularity engine: ranks items by purchases, carts and views; top of a category."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -106,3 +106,20 @@ def _orders(sales: TrendingSales, n_items: int) -> Floats:
     return (counts + np.bincount(items[is_single_line], minlength=n_items)).astype(
         np.float64
     )
+
+
+def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items:
+    """Return up to `limit` of the distinct item numbers `members`, the most popular first.
+
+    `ranks` [any length] holds each item's popularity rank, 0 the best; items beyond its end
+    come last. Ties are ordered by item number. A category of a million members costs one
+    partition, not a sort.
+    """
+    places = np.full(len(members), np.iinfo(np.int32).max, dtype=np.int32)
+    is_counted = members < len(ranks)
+    places[is_counted] = ranks[members[is_counted]]
+    if len(members) > 4 * limit > 0:
+        bar = np.partition(places, limit - 1)[limit - 1]
+        members, places = members[places <= bar], places[places <= bar]
+    order = np.lexsort((members, places))[: max(limit, 0)]
+    return members[order].astype(np.int32)

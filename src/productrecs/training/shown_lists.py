@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.engines.ranking.ranker_training import LAST_POSITION
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.shopper_history_cache import RecentImpressions

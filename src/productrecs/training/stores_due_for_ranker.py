@@ -11,7 +11,7 @@ from typing import Final
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import model_metadata
 from productrecs.tenancy.accounts.store import Store

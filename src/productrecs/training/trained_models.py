@@ -15,7 +15,7 @@ from productrecs.engines.browse import SessionIndex
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.complementary import ComplementModel
 from productrecs.engines.copurchase import CopurchaseModel, ItemSets
-from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text import semantic_space

@@ -27,7 +27,7 @@ from productrecs.engines.click_boosts import (
     fit_click_boosts,
 )
 from productrecs.engines.copurchase import VariantGroups
-from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.records.events.event import interest_key
 from productrecs.training.repository import TrainingHead, TrainingRepository

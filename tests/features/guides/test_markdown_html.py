@@ -11,9 +11,9 @@ from html import unescape
 import pytest
 from PIL import Image
 
-from productrecs.entrypoints.http.routes.public.guides import GUIDE_TABLES
-from productrecs.features.guides.guide_index import GUIDES, Guide
-from productrecs.features.guides.guide_texts import (
+from productrecs.entrypoints.http.routes.public.developer_guides import GUIDE_TABLES
+from productrecs.features.guides.developer_guide_index import GUIDES, Guide
+from productrecs.features.guides.developer_guide_texts import (
     PICTURES,
     GuideTexts,
     guide_source,

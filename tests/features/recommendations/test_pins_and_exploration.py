@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.recommendation_request import (

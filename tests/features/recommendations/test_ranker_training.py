@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from productrecs.engines.item_stats import ItemStats
+from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.engines.ranking import TreeEnsemble, kernel
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import make_card
 from productrecs.features.recommendations.explain import explain_recommendations

@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
 from productrecs.entrypoints.http.caches.store_cache import StoreCache
 from productrecs.entrypoints.http.dashboard.application import add_dashboard
 from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
-from productrecs.entrypoints.http.dispatch.exchange import INTERFACE_VERSION
+from productrecs.entrypoints.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.entrypoints.http.limits.bot_detection import BotDetector
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     ConnectionLimiter,
@@ -52,7 +52,7 @@ from productrecs.entrypoints.http.routes.integration import (
 )
 from productrecs.entrypoints.http.routes.public import (
     api_reference,
-    guides,
+    developer_guides,
     health,
     landing_page,
     look_pictures,
@@ -88,7 +88,7 @@ from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import write_handlers
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
-from productrecs.features.guides.guide_texts import undescribed
+from productrecs.features.guides.developer_guide_texts import undescribed
 from productrecs.storage.memory_budget import MIB, ByteBudget
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
@@ -176,7 +176,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         health.router,
         metrics.router,
         api_reference.router,
-        guides.router,
+        developer_guides.router,
         widget_scripts.router,
         woocommerce_plugin_download.router,
         look_pictures.router,

@@ -14,7 +14,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import NO_RANKED, Floats, Ints, Items, Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.engines.item_stats import category_top_items
+from productrecs.engines.popularity import category_top_items
 from productrecs.features.recommendations.recommendation_request import (
     Engine,
     ListPlan,

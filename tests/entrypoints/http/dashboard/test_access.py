@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from productrecs.entrypoints.http.dashboard.page import cookie_name
+from productrecs.entrypoints.http.dashboard.page_and_visit import cookie_name
 from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.entrypoints.http.dashboard.pages.security import browser_name
 from productrecs.tenancy.users.sessions import ABSOLUTE_MS, IDLE_MS

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.entrypoints.http.dashboard import application, file_upload_forms
-from productrecs.entrypoints.http.dashboard.page import Page, Reply, SentFile, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
+    Page,
+    Reply,
+    SentFile,
+    Visit,
+)
 from productrecs.entrypoints.http.dashboard.page_registry import BY_PATH
 from productrecs.records.uploads.order_upload import MIB
 from productrecs.tenancy.users.dashboard_user import Role

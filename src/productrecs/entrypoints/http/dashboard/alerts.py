@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
-from productrecs.entrypoints.http.dashboard.page import Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Visit
 from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.storage.job_queue import JobState, count_jobs

@@ -25,7 +25,7 @@ from productrecs.entrypoints.http.dashboard.file_upload_forms import (
     has_multipart,
     received_form,
 )
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     FLASH,
     LOGIN_PATH,
     SESSION,

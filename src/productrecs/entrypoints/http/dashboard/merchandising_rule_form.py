@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self, TypeVar
 
-from productrecs.entrypoints.http.dashboard.page import Form
+from productrecs.entrypoints.http.dashboard.page_and_visit import Form
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
     BURY_STRENGTH,

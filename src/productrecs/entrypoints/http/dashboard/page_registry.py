@@ -5,7 +5,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import Group, Page
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page
 from productrecs.entrypoints.http.dashboard.pages import (
     api_keys_and_plan,
     audit_log,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Visit
 from productrecs.features.forecast.item_and_store_forecast import item_forecast_reply
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.search.product_search import search_catalog

@@ -16,7 +16,7 @@ from productrecs.core.report import (
     ReportValue,
     report_query,
 )
-from productrecs.entrypoints.http.dashboard.page import Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Visit
 
 CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
 REPORT_FILE_PATH: Final = "/dashboard/report.csv"

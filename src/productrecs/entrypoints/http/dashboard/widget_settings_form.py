@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import Form
+from productrecs.entrypoints.http.dashboard.page_and_visit import Form
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.schemas.widget_config import parse_widget_config
 from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig

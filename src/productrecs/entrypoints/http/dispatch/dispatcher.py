@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival, admit
-from productrecs.entrypoints.http.dispatch.exchange import (
+from productrecs.entrypoints.http.dispatch.fast_path import FastPath
+from productrecs.entrypoints.http.dispatch.http_exchange import (
     HttpExchange,
     Message,
     Scope,
     Send,
     request_id_generator,
 )
-from productrecs.entrypoints.http.dispatch.fast_path import FastPath
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, RequestQueue
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     TooManyRequestsError,

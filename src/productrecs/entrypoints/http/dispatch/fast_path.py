@@ -18,7 +18,7 @@ from typing import Final
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival, admit
-from productrecs.entrypoints.http.dispatch.exchange import (
+from productrecs.entrypoints.http.dispatch.http_exchange import (
     parse_plain_query,
     raw_error_response,
     raw_response,

@@ -22,7 +22,7 @@ from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
 )
-from productrecs.features.insights.live_events.live_event import (
+from productrecs.features.insights.live_events import (
     LiveEvent,
     ReceivedRequest,
     Verdict,

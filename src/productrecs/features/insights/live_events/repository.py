@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
-from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.insights.live_events import LiveEvent, Verdict
 from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import event_receipts, event_watches, live_events
 

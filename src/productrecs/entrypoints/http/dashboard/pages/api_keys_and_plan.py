@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.clock import HOUR_MS
-from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.api_keys import (
     SECRET_PREFIX,

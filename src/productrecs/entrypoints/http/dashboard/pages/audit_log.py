@@ -5,7 +5,7 @@ A page has 50 lines; the link to older ones carries the id of the last line show
 
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.storage.audit_log import AuditRepository
 
 AUDIT_PATH: Final = "/dashboard/audit"

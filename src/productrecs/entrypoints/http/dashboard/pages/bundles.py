@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Form,
     Group,
     NotFoundError,

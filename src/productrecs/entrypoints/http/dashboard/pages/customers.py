@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import MAX_ROWS, report_query
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.report import Report, ReportValue, report_query
 from productrecs.entrypoints.http.dashboard.charts import series
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,

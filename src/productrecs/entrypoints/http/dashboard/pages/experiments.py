@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from productrecs.core.report import ReportValue, report_query
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,

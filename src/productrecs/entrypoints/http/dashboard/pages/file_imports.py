@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,

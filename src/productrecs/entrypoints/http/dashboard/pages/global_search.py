@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.merchandising import editor_of
 from productrecs.entrypoints.http.dashboard.product_table import matching_products
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names

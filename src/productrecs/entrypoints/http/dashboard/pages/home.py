@@ -6,7 +6,13 @@ from typing import Final
 from productrecs.core.report import Report, ReportValue, report_query, share_of
 from productrecs.entrypoints.http.dashboard.alerts import find_alerts
 from productrecs.entrypoints.http.dashboard.charts import Bar, bars
-from productrecs.entrypoints.http.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
+    HOME_PATH,
+    Group,
+    Page,
+    Reply,
+    Visit,
+)
 from productrecs.entrypoints.http.dashboard.report_period import (
     as_number,
     change_of,

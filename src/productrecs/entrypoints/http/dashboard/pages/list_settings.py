@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings, find_store

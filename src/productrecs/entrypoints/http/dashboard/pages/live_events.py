@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
-from productrecs.features.insights.live_events.live_event import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
+from productrecs.features.insights.live_events import (
     ORDER,
     LiveEvent,
     Verdict,

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import quote
 
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     HOME_PATH,
     LOGIN_PATH,
     SESSION,

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dashboard.formats import sentence
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Form,
     NotFoundError,
     Page,

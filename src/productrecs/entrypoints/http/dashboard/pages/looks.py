@@ -7,7 +7,7 @@ from typing import Final
 
 from productrecs.core.report import report_query
 from productrecs.entrypoints.http.dashboard.formats import sentence
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
 from productrecs.entrypoints.http.dashboard.report_period import (
     chosen_period,

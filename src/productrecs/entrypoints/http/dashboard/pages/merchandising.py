@@ -19,7 +19,7 @@ from productrecs.entrypoints.http.dashboard.merchandising_rule_form import (
     STRENGTHS,
     RuleDraft,
 )
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Form,
     Group,
     NotFoundError,

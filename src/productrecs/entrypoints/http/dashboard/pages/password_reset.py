@@ -10,7 +10,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dashboard.formats import sentence
-from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
 from productrecs.entrypoints.mail import send_mail
 from productrecs.entrypoints.services import Services

@@ -8,7 +8,7 @@ from productrecs.entrypoints.http.dashboard.list_explanations import (
     ExplainedList,
     explained_list,
 )
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Form,
     Group,
     NotFoundError,

@@ -12,7 +12,7 @@ from productrecs.entrypoints.http.dashboard.list_explanations import (
     with_rules,
     with_sold_out,
 )
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,

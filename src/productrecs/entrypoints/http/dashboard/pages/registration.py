@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.dashboard.page import Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
 from productrecs.tenancy.accounts.domains_and_origins import DomainError
 from productrecs.tenancy.accounts.repository import DomainTakenError

@@ -3,7 +3,12 @@
 from dataclasses import replace
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+)
 from productrecs.entrypoints.http.dashboard.report_period import (
     REPORT_FILE_PATH,
     chosen_period,

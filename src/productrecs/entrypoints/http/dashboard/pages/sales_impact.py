@@ -11,7 +11,7 @@ from productrecs.core.report import MAX_ROWS, Report, ReportValue, report_query
 from productrecs.entrypoints.http.dashboard.alerts import key_alerts
 from productrecs.entrypoints.http.dashboard.charts import SplitBar, split_bars
 from productrecs.entrypoints.http.dashboard.list_explanations import ENGINE_NAMES
-from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.experiments import compare
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
 from productrecs.entrypoints.http.dashboard.pages.report_csv_download import sale_filters

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from productrecs.engines.text.query_interpreter import QueryTerm
 from productrecs.entrypoints.http.caches.store_cache import searchable_store
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Form,
     Group,
     NotFoundError,

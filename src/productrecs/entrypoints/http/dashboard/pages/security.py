@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.formats import sentence
-from productrecs.entrypoints.http.dashboard.page import (
+from productrecs.entrypoints.http.dashboard.page_and_visit import (
     LOGIN_PATH,
     Group,
     NotFoundError,

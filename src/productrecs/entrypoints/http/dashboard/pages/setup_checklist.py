@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.entrypoints.http.dashboard.page import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
 from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
 from productrecs.records.catalog.repository import CatalogRepository

@@ -1,4 +1,4 @@
-"""Guides: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md and /guides/...
+"""Developer guides: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md and /guides/...
 
 Some tables of the guides are made from the program's own data.
 """
@@ -63,9 +63,9 @@ from productrecs.entrypoints.http.transport.request_body import (
     KIB,
     MIB,
 )
-from productrecs.features.guides.guide_index import GUIDES, Guide
-from productrecs.features.guides.guide_search import GuideSearch, Section, snippet
-from productrecs.features.guides.guide_texts import (
+from productrecs.features.guides.developer_guide_index import GUIDES, Guide
+from productrecs.features.guides.developer_guide_search import GuideSearch, Section, snippet
+from productrecs.features.guides.developer_guide_texts import (
     BASE,
     Facts,
     GuideTexts,

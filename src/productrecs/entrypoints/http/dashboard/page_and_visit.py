@@ -1,4 +1,4 @@
-"""Page: the route, the roles and the handlers of one dashboard page; one visit to it.
+"""Page and visit: the route, roles and handlers of a page; one request for it.
 
 Cookies have `__Host-` and Secure over TLS:
 

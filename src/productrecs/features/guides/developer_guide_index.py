@@ -1,4 +1,4 @@
-"""The guides: their order, groups, titles and summaries."""
+"""Developer guide index: the order, groups, titles and summaries of the guides."""
 
 from dataclasses import dataclass
 from typing import Final

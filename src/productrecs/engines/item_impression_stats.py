@@ -1,4 +1,4 @@
-"""Item statistics: impressions, clicks, exploration weight, and a category's top items."""
+"""Item impression statistics: impressions, clicks and the exploration weight of items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.engines.arrays import Arrays, Floats, Ints, Items
+    from productrecs.engines.arrays import Arrays, Floats, Ints
 
 
 NEW_ITEM_IMPRESSIONS: Final = 100  # impressions at which an item is no longer new
@@ -145,20 +145,3 @@ def _examination(place: int | None) -> int:
     """Return the probability that a place is examined, in millionths."""
     position = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
     return int(0.5 + EXAMINED_UNIT / float(position) ** _EXAMINATION)
-
-
-def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items:
-    """Return up to `limit` of the distinct item numbers `members`, the most popular first.
-
-    `ranks` [any length] holds each item's popularity rank, 0 the best; items beyond its end
-    come last. Ties are ordered by item number. A category of a million members costs one
-    partition, not a sort.
-    """
-    places = np.full(len(members), np.iinfo(np.int32).max, dtype=np.int32)
-    is_counted = members < len(ranks)
-    places[is_counted] = ranks[members[is_counted]]
-    if len(members) > 4 * limit > 0:
-        bar = np.partition(places, limit - 1)[limit - 1]
-        members, places = members[places <= bar], places[places <= bar]
-    order = np.lexsort((members, places))[: max(limit, 0)]
-    return members[order].astype(np.int32)

@@ -1,4 +1,4 @@
-"""Search in the guides: sections by BM25, with synonyms of the field."""
+"""Developer guide search: sections by BM25, with synonyms of the field."""
 
 import math
 import re
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.features.guides.guide_index import GUIDES, Guide
-from productrecs.features.guides.guide_texts import GuideTexts
+from productrecs.features.guides.developer_guide_index import GUIDES, Guide
+from productrecs.features.guides.developer_guide_texts import GuideTexts
 
 _WORD: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")

@@ -1,4 +1,4 @@
-"""Guide texts: each guide's Markdown filled in, its embed snippets and pictures."""
+"""Developer guide texts: Markdown filled in, with embed snippets and pictures."""
 
 import difflib
 import re
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.guides.guide_index import GUIDES, Guide
+from productrecs.features.guides.developer_guide_index import GUIDES, Guide
 
 BASE: Final = "{base_url}"  # the placeholder for the service's address
 _BY_SLUG: Final[Mapping[str, Guide]] = MappingProxyType({one.slug: one for one in GUIDES})

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
-from productrecs.entrypoints.http.routes.public.guides import GUIDE_TABLES, codes
-from productrecs.features.guides.guide_index import GUIDES, Guide
-from productrecs.features.guides.guide_texts import (
+from productrecs.entrypoints.http.routes.public.developer_guides import GUIDE_TABLES, codes
+from productrecs.features.guides.developer_guide_index import GUIDES, Guide
+from productrecs.features.guides.developer_guide_texts import (
     PICTURES,
     GuideTexts,
     UnknownGuideError,
