@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if owner is not None:
         owner.end()
         os.environ.pop(_CLUSTER, None)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

@@ -323,6 +323,7 @@ def _knows_no_wrong_key(
         return Caller(accounts.all()[0], wanted)
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize(
     "broken", [_takes_any_key, _reads_secrets_in_addresses, _knows_no_wrong_key]
 )

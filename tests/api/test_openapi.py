@@ -253,6 +253,7 @@ MUTATIONS: dict[str, tuple[Callable[[Document], object], str]] = {
 }
 
 
+@pytest.mark.trust
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_control_a_fault_is_found(document: Document, name: str) -> None:
     spoil, expected = MUTATIONS[name]

@@ -65,7 +65,7 @@ def test_a_call_can_be_tried_from_the_page(
     ("width", "scheme"),
     [
         (375, "dark"),
-        (1280, "light"),
+        pytest.param(1280, "light", marks=pytest.mark.trust),
         pytest.param(375, "light", marks=pytest.mark.trust),
         pytest.param(1280, "dark", marks=pytest.mark.trust),
     ],

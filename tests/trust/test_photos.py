@@ -303,7 +303,7 @@ def test_control_without_a_look_at_the_header_a_bomb_takes_its_memory(
 @pytest.mark.parametrize(
     ("seed", "count"),
     [
-        (1, 500),
+        (1, 250),
         *[pytest.param(seed, 2_500, marks=pytest.mark.trust) for seed in range(2, 10)],
     ],
 )

@@ -299,9 +299,10 @@ def use(tmp_path: Path) -> Iterator[Use]:
 
 @pytest.mark.parametrize(
     "soak",
-    [BRIEF, *(pytest.param(one, marks=pytest.mark.trust) for one in (MINUTE, HOUR))],
+    [BRIEF, MINUTE, HOUR],
     ids=["brief", "minute", "hour"],
 )
+@pytest.mark.trust
 def test_what_a_service_holds_levels_off_while_it_is_used(use: Use, soak: Soak) -> None:
     check_soak(use, soak)
 

@@ -72,7 +72,9 @@ def same_shape(vectors: Array, shapes: Array) -> float:
     return float((shapes[near] == shapes[:, None]).mean())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.trust) for seed in (1, 2))]
+)
 def test_visits_that_teach_nothing_are_not_believed(
     descriptors: Array, colours: list[Array], seed: int
 ) -> None:
