@@ -67,9 +67,9 @@ from productrecs.features.recommendations.sold_out_replacements import (
     merge_leads,
     rank_replacements,
 )
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.experiments.repository import Exploration
 from productrecs.records.merchandising.rule_book import ListRules
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
 
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
 

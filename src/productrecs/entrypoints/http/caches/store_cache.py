@@ -31,10 +31,10 @@ from productrecs.features.search.rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.events.shopper_history_cache import ShopperHistories
 from productrecs.records.experiments.repository import StoreExperiments
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import RulesView
-from productrecs.records.orders.shopper_history_cache import ShopperHistories
 from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.job_queue import NewJob
