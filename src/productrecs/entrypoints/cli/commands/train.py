@@ -40,7 +40,9 @@ def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        deps = TrainingDeps(services.database, services.models, services.clock)
+        deps = TrainingDeps(
+            services.database, services.models, services.clock, services.snapshots
+        )
         began = time.monotonic()
         with progress("training", _STEPS) as advance:
             shown_percent = 0
