@@ -13,6 +13,7 @@ from benchmarks.speed import (
     footprint,
     forecasting,
     ingest,
+    large_store,
     learning,
     overload,
     painting,
@@ -56,6 +57,8 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "pushes": pushing.pushing,
     "overload": overload.overload,
     "rebuild": rebuilding.rebuild,
+    "large-store": large_store.large_store,
+    "training-cluster": large_store.training_cluster,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 

@@ -21,6 +21,7 @@ BY_NAME = {
     "tzdata": "zoneinfo reads it where the system has no time zones",
 }
 THROUGH_ANOTHER = {
+    "dask": "distributed is made of it and decides its version",
     "mcp-types": "mcp is made of it and decides its version",
     "pydantic-core": "pydantic decides its version",
     "starlette": "fastapi is made of it and decides its version",
@@ -35,7 +36,8 @@ def plain(requirement: str) -> str:
 
 def declared() -> set[str]:
     project = pyproject()["project"]
-    on_request = project["optional-dependencies"]["onnx"]
+    extras = project["optional-dependencies"]
+    on_request = [*extras["onnx"], *extras["cluster"]]
     return {plain(line) for line in [*project["dependencies"], *on_request]}
 
 

@@ -15,7 +15,11 @@ from productrecs.engines.copurchase import (
     fit_copurchase,
     kernel,
 )
-from productrecs.engines.copurchase.item_pairs import count_pairs, gather_baskets
+from productrecs.engines.copurchase.item_pairs import (
+    count_pairs,
+    gather_baskets,
+    pair_blocks,
+)
 from tests.engines.references import companions, cosines
 
 if TYPE_CHECKING:
@@ -172,7 +176,7 @@ def test_blocks_do_not_change_the_pairs() -> None:
     weights = np.linspace(0.1, 1.0, len(baskets.ages_days))
 
     whole = [pairs for _, pairs in count_pairs(baskets, weights)]
-    pieces = [pairs for _, pairs in count_pairs(baskets, weights, block_pairs=40)]
+    pieces = [pairs for _, pairs in count_pairs(baskets, weights, pair_blocks(baskets, 40))]
 
     assert len(whole) == 1
     assert len(pieces) > 10

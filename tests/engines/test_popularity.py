@@ -38,8 +38,10 @@ def ranked(
     carts: Sequence[int] = (),
     views: Sequence[int] = (),
 ) -> list[int]:
-    in_carts, viewed = (np.array(one, dtype=np.int32) for one in (carts, views))
-    order: list[int] = rank_trending(sold, in_carts, viewed, 10, metric).tolist()
+    carted, viewed = (
+        np.bincount(np.array(one, int), minlength=10) for one in (carts, views)
+    )
+    order: list[int] = rank_trending(sold, carted, viewed, metric).tolist()
     return order
 
 
@@ -99,10 +101,10 @@ def test_what_sold_before_the_window_follows_by_sales_that_fade() -> None:
         (4, 30, 1, 1.0, 300 * day),
         *((5, 40 + one, 1, 1.0, 300 * day) for one in range(9)),
     )
-    nothing = np.zeros(0, np.int32)
+    nothing = np.zeros(10, np.int64)
 
-    order = rank_trending(lately, nothing, np.array([7], np.int32), 10, "orders", before)
-    quiet = rank_trending(sales(), nothing, nothing, 10, "orders", before)
+    order = rank_trending(lately, nothing, np.bincount([7], minlength=10), "orders", before)
+    quiet = rank_trending(sales(), nothing, nothing, "orders", before)
 
     assert order.tolist() == [5, 7, 2, 4, 1]
     assert quiet.tolist() == [5, 2, 4, 1]

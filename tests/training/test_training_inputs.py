@@ -9,12 +9,8 @@ import pytest
 
 from productrecs.records.events.event import EventKind
 from productrecs.training.engine_fitters import with_carts
-from productrecs.training.training_inputs import (
-    Behaviour,
-    CatalogInputs,
-    FitCache,
-    Purchases,
-)
+from productrecs.training.shopper_events import Behaviour
+from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -151,6 +151,10 @@ class Cache(Enum):
         "stores' records for training (30 bytes each)",
         "worker", 20_000_000, Unit.RECORDS, Invalidation.LOG,
     )  # fmt: skip
+    TRAINING_EVENTS = CacheSpec(
+        "a store's events that are not yet in a file (21 bytes each)",
+        "worker", 4_000_000, Unit.RECORDS, Invalidation.LOG,
+    )  # fmt: skip
     FITS = CacheSpec(
         "each fitter's last result", "store in training", 64, _ENTRIES, Invalidation.INPUTS
     )

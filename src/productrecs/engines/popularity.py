@@ -41,15 +41,15 @@ class TrendingSales:
 
 def rank_trending(
     sales: TrendingSales,
-    carts: Items,
-    views: Items,
-    n_items: int,
+    carted: Ints,
+    viewed: Ints,
     metric: Metric,
     before: TrendingSales | None = None,
 ) -> Items:
     """Return item numbers, the most trending first, by sales, carts and views.
 
-    `sales`, `carts` and `views` [n] are those of the look-back window. An item is ranked by
+    `sales` [n] are those of the look-back window; `carted` and `viewed` [n_items] count
+    each item's carts and views in it. An item is ranked by
     the metric, then by carts, views, its newest sale, and its number. Orders are distinct
     and do not count returns; units and revenue are net of them, and a net of zero or less
     ranks as unsold. Items without activity in the window follow by their lines `before` it,
@@ -57,9 +57,8 @@ def rank_trending(
 
     Source: requirements/algorithms.md 4.7.
     """
+    n_items = len(viewed)
     amounts = np.maximum(_amounts(sales, n_items, metric), 0.0)
-    carted = np.bincount(carts, minlength=n_items)
-    viewed = np.bincount(views, minlength=n_items)
     newest = np.zeros(n_items, dtype=np.int64)
     np.maximum.at(newest, sales.items, sales.times)
     # A sale at an unknown price has no revenue, but it counts as a sale.

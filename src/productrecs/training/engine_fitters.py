@@ -10,7 +10,8 @@ from productrecs.engines.arrays import Ints, Items, Scores
 from productrecs.engines.browse import (
     SessionIndex,
     SessionOptions,
-    fit_sessions,
+    gather_visits,
+    join_sessions,
     sessionize,
 )
 from productrecs.engines.complementary import (
@@ -27,8 +28,10 @@ from productrecs.engines.copurchase import (
     fit_copurchase,
     fit_item_sets,
 )
+from productrecs.engines.partitions import HERE, Runner
 from productrecs.records.events.event import EventKind
-from productrecs.training.training_inputs import Behaviour, Purchases, TrainingInputs
+from productrecs.training.shopper_events import Behaviour
+from productrecs.training.training_inputs import Purchases, TrainingInputs
 
 
 class BasketLines(NamedTuple):
@@ -46,12 +49,14 @@ def fit_copurchase_model(
     now_ms: int,
     options: CopurchaseOptions,
     products: VariantGroups | None = None,
+    runner: Runner = HERE,
 ) -> CopurchaseModels:
     """Return the co-purchase models, fitted to the valid orders.
 
     `products` as returned by `CatalogInputs.kinds`.
     """
-    return _concatenated(_ordered(purchases), n_items, now_ms, options, products)
+    lines = _ordered(purchases)
+    return _concatenated(lines, n_items, now_ms, options, products, runner)
 
 
 def fit_bundle_candidates(
@@ -64,7 +69,12 @@ def fit_bundle_candidates(
 
 
 def fit_cart_model(
-    inputs: TrainingInputs, n_items: int, now_ms: int, options: CopurchaseOptions
+    inputs: TrainingInputs,
+    carts: Behaviour,
+    n_items: int,
+    now_ms: int,
+    options: CopurchaseOptions,
+    runner: Runner = HERE,
 ) -> CopurchaseModel | None:
     """Return the co-purchase model of orders and carts.
 
@@ -73,11 +83,11 @@ def fit_cart_model(
     """
     if not inputs.catalog.has_kinds:
         return None
-    lines = with_carts(inputs.purchases, inputs.behaviour)
+    lines = with_carts(inputs.purchases, carts)
     if lines is None:
         return None
     products = inputs.catalog.kinds(n_items)[1]
-    return _concatenated(lines, n_items, now_ms, options, products).widest
+    return _concatenated(lines, n_items, now_ms, options, products, runner).widest
 
 
 def fit_complement_model(
@@ -144,6 +154,7 @@ def _concatenated(
     now_ms: int,
     options: CopurchaseOptions,
     products: VariantGroups | None,
+    runner: Runner,
 ) -> CopurchaseModels:
     return fit_copurchase(
         lines.baskets,
@@ -153,6 +164,7 @@ def _concatenated(
         options,
         lines.buyers,
         products=products,
+        runner=runner,
     )
 
 
@@ -164,14 +176,10 @@ def fit_session_index(
     behaviour: Behaviour, n_items: int, options: SessionOptions
 ) -> SessionIndex:
     """Return the session index of all visitors."""
-    return fit_sessions(
-        sessionize(behaviour.visitors, behaviour.times),
-        behaviour.items,
-        behaviour.times,
-        n_items,
-        options,
-        owners=behaviour.visitors,
+    part = gather_visits(
+        behaviour.visitors, behaviour.items, behaviour.times, options.longest
     )
+    return join_sessions([part], n_items, options)
 
 
 def is_in_order(purchases: Purchases) -> npt.NDArray[np.bool_]:

@@ -1,135 +1,29 @@
-"""Training inputs: a log and a catalog as arrays, and a cache of fitted results.
-
-Interest indicators are items that shoppers chose after a category, brand or colour.
-"""
+"""Training inputs: a log and a catalog as arrays, and a cache of fitted results."""
 
 import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.cache_registry import Cache
-from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Items
-from productrecs.engines.click_boosts import (
-    CART,
-    CLICK,
-    PURCHASE,
-    ClickBoostModel,
-    ClickBoostOptions,
-    SearchInteractions,
-    fit_click_boosts,
-)
 from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.records.catalog.title_words import size_in_title, variant_key
-from productrecs.records.events.event import interest_key
+from productrecs.training.interest_signals import IndicatorInputs
 from productrecs.training.repository import TrainingHead, TrainingRepository
 from productrecs.training.search.click_boost_inputs import SearchInputs
 from productrecs.training.search.repository import SearchEventRepository
+from productrecs.training.shopper_events import Behaviour, ShopperEvents, select_rows
 
 Ints = npt.NDArray[np.int64]
-
-INTEREST_WINDOW_MS: Final = 30 * MINUTE_MS
-_BUY_WINDOW_MS: Final = DAY_MS
-_FOLLOWING: Final = 10  # interactions after a signal that count for it
-
-
-@dataclass(slots=True)
-class Interactions:
-    """Interactions with items, parallel arrays; visitors by their code."""
-
-    visitors: Ints
-    times: Ints
-    items: Ints
-    weights: npt.NDArray[np.float64]
-
-
-@dataclass(slots=True)
-class IndicatorInputs:
-    """One store's interest signals in log order: visitor, signal and time."""
-
-    keys: list[str] = field(default_factory=list)  # by number
-    numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    _term_codes: dict[str, int] = field(default_factory=dict)
-
-    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append rows of (ts, kind, term, visitor)."""
-        if not rows:
-            return
-        numbers = [self._number(interest_key(kind, term)) for _, kind, term, _ in rows]
-        codes = [visitor_hash(row[3]) for row in rows]
-        self.numbers = np.concatenate((self.numbers, np.array(numbers, np.int64)))
-        self.times = np.concatenate(
-            (self.times, np.array([row[0] for row in rows], np.int64))
-        )
-        self.visitors = np.concatenate((self.visitors, np.array(codes, np.int64)))
-
-    def _number(self, key: str) -> int:
-        number = self._term_codes.setdefault(key, len(self.keys))
-        if number == len(self.keys):
-            self.keys.append(key)
-        return number
-
-
-def fit_indicators(
-    signals: IndicatorInputs, interactions: Interactions, bought: Interactions, now_ms: int
-) -> ClickBoostModel:
-    """Fit the products that shoppers viewed, carted or bought after each signal.
-
-    The next ten interactions of the same visit count; purchases count for a day.
-    """
-    if not signals.keys:
-        return ClickBoostModel.empty()
-    parts = [
-        _following(signals, interactions, INTEREST_WINDOW_MS),
-        _following(signals, bought, _BUY_WINDOW_MS),
-    ]
-    queries, items, visitors, weights, times = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    ages = ((now_ms - times) / DAY_MS).clip(min=0)
-    choices = SearchInteractions(queries, items, visitors, weights, ages)
-    # A category view is followed by views of many products: each of them counts.
-    options = ClickBoostOptions(max_of_one_shopper=PURCHASE + CART + 4 * CLICK)
-    return ClickBoostModel.of(fit_click_boosts(choices, options), signals.keys)
-
-
-def _following(
-    signals: IndicatorInputs, interactions: Interactions, window_ms: int
-) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], Ints]:
-    """Return signals, items, visitors, weights and times of the later interactions."""
-    has_signal = np.isin(interactions.visitors, signals.visitors)
-    visitors = np.concatenate((signals.visitors, interactions.visitors[has_signal]))
-    times = np.concatenate((signals.times, interactions.times[has_signal]))
-    count = len(signals.times)
-    order = np.lexsort((np.arange(len(times)), times, visitors))
-    places = np.flatnonzero(order < count)
-    found = []
-    for step in range(1, _FOLLOWING + 1):
-        later = places + step
-        inside = later < len(order)
-        signal_rows, later_rows = order[places[inside]], order[later[inside]]
-        fits = (visitors[signal_rows] == visitors[later_rows]) & (later_rows >= count)
-        fits &= times[later_rows] - times[signal_rows] <= window_ms
-        found.append(np.stack((signal_rows[fits], later_rows[fits] - count)))
-    signal_index, items = np.concatenate(found, axis=1)
-    return (
-        signals.numbers[signal_index],
-        interactions.items[has_signal][items],
-        signals.visitors[signal_index],
-        interactions.weights[has_signal][items],
-        interactions.times[has_signal][items],
-    )
-
 
 FieldValue = TypeVar("FieldValue", int, tuple[str, ...])
 _UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)
@@ -300,18 +194,6 @@ def _floats(values: Sequence[Any]) -> Floats:
 
 
 @dataclass(slots=True)
-class Behaviour:
-    """Events of shoppers, in log order: parallel arrays, one entry an event."""
-
-    times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
-    kinds: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
-    items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    visitors: Ints = field(  # core.shopper.visitor_code
-        default_factory=lambda: np.zeros(0, np.int64)
-    )
-
-
-@dataclass(slots=True)
 class Purchases:
     """Order lines, by `line_seq`: parallel arrays, one entry a line."""
 
@@ -326,15 +208,23 @@ class Purchases:
     visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # as Behaviour's
 
 
-F = TypeVar("F", Behaviour, Purchases)
-
-
 class TrainingInputs:
     """One store's log up to `applied_seq`. Incremental reading equals a full read."""
 
-    def __init__(self) -> None:
-        """Start with an empty log."""
+    def __init__(self, folder: Path | None = None) -> None:
+        """Start with an empty log; events of a large store lie in files of `folder`."""
+        self._folder = folder
         self._begin(0)
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """All events of shoppers in memory, in log order unless some are in files."""
+        return self.events.whole()
+
+    @behaviour.setter
+    def behaviour(self, behaviour: Behaviour) -> None:
+        self.events = ShopperEvents(self._folder)
+        self.events.add(behaviour)
 
     def follow(self, removals: int) -> None:
         """Start over if the log has lost events since: of erased shoppers, or of bots."""
@@ -344,7 +234,7 @@ class TrainingInputs:
     def _begin(self, removals: int) -> None:
         self.removals = removals
         self.applied_seq = 0
-        self.behaviour = Behaviour()
+        self.events = ShopperEvents(self._folder)
         self.purchases = Purchases()
         self.searches = SearchInputs()
         self.signs = IndicatorInputs()
@@ -355,9 +245,9 @@ class TrainingInputs:
     @property
     def size(self) -> int:
         """Number of events and order lines in memory; caches count by their size."""
-        facts = len(self.behaviour.items) + len(self.purchases.items)
+        facts = self.events.in_memory + len(self.purchases.items)
         facts += self.fit_cache.size // _FACT_BYTES
-        return facts + self.searches.size + len(self.signs.times)
+        return facts + self.searches.size + len(self.signs.signals.times)
 
     def read_searches(self, repository: SearchEventRepository, up_to_seq: int) -> None:
         """Read the searches after `applied_seq`; call it before `read_on`."""
@@ -376,47 +266,32 @@ class TrainingInputs:
 
     def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
         """Read the facts after `applied_seq`; return their number."""
-        read, pages = 0, [self.behaviour]
+        read, signals = 0, []
         for page in repository.behaviour(self.applied_seq, up_to_seq):
             read += len(page)
             with_shopper = [row for row in page if row[2] is not None]
-            pages.append(_behaviour(with_shopper))
+            self.events.add(_behaviour(with_shopper))
             if len(with_shopper) < len(page):
                 reported = [row for row in page if row[2] is None and row[4]]
-                self.signs.add([(row[0], row[1], row[4], row[3]) for row in reported])
-        self.behaviour = _joined(pages)
+                signals.append(
+                    self.signs.coded([(row[0], row[1], row[4], row[3]) for row in reported])
+                )
+        self.signs.add(signals)
         self.trials = self.trials.plus(repository.trials(self.applied_seq, up_to_seq))
-        changed = [
-            row
+        lines = [
+            _purchases(page)
             for page in repository.purchases(self.applied_seq, up_to_seq)
-            for row in page
+            if page
         ]
-        if changed:
-            self._add_purchases(changed)
+        self.add_purchases(lines)
         self.catalog.add(*repository.catalog(self.catalog.seq))
         self.applied_seq = up_to_seq
-        return read + len(changed)
+        return read + sum(len(page.items) for page in lines)
 
-    def _add_purchases(self, rows: list[tuple[Any, ...]]) -> None:
-        # A line that changed twice since is read once, in its last state.
-        line_seqs, baskets, items, quantities, totals, times, voids, *shopper_columns = zip(
-            *rows, strict=True
-        )
-        buyers, sessions = shopper_columns
-        added = Purchases(
-            line_seqs=_ints(line_seqs),
-            baskets=_ints(baskets, missing=-1),
-            items=np.array(items, np.int32),
-            quantities=_ints(quantities, missing=1),
-            totals=np.nan_to_num(_floats(totals)),
-            times=_ints(times),
-            is_active=~np.array(voids, np.bool_),
-            buyers=_codes(buyers),
-            visitors=_codes(
-                [one or two for one, two in zip(sessions, buyers, strict=True)]
-            ),
-        )
-        self.purchases = _merged(self.purchases, added)
+    def add_purchases(self, pages: Sequence[Purchases]) -> None:
+        """Add changed lines: a line that changed twice since is read once, at its end."""
+        if pages:
+            self.purchases = _merged(self.purchases, _joined(pages))
 
 
 def read_whole_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHead]:
@@ -442,17 +317,28 @@ def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:
     )
 
 
-def _joined(parts: Sequence[Behaviour]) -> Behaviour:
-    names = Behaviour.__dataclass_fields__
-    return Behaviour(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+def _purchases(rows: Sequence[tuple[Any, ...]]) -> Purchases:
+    line_seqs, baskets, items, quantities, totals, times, voids, *shopper_columns = zip(
+        *rows, strict=True
+    )
+    buyers, sessions = shopper_columns
+    return Purchases(
+        line_seqs=_ints(line_seqs),
+        baskets=_ints(baskets, missing=-1),
+        items=np.array(items, np.int32),
+        quantities=_ints(quantities, missing=1),
+        totals=np.nan_to_num(_floats(totals)),
+        times=_ints(times),
+        is_active=~np.array(voids, np.bool_),
+        buyers=_codes(buyers),
+        visitors=_codes([one or two for one, two in zip(sessions, buyers, strict=True)]),
     )
 
 
-def select_rows(facts: F, chosen: npt.NDArray[np.bool_]) -> F:
-    """Return the selected rows of parallel arrays."""
-    return replace(
-        facts, **{name: getattr(facts, name)[chosen] for name in facts.__dataclass_fields__}
+def _joined(pages: Sequence[Purchases]) -> Purchases:
+    names = Purchases.__dataclass_fields__
+    return Purchases(
+        **{name: np.concatenate([getattr(page, name) for page in pages]) for name in names}
     )
 
 

@@ -10,7 +10,8 @@ import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +25,6 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Arrays, Ints
 from productrecs.engines.buy_again import usual_intervals
 from productrecs.engines.click_boosts import (
-    CART,
-    CLICK,
     PURCHASE,
     ClickBoostModel,
     ClickBoostOptions,
@@ -39,27 +38,26 @@ from productrecs.engines.copurchase import (
     ItemSets,
 )
 from productrecs.engines.engine_spec import Facts
+from productrecs.engines.partitions import HERE, Runner, index_ranges
 from productrecs.engines.popularity import TrendingSales, rank_trending
 from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
-from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays, remove_other_models
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.snapshot_cache import SnapshotCache
-from productrecs.storage.snapshots import MODELS, SnapshotName
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.behaviour_fit import BehaviourFit, BehaviourTask, fit_behaviour
 from productrecs.training.engine_fitters import (
     fit_bundle_candidates,
     fit_cart_model,
     fit_complement_model,
     fit_copurchase_model,
-    fit_session_index,
     is_in_order,
 )
 from productrecs.training.engine_specs import OWN_MODELS
+from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
 from productrecs.training.repository import (
     RankingRepository,
     TrainedModel,
@@ -69,13 +67,10 @@ from productrecs.training.repository import (
     training_progress,
 )
 from productrecs.training.search.repository import SearchEventRepository
+from productrecs.training.shopper_events import Behaviour
 from productrecs.training.stores_due_for_ranker import impressions_and_clicks
 from productrecs.training.trained_models import models_folder
-from productrecs.training.training_inputs import (
-    Interactions,
-    TrainingInputs,
-    fit_indicators,
-)
+from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository
 
@@ -84,6 +79,7 @@ Words = npt.NDArray[np.uint64]
 _MIX_ONE: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_TWO: Final = np.uint64(0xBF58476D1CE4E5B9)
 _HASH_SHIFT: Final = np.uint64(29)
+_BLOCK: Final = 4_000_000  # entries that are hashed at once
 
 
 def item_fingerprints(
@@ -96,11 +92,12 @@ def item_fingerprints(
 
     Equal fingerprints mean equal evidence, except for one chance in 2^64.
     """
-    offsets, items = browse["offsets"], browse["items"]
-    places = np.arange(len(items)) - np.repeat(offsets[:-1], np.diff(offsets))
-    item_hashes = _sums(_hashed(_words(items) * _MIX_ONE + _words(places)), offsets)
-    session_hashes = _hashed(item_hashes + _hashed(_words(browse["owners"])))
-    viewed = _sums(session_hashes[browse["postings"]], browse["posting_offsets"])
+    session_hashes = _sums(browse["offsets"], partial(_place_hashes, browse["items"]))
+    session_hashes = _hashed(session_hashes + _hashed(_words(browse["owners"])))
+    postings = browse["postings"]
+    viewed = _sums(
+        browse["posting_offsets"], lambda rows, _: session_hashes[postings[rows]]
+    )
     hashes = _hashed(viewed + _hashed(_companion_hashes(bought[0])))
     for other_array in bought[1:]:
         hashes = _hashed(hashes + _companion_hashes(other_array))
@@ -109,11 +106,21 @@ def item_fingerprints(
     return hashes.view(np.int64)
 
 
+def _place_hashes(items: npt.NDArray[Any], rows: slice, offsets: Ints) -> Words:
+    """Return the hash of each item and its place in its session."""
+    places = np.arange(len(items[rows])) - np.repeat(offsets[:-1], np.diff(offsets))
+    return _hashed(_words(items[rows]) * _MIX_ONE + _words(places))
+
+
 def _companion_hashes(model: Arrays) -> Words:
-    hashes = _words(model["companions"]) * _MIX_ONE + _words(model["support"])
-    if len(model["shared"]):  # pooled baskets of variants
-        hashes = _hashed(hashes) + _words(model["shared"])
-    return _sums(_hashed(hashes), model["offsets"])
+    def hashes_of(rows: slice, _: Ints) -> Words:
+        hashes = _words(model["companions"][rows]) * _MIX_ONE
+        hashes += _words(model["support"][rows])
+        if len(model["shared"]):  # pooled baskets of variants
+            hashes = _hashed(hashes) + _words(model["shared"][rows])
+        return _hashed(hashes)
+
+    return _sums(model["offsets"], hashes_of)
 
 
 def _words(numbers: npt.NDArray[Any]) -> Words:
@@ -127,11 +134,18 @@ def _hashed(words: Words) -> Words:
     return hashed
 
 
-def _sums(words: Words, offsets: npt.NDArray[Any]) -> Words:
-    """Return the sum (modulo 2^64) of each run of `words`, including empty runs."""
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)))
-    runs: Words = sums[offsets[1:]] - sums[offsets[:-1]]
-    return runs
+def _sums(offsets: npt.NDArray[Any], hashes_of: Callable[[slice, Ints], Words]) -> Words:
+    """Return the sum (modulo 2^64) of the hashes of each run, including empty runs.
+
+    `hashes_of` gets the entries of some runs, and where each of them starts and ends.
+    """
+    sums = np.zeros(len(offsets) - 1, np.uint64)
+    for begin, end in index_ranges(offsets, _BLOCK):
+        starts = offsets[begin : end + 1] - offsets[begin]
+        words = hashes_of(slice(int(offsets[begin]), int(offsets[end])), starts)
+        totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)))
+        sums[begin:end] = totals[starts[1:]] - totals[starts[:-1]]
+    return sums
 
 
 Progress = Callable[[float], None]
@@ -144,7 +158,6 @@ class TrainingDeps:
     database: Database
     models: Path
     clock: Clock
-    snapshots: SnapshotCache = field(default_factory=SnapshotCache)
 
 
 def train_store(
@@ -153,17 +166,18 @@ def train_store(
     inputs: TrainingInputs,
     progress: Progress,
     idle_seconds: float = 0.0,
+    runner: Runner = HERE,
 ) -> TrainedModel:
     """Train `store` on its whole log; return the serving model.
 
     The caller passes the same `inputs` again, so that the next training reads only new
-    facts; empty ones give the same model. `progress` is called with shares of 1. The first
-    `idle_seconds` run at idle priority (`core/idle_priority.py`).
+    facts; empty ones give the same model, and so does every `runner` of the fit's jobs.
+    `progress` is called with shares of 1. The first `idle_seconds` run at idle priority
+    (`core/idle_priority.py`).
 
     Raises:
         StoreDeletedError: when the store was deleted.
         OSError: when the model cannot be written; the last good one continues to serve.
-        ObjectStoreUnavailableError: when it cannot be uploaded, with the same effect.
     """
     folder = models_folder(deps.models, store.store_id)
     with _remove_on_failure(deps, store, folder):
@@ -173,14 +187,12 @@ def train_store(
             head, constants = _read_on(deps, store, inputs)
             progress(0.5)
             now_ms = deps.clock()
-            arrays = fit(inputs, head.numbers, store.settings, now_ms, constants)
+            arrays = fit(inputs, head.numbers, store.settings, now_ms, constants, runner)
             arrays |= _order(deps, store)
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
             facts |= impressions_and_clicks(inputs.trials)
-            model_id = publish_arrays(folder, arrays, facts, head.model_id)
-        uploaded = SnapshotName(store.store_id, MODELS, model_id)
-        deps.snapshots.publish(uploaded, head.model_id)
+            model_id = publish_arrays(folder, arrays, facts)
         model = TrainedModel(
             model_id=model_id,
             applied_seq=head.seq,
@@ -231,20 +243,30 @@ def fit(
     settings: StoreSettings,
     now_ms: int,
     constants: Hyperparameters | None = None,
+    runner: Runner = HERE,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every engine's arrays, named `engine.array`, for numbers below `n_items`.
 
     Engines use their default hyperparameters unless `constants` has others.
     """
     hyperparameters = constants or Hyperparameters()
-    models, carts, complements, item_sets = _bought(
-        inputs, n_items, hyperparameters.companions, now_ms
+    since_ms = now_ms - settings.trending_days * DAY_MS
+    visits = hyperparameters.visits
+    behaviour = fit_behaviour(
+        inputs.events,
+        inputs.signs.signals,
+        BehaviourTask(n_items, visits.longest, since_ms, now_ms),
+        visits,
+        runner,
     )
-    sessions = fit_session_index(inputs.behaviour, n_items, hyperparameters.visits)
-    bought, viewed = models.to_arrays(), sessions.to_arrays()
+    models, carts, complements, item_sets = _bought(
+        inputs, behaviour.carts, n_items, hyperparameters.companions, now_ms, runner
+    )
+    bought, viewed = models.to_arrays(), behaviour.sessions.to_arrays()
     carted = {} if carts is None else carts.to_arrays()
     pairs = [one.to_arrays() for one in (*models, carts) if one is not None]
     own_models, fingerprints = _own_models(inputs, n_items, now_ms)
+    signs = _interest_indicators(inputs, behaviour.choices, now_ms)
     return {
         **bought,
         **{f"browse.{name}": array for name, array in viewed.items()},
@@ -255,10 +277,10 @@ def fit(
         "marks": item_fingerprints(viewed, pairs, fingerprints),
         "personal_search": np.array(astuple(hyperparameters.search), np.float64),
         **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
-        **{f"signs.{name}": array for name, array in _interest_indicators(inputs, now_ms)},
+        **{f"signs.{name}": array for name, array in signs},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
         "intervals": _intervals(inputs, n_items),
-        "trending": _trending(inputs, n_items, settings, now_ms),
+        "trending": _trending(inputs, behaviour, settings, since_ms, now_ms),
     }
 
 
@@ -289,14 +311,19 @@ def _own_models(
 
 
 def _bought(
-    inputs: TrainingInputs, n_items: int, options: CopurchaseOptions, now_ms: int
+    inputs: TrainingInputs,
+    in_carts: Behaviour,
+    n_items: int,
+    options: CopurchaseOptions,
+    now_ms: int,
+    runner: Runner,
 ) -> tuple[CopurchaseModels, CopurchaseModel | None, ComplementModel, ItemSets]:
     """Return the models of purchases: the cached ones, if nothing was bought.
 
     Orders decay relative to the newest purchase, not `now_ms`, so time alone changes
     nothing.
     """
-    bought, behaviour, cache = inputs.purchases, inputs.behaviour, inputs.fit_cache
+    bought, cache = inputs.purchases, inputs.fit_cache
     kinds, products = inputs.catalog.kinds(n_items)
     past_purchases = bought.times[bought.times <= now_ms]
     newest_ms = int(past_purchases.max()) if len(past_purchases) else now_ms
@@ -304,14 +331,14 @@ def _bought(
         "copurchase",
         (bought, products),
         (n_items, newest_ms, options),
-        lambda: fit_copurchase_model(bought, n_items, newest_ms, options, products),
+        lambda: fit_copurchase_model(bought, n_items, newest_ms, options, products, runner),
     )
-    carted = int((behaviour.kinds == EventKind.ADD_TO_CART).sum())  # only grows
+    carted = len(in_carts.items)  # only grows
     carts = cache.of(
         "carts",
         (bought, kinds, products),
         (n_items, newest_ms, options, carted),
-        lambda: fit_cart_model(inputs, n_items, newest_ms, options),
+        lambda: fit_cart_model(inputs, in_carts, n_items, newest_ms, options, runner),
     )
     hashes = carts or models.widest
     complements = cache.of(
@@ -355,17 +382,10 @@ def _choices(
 
 
 def _interest_indicators(
-    inputs: TrainingInputs, now_ms: int
+    inputs: TrainingInputs, choices: Sequence[Choices], now_ms: int
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return the interest indicators of categories, brands and colours."""
-    behaviour, bought = inputs.behaviour, inputs.purchases
-    carted = behaviour.kinds == EventKind.ADD_TO_CART
-    interactions = Interactions(
-        behaviour.visitors,
-        behaviour.times,
-        behaviour.items.astype(np.int64),
-        np.where(carted, CART, CLICK),
-    )
+    bought = inputs.purchases
     is_purchase = bought.is_active & (bought.quantities > 0) & (bought.buyers != 0)
     purchases = Interactions(
         bought.buyers[is_purchase],
@@ -373,7 +393,7 @@ def _interest_indicators(
         bought.items[is_purchase].astype(np.int64),
         np.full(int(is_purchase.sum()), PURCHASE),
     )
-    return fit_indicators(inputs.signs, interactions, purchases, now_ms).to_arrays().items()
+    return fit_indicators(inputs.signs, choices, purchases, now_ms).to_arrays().items()
 
 
 def _trials(inputs: TrainingInputs, n_items: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
@@ -388,10 +408,13 @@ def settings_hash(settings: StoreSettings) -> str:
 
 
 def _trending(
-    inputs: TrainingInputs, n_items: int, settings: StoreSettings, now_ms: int
+    inputs: TrainingInputs,
+    behaviour: BehaviourFit,
+    settings: StoreSettings,
+    since_ms: int,
+    now_ms: int,
 ) -> npt.NDArray[np.int32]:
-    bought, behaviour = inputs.purchases, inputs.behaviour
-    since_ms = now_ms - settings.trending_days * DAY_MS
+    bought = inputs.purchases
     is_active = bought.is_active
     sold = TrendingSales(
         items=bought.items[is_active],
@@ -401,11 +424,8 @@ def _trending(
         times=bought.times[is_active],
     )
     sales, before = sold.between(since_ms, now_ms), sold.between(-1, since_ms)
-    is_recent = (behaviour.times > since_ms) & (behaviour.times <= now_ms)
-    carts = behaviour.items[is_recent & (behaviour.kinds == EventKind.ADD_TO_CART)]
-    views = behaviour.items[is_recent & (behaviour.kinds == EventKind.DETAIL_PAGE_VIEW)]
     metric = settings.trending_metric
-    return rank_trending(sales, carts, views, n_items, metric, before)
+    return rank_trending(sales, behaviour.carted, behaviour.viewed, metric, before)
 
 
 def _read_on(
@@ -454,12 +474,12 @@ class Trainer:
         Raises:
             StoreDeletedError: when it was deleted.
             OSError: when the model cannot be written.
-            ObjectStoreUnavailableError: when it could not be uploaded.
         """
-        self._deps.snapshots.check()
         spent = time.thread_time()
         # Not in the cache while it is read: after a failure the next training starts over.
-        inputs = self._inputs.pop(store.store_id, None) or TrainingInputs()
+        inputs = self._inputs.pop(store.store_id, None)
+        if inputs is None:
+            inputs = TrainingInputs(self._deps.models)
         cpu_seconds = self._cpu_seconds.get(
             store.store_id, 0.0
         )  # the first has normal priority

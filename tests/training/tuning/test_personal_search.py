@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from productrecs.engines.personal_search import ItemTraits
 from productrecs.records.events.event import EventKind
 from productrecs.training.search.click_boost_inputs import SearchInputs
-from productrecs.training.training_inputs import Behaviour, Purchases
+from productrecs.training.shopper_events import Behaviour
+from productrecs.training.training_inputs import Purchases
 from productrecs.training.tuning.personal_search import (
     MIN_CASES,
     N_PERIODS,
@@ -19,6 +20,9 @@ from productrecs.training.tuning.personal_search import (
     SearchReplay,
     tune_personal_search,
 )
+
+if TYPE_CHECKING:
+    from productrecs.training.search.repository import SearchEventRepository
 
 BRANDS: Final = 4
 LAMPS: Final = 12  # items 0 to 11 are found; brand = number modulo 4
@@ -34,6 +38,21 @@ def traits_of(item: int) -> ItemTraits:
 REPLAY: Final = SearchReplay(
     traits_of, lambda _: (range(LAMPS), [2.0 - n / 100 for n in range(LAMPS)])
 )
+
+
+class SearchLog:
+    """The rows that a `SearchEventRepository` would yield."""
+
+    def __init__(self, page: list[tuple[Any, ...]]) -> None:
+        self._page = page
+
+    def events(self, _after_seq: int, _up_to_seq: int) -> list[list[tuple[Any, ...]]]:
+        """Return one page of events."""
+        return [self._page]
+
+    def purchases(self, _after_seq: int, _up_to_seq: int) -> list[list[tuple[Any, ...]]]:
+        """Return no order."""
+        return []
 
 
 def history(
@@ -54,7 +73,7 @@ def history(
         (n, int(times[n]), EventKind.SEARCH_CLICK, int(clicked[n]), "lamp", None, f"s{n}")
         for n in range(count)
     ]
-    searches._add_events(page)  # noqa: SLF001 - rows as the repository yields them
+    searches.read_on(cast("SearchEventRepository", SearchLog(page)), 0, count)
     codes = searches.searches.sessions
     views = Behaviour(
         times=np.repeat(times + views_come * 60_000, 2),

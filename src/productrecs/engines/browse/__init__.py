@@ -1,18 +1,23 @@
 """Session-based kNN engine (`browse`): predicts next items from similar past sessions."""
 
-from productrecs.engines.browse.session_index import (
-    SessionIndex,
+from productrecs.engines.browse.fit import (
+    SessionPart,
     fit_sessions,
+    gather_visits,
+    join_sessions,
     sessionize,
-    warm_up,
 )
+from productrecs.engines.browse.session_index import SessionIndex, warm_up
 from productrecs.engines.browse.session_knn import InteractionType, SessionOptions
 
 __all__ = [
     "InteractionType",
     "SessionIndex",
     "SessionOptions",
+    "SessionPart",
     "fit_sessions",
+    "gather_visits",
+    "join_sessions",
     "sessionize",
     "warm_up",
 ]

@@ -1,13 +1,13 @@
 """Session index: an immutable set of past sessions that answers next-item queries.
 
-`fit_sessions` builds it from events.
+`fit.py` builds it from events.
 """
 
 from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from productrecs.engines.arrays import (
     Ints,
     Items,
     Ranked,
-    check_item_numbers,
-    csr_offsets,
-    grouped_argsort,
     stable_argsort,
 )
 from productrecs.engines.browse import session_knn
@@ -35,8 +32,6 @@ from productrecs.engines.browse.session_knn import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
 
 
 _NONE: Final[Mapping[int, int]] = MappingProxyType({})
@@ -305,174 +300,3 @@ class SessionIndex:
         if session_count > 1:
             end = int(owners.searchsorted(owner, side="right"))
         return self._by_owner[begin:end]
-
-
-_RETURNS: Final = 16  # maximum distance of a return, in visit positions
-_SHRINKAGE_STEPS: Final = 500  # shrinkage: at this number, half of a share counts
-_MAX_AGE: Final = 60.0  # in days_scale: limit of the decay, to keep freshness above 0
-
-
-class Views(NamedTuple):
-    """Each session's distinct items in the order of first view, session by session.
-
-    `sessions` [E] are slots from 0, the oldest first; `items` [E]; `times`, `owners` [S].
-    """
-
-    sessions: Ints
-    items: Items
-    times: Ints
-    owners: Ints
-
-
-def fit_sessions(
-    sessions: Ints,
-    items: Items,
-    times: Ints,
-    n_items: int,
-    options: SessionOptions | None = None,
-    owners: Ints | None = None,
-) -> SessionIndex:
-    """Return the session index of parallel arrays, one entry an event, in any order.
-
-    Shapes: `sessions`, `items`, `times` (UTC milliseconds), `owners` [n]. Sessions of fewer
-    than two distinct items are ignored; longer ones are cut to their newest `longest`
-    items. `owners` are 64-bit codes for `exclude_session`; without them each session is its
-    own owner.
-
-    Raises:
-        ValueError: when an item number lies outside 0..n_items-1.
-    """
-    check_item_numbers(items, n_items)
-    chosen = options or SessionOptions()
-    views, returns = _views(sessions, items, times, sessions if owners is None else owners)
-    views = _usable(views, chosen.longest)
-    newest = int(views.times.max(initial=0))
-    df = np.bincount(views.items, minlength=n_items)
-    posting_offsets, postings = _postings(views, df, chosen.sessions_per_item)
-    layout = SessionArrays(
-        offsets=csr_offsets(views.sessions, len(views.times)),
-        items=views.items,
-        freshness=_freshness(views.times, newest, chosen.days_scale),
-        owners=views.owners,
-        posting_offsets=posting_offsets,
-        postings=postings,
-        rarity=_rarity(df, len(views.times), chosen.rarity),
-    )
-    return SessionIndex(read_only(layout._asdict()), newest, chosen, returns=returns)
-
-
-def _views(sessions: Ints, items: Items, times: Ints, owners: Ints) -> tuple[Views, Floats]:
-    """Return the first views; sessions are numbered by their end.
-
-    The second result is that of `_return_shares`.
-    """
-    codes, count = _numbered(sessions)
-    ends = np.full(count, np.iinfo(np.int64).min)
-    np.maximum.at(ends, codes, times)
-    oldest_first = stable_argsort(ends)
-    slots = np.empty(count, dtype=np.int64)
-    slots[oldest_first] = np.arange(count)
-    visitors = np.zeros(count, dtype=np.int64)
-    visitors[codes] = owners
-    slotted = slots[codes]
-    order = grouped_argsort(slotted, times)
-    ordered_slots, ordered_items = slotted[order], items[order]
-    steps = np.ones(len(order), dtype=np.bool_)  # without steps that stay on an item
-    steps[1:] = (np.diff(ordered_slots) != 0) | (np.diff(ordered_items) != 0)
-    ordered_slots, ordered_items = ordered_slots[steps], ordered_items[steps]
-    view_codes = ordered_slots * (int(items.max(initial=0)) + 1) + ordered_items
-    by_item = stable_argsort(view_codes)
-    is_repeated = np.zeros(len(view_codes), dtype=np.bool_)
-    is_repeated[1:] = np.diff(view_codes[by_item]) == 0
-    is_first = np.ones(len(view_codes), dtype=np.bool_)
-    is_first[by_item[is_repeated]] = False
-    views = Views(
-        ordered_slots[is_first],
-        ordered_items[is_first].astype(np.int32),
-        ends[oldest_first],
-        visitors[oldest_first],
-    )
-    back = np.diff(by_item, prepend=0)[is_repeated]
-    return views, _return_shares(back, np.bincount(ordered_slots, minlength=count))
-
-
-def _return_shares(back: Ints, lengths: Ints) -> Floats:
-    """Return the share of steps back to the item 0, 1, 2, ... positions before the last.
-
-    `back` is the distance of each return (2 is one position before the current), `lengths`
-    the number of steps of each session. Shares of few steps are shrunk towards 0.
-    """
-    found = np.bincount(back, minlength=_RETURNS + 1)[1 : _RETURNS + 1]
-    steps = np.arange(1, _RETURNS + 1)
-    possible_steps = np.array(
-        [np.maximum(lengths - step, 0).sum() for step in steps.tolist()]
-    )
-    shares: Floats = found / (possible_steps + _SHRINKAGE_STEPS)
-    return shares
-
-
-def _numbered(sessions: Ints) -> tuple[Ints, int]:
-    """Return each event's session index, in the order of `sessions`, and their number."""
-    if len(sessions) and sessions.min() >= 0 and sessions.max() < len(sessions):
-        has_view = np.bincount(sessions) > 0
-        return (np.cumsum(has_view) - 1)[sessions], int(has_view.sum())
-    names, codes = np.unique(sessions, return_inverse=True)
-    return codes, len(names)
-
-
-def _usable(views: Views, longest: int) -> Views:
-    """Return the newest `longest` items of each session with two or more."""
-    lengths = np.bincount(views.sessions, minlength=len(views.times))
-    from_end = np.cumsum(lengths)[views.sessions] - np.arange(len(views.sessions))
-    is_long_enough = lengths >= 2  # noqa: PLR2004 - one item has no next item
-    is_kept = is_long_enough[views.sessions] & (from_end <= longest)
-    renumbered = np.cumsum(is_long_enough) - 1
-    return Views(
-        renumbered[views.sessions[is_kept]],
-        views.items[is_kept],
-        views.times[is_long_enough],
-        views.owners[is_long_enough],
-    )
-
-
-def _postings(views: Views, df: Ints, max_postings: int) -> tuple[Ints, Items]:
-    """Return each item's posting list: its newest `max_postings` sessions, newest first."""
-    newest_first = slice(None, None, -1)
-    items, slots = views.items[newest_first], views.sessions[newest_first]
-    order = stable_argsort(items)
-    owners, slots = items[order], slots[order]
-    starts = np.cumsum(df) - df
-    is_kept = np.arange(len(owners)) - starts[owners] < max_postings
-    return csr_offsets(owners[is_kept], len(df)), slots[is_kept].astype(np.int32)
-
-
-def _freshness(times: Ints, newest: int, days_scale: float) -> npt.NDArray[np.float32]:
-    ages: Floats = (newest - times) / _DAY_MS
-    freshness: Floats = np.exp(-np.minimum(ages / days_scale, _MAX_AGE))
-    return freshness.astype(np.float32)
-
-
-def _rarity(
-    df: npt.NDArray[Any], n_sessions: int, weight: float
-) -> npt.NDArray[np.float32]:
-    share = max(n_sessions, 1) / np.maximum(df, 1)
-    rarity: Floats = 1.0 + weight * np.log(share)
-    return rarity.astype(np.float32)
-
-
-HALF_AN_HOUR_MS: Final = 30 * 60 * 1000
-
-
-def sessionize(identities: Ints, times: Ints, gap_ms: int = HALF_AN_HOUR_MS) -> Ints:
-    """Return each event's visit: codes from 0 by identity, then by time; shapes [n].
-
-    A visit ends when the identity's next event comes more than `gap_ms` later. Events may
-    have any order; `times` are milliseconds.
-    """
-    order = grouped_argsort(identities, times)
-    visitors, visit_times = identities[order], times[order]
-    is_start = np.zeros(len(order), dtype=np.bool_)
-    is_start[1:] = (visitors[1:] != visitors[:-1]) | (np.diff(visit_times) > gap_ms)
-    codes = np.empty(len(order), dtype=np.int64)
-    codes[order] = np.cumsum(is_start)
-    return codes

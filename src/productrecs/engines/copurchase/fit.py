@@ -26,6 +26,7 @@ from productrecs.engines.copurchase.item_pairs import (
     count_pairs,
     gather_baskets,
     item_popularity,
+    pair_blocks,
     pair_strengths,
     pairs_beyond_gifts,
     significant_pairs,
@@ -33,13 +34,19 @@ from productrecs.engines.copurchase.item_pairs import (
     without_repeated_baskets,
 )
 from productrecs.engines.copurchase.model import CopurchaseModel
-from productrecs.engines.copurchase.variant_pooling import VariantGroups, variant_pooling
+from productrecs.engines.copurchase.variant_pooling import (
+    VariantGroups,
+    VariantPooling,
+    variant_pooling,
+)
+from productrecs.engines.partitions import HERE, Runner
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Arrays
 
 
 _ROUNDS = 8
+_JOBS_PER_WORKER: Final = 4  # so that workers of different speed end together
 
 
 def promote_for_coverage(
@@ -151,6 +158,7 @@ def fit_copurchase(
     buyers: Ints | None = None,
     *,
     products: VariantGroups | None = None,
+    runner: Runner = HERE,
 ) -> CopurchaseModels:
     """Return every item's strongest companions from parallel arrays, one entry a line.
 
@@ -169,13 +177,16 @@ def fit_copurchase(
     lines = gather_baskets(baskets, items, ages_days, n_items)
     if buyers is not None:
         lines = without_repeated_baskets(lines, baskets, buyers)
-    return fit_baskets(lines, options or CopurchaseOptions(), products)
+    return fit_baskets(lines, options or CopurchaseOptions(), products, runner)
 
 
 def fit_baskets(
-    lines: Baskets, options: CopurchaseOptions, products: VariantGroups | None = None
+    lines: Baskets,
+    options: CopurchaseOptions,
+    products: VariantGroups | None = None,
+    runner: Runner = HERE,
 ) -> CopurchaseModels:
-    """Return the models of gathered baskets."""
+    """Return the models of gathered baskets; each job of `runner` counts some owners."""
     weights = basket_weights(lines, options)
     popularity = item_popularity(lines, weights)
     variants = None
@@ -186,7 +197,50 @@ def fit_baskets(
     seasons = _season_factors(lines, weights, options)
     sales = Sales(popularity, seasons, float(weights.sum()))
     plain, pooled = _TopCompanions(sales, options), _TopCompanions(sales, options)
-    for owners, counted in count_pairs(lines, weights):
+    counting = _Counting(lines, weights, sales, variants, options)
+    for of_items, of_variants in runner.run(_count, counting, _jobs(lines, runner)):
+        plain.add(of_items)
+        pooled.add(of_variants)
+    return CopurchaseModels(plain.model(), None if variants is None else pooled.model())
+
+
+class _Counting(NamedTuple):
+    """What every job of a fit reads."""
+
+    lines: Baskets
+    weights: Floats
+    sales: Sales
+    variants: VariantPooling | None
+    options: CopurchaseOptions
+
+
+class _Selected(NamedTuple):
+    """Some owners' strongest pairs; `votes` marks those that count in carts."""
+
+    pairs: PairCounts
+    votes: Bools
+
+
+def _jobs(lines: Baskets, runner: Runner) -> list[tuple[list[Ints]]]:
+    """Return the blocks of owners of each job.
+
+    Borders of blocks are the same for every runner: ties in a block are broken alike.
+    """
+    blocks = pair_blocks(lines)
+    if runner.workers == 1:
+        return [(blocks,)]
+    size = -(-len(blocks) // (_JOBS_PER_WORKER * runner.workers))
+    return [(blocks[at : at + size],) for at in range(0, len(blocks), size)]
+
+
+def _count(
+    counting: _Counting, blocks: list[Ints]
+) -> tuple[list[_Selected], list[_Selected]]:
+    """Return the strongest pairs of some owners: their own, and pooled by variants."""
+    lines, weights, sales, variants, options = counting
+    plain: list[_Selected] = []
+    pooled: list[_Selected] = []
+    for owners, counted in count_pairs(lines, weights, blocks):
         allowed = pairs_beyond_gifts(counted, lines, options)
         if variants is None:
             pairs = counted[np.flatnonzero(allowed)]
@@ -196,11 +250,37 @@ def fit_baskets(
         if variants is not None:
             if pairs.shared is not None:  # pooled pairs are significant
                 votes |= pairs.shared > 0
-            pooled.add(pairs, votes)
+            pooled.append(_strongest(pairs, votes, sales, options))
             observed = np.flatnonzero(pairs.support > 0)
             pairs, votes = pairs[observed].without_shared(), votes[observed]
-        plain.add(pairs, votes)
-    return CopurchaseModels(plain.model(), None if variants is None else pooled.model())
+        plain.append(_strongest(pairs, votes, sales, options))
+    return plain, pooled
+
+
+def _strongest(
+    pairs: PairCounts, votes: Bools, sales: Sales, options: CopurchaseOptions
+) -> _Selected:
+    """Return the pairs that may be stored, before promotion."""
+    considered = max(options.considered, options.neighbours)
+    scores = pair_strengths(pairs, sales, options)
+    chosen = _chosen(_Selected(pairs, votes), scores, considered, sales, options)
+    return _Selected(pairs[chosen], votes[chosen])
+
+
+def _chosen(
+    selected: _Selected,
+    scores: Scores,
+    considered: int,
+    sales: Sales,
+    options: CopurchaseOptions,
+) -> Ints:
+    """Return each owner's best indexes for its own list and for carts, ascending."""
+    pairs, votes = selected
+    for_lists = top_per_owner(pairs.owners, scores, considered)
+    counted = np.flatnonzero(votes)
+    in_carts = cart_strengths(pairs[counted], sales.popularity, options)
+    for_carts = counted[top_per_owner(pairs.owners[counted], in_carts, options.neighbours)]
+    return unique_sorted(np.concatenate((for_lists, for_carts)))
 
 
 class _TopCompanions:
@@ -212,13 +292,10 @@ class _TopCompanions:
         self._pairs: list[PairCounts] = []
         self._votes = [np.zeros(0, np.bool_)]
 
-    def add(self, pairs: PairCounts, votes: Bools) -> None:
-        """Add some owners' strongest pairs; `votes` marks those that count in carts."""
-        considered = max(self._options.considered, self._options.neighbours)
-        scores = pair_strengths(pairs, self._sales, self._options)
-        chosen = self._chosen(pairs, scores, votes, considered)
-        self._pairs.append(pairs[chosen])
-        self._votes.append(votes[chosen])
+    def add(self, selected: list[_Selected]) -> None:
+        """Add some owners' strongest pairs."""
+        self._pairs += [one.pairs for one in selected]
+        self._votes += [one.votes for one in selected]
 
     def model(self) -> CopurchaseModel:
         """Return the model of the added pairs."""
@@ -230,7 +307,9 @@ class _TopCompanions:
         scores = promote_for_coverage(
             pairs.owners, pairs.companions, scores, pairs.support > 0, options
         )
-        order = self._chosen(pairs, scores, votes, options.neighbours)
+        order = _chosen(
+            _Selected(pairs, votes), scores, options.neighbours, self._sales, options
+        )
         pairs, votes, scores = pairs[order], votes[order], scores[order]
         best_first = top_per_owner(pairs.owners, scores, len(scores))
         pairs, votes, scores = pairs[best_first], votes[best_first], scores[best_first]
@@ -244,17 +323,6 @@ class _TopCompanions:
             lean=(popularity ** (0.5 - options.lean)).astype(np.float32),
             constants=np.array([options.doublings]),
         )
-
-    def _chosen(
-        self, pairs: PairCounts, scores: Scores, votes: Bools, considered: int
-    ) -> Ints:
-        """Return each owner's best indexes for its own list and for carts, ascending."""
-        for_lists = top_per_owner(pairs.owners, scores, considered)
-        counted = np.flatnonzero(votes)
-        in_carts = cart_strengths(pairs[counted], self._sales.popularity, self._options)
-        neighbours = self._options.neighbours
-        for_carts = counted[top_per_owner(pairs.owners[counted], in_carts, neighbours)]
-        return unique_sorted(np.concatenate((for_lists, for_carts)))
 
 
 def _pair_cosines(pairs: PairCounts, popularity: Floats) -> Scores:

@@ -160,13 +160,25 @@ def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
     return basket_weights_by_age
 
 
-def count_pairs(
-    lines: Baskets, weights: Floats, block_pairs: int = _BLOCK_PAIRS
-) -> Iterator[tuple[Ints, PairCounts]]:
-    """Yield all pairs in blocks of consecutive owners.
+def pair_blocks(lines: Baskets, block_pairs: int = _BLOCK_PAIRS) -> list[Ints]:
+    """Return all items as blocks of consecutive owners, for `count_pairs`.
 
-    `weights` [n_baskets]. A block has about `block_pairs` pair occurrences, or one owner's
-    if they are more.
+    A block has about `block_pairs` pair occurrences, or one owner's if they are more.
+    """
+    occurrences = np.bincount(
+        lines.items, weights=lines.sizes[lines.baskets], minlength=lines.n_items
+    )
+    blocks = np.cumsum(occurrences) // block_pairs
+    borders = np.flatnonzero(np.diff(blocks)) + 1
+    return np.split(np.arange(lines.n_items), borders)
+
+
+def count_pairs(
+    lines: Baskets, weights: Floats, blocks: list[Ints] | None = None
+) -> Iterator[tuple[Ints, PairCounts]]:
+    """Yield the pairs of `blocks` of consecutive owners; all of `pair_blocks` by default.
+
+    `weights` [n_baskets].
     """
     from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
 
@@ -178,9 +190,7 @@ def count_pairs(
     ones = np.ones(len(lines.items))
     basket_matrix = sparse.csr_array((ones, lines.items, offsets), shape=shape)
     holders = sparse.csr_array(basket_matrix.T)
-    blocks = np.cumsum(holders @ lines.sizes) // block_pairs
-    borders = np.flatnonzero(np.diff(blocks)) + 1
-    for some in np.split(np.arange(lines.n_items), borders):
+    for some in pair_blocks(lines) if blocks is None else blocks:
         product = sparse.csr_array(holders[some] @ contents)
         product.sort_indices()
         yield some, _without_self(some, product)

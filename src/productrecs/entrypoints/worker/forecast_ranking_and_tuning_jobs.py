@@ -116,11 +116,7 @@ class RankingJobs:
         self._accounts.refresh()
         services = self._services
         return stores_to_rank(
-            services.database,
-            self._accounts.all(),
-            services.clock(),
-            services.models,
-            services.snapshots,
+            services.database, self._accounts.all(), services.clock(), services.models
         )
 
     def learn_order(self, job: Job, progress: JobProgress) -> None:

@@ -153,11 +153,7 @@ class PictureJobs:
         began = time.monotonic()
         services = self._services
         built = build_visual(
-            services.database,
-            services.pictures,
-            store_id,
-            self._embedding,
-            services.snapshots,
+            services.database, services.pictures, store_id, self._embedding
         )
         duration = time.monotonic() - began
         if built is not None:

@@ -72,9 +72,7 @@ class StoreJobs:
         """Run jobs for the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
-        deps = TrainingDeps(
-            services.database, services.models, services.clock, services.snapshots
-        )
+        deps = TrainingDeps(services.database, services.models, services.clock)
         self._trainer = Trainer(deps)
         self._attributor = Attributor(services.database, services.touchpoint_folder)
         self._eraser = build_eraser(services)

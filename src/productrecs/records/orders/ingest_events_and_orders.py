@@ -65,9 +65,9 @@ def ingest_events(
     if not events:
         return 0
     products = (event.item_id for event in events if is_about_product(event))
-    numbers = log.numbers((item_id for item_id in products if item_id), now_ms)
+    numbers = log.numbers((one for one in products if one), now_ms)
     shoppers = IdentityLinker(repository, events)
-    logged = [
+    placed = [
         LoggedEvent(
             event=event,
             seq=first + index,
@@ -81,15 +81,13 @@ def ingest_events(
     ]
     shoppers.finish()
     behaviour = [
-        entry
-        for entry in logged
-        if entry.event.kind is not EventKind.BUY and not entry.event.bot
+        one for one in placed if one.event.kind is not EventKind.BUY and not one.event.bot
     ]
     append_events(log, behaviour, numbers, shoppers.linked)
-    of_bots = [entry for entry in logged if entry.event.bot]
-    if of_bots:
-        append_bot_events(log, of_bots, numbers, now_ms)
-    buys = [entry for entry in logged if entry.event.kind is EventKind.BUY]
+    marked = [one for one in placed if one.event.bot]
+    if marked:
+        append_bot_events(log, marked, numbers, now_ms)
+    buys = [one for one in placed if one.event.kind is EventKind.BUY]
     if buys:
         _put_buys(log, buys, numbers, shoppers)
     return len(events)
@@ -186,15 +184,15 @@ def _put_buys(
     numbers: dict[str, int],
     shoppers: IdentityLinker,
 ) -> None:
-    order_ids = [entry.event.order_id for entry in buys if entry.event.order_id]
+    order_ids = [one.event.order_id for one in buys if one.event.order_id]
     ledger = PurchaseLedger(PurchaseRepository(log.transaction, log.store_id), order_ids)
-    for entry in buys:
-        event = entry.event
+    for one in buys:
+        event = one.event
         units = event.quantity or 1
         ledger.put(
             PurchaseLine(
-                line_seq=entry.seq,
-                seq=entry.seq,
+                line_seq=one.seq,
+                seq=one.seq,
                 basket=None,
                 order_id=event.order_id or None,
                 receipt=ledger.receipt(event.order_id) if event.order_id else 0,
@@ -202,15 +200,15 @@ def _put_buys(
                 line=0,
                 channel=PurchaseChannel.EVENT,
                 void=False,
-                ts=entry.ts,
+                ts=one.ts,
                 quantity=event.quantity,
                 price=None if event.value is None else event.value / units,
                 total=event.value,
                 currency=event.currency,
                 shopper=event.shopper,
-                person=entry.person,
+                person=one.person,
                 session=event.session_id,
-                imported=entry.imported,
+                imported=one.imported,
             )
         )
     ledger.write(log.database, shoppers.linked)

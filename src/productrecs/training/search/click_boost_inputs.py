@@ -70,15 +70,26 @@ class SearchInputs:
         self, repository: SearchEventRepository, after_seq: int, up_to_seq: int
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""
+        searches, carts = [self.searches], [self.carts]
         for page in repository.events(after_seq, up_to_seq):
-            self._add_events(page)
+            found, added = self._events(page)
+            searches.append(_rows(found))
+            if self.terms:
+                carts.append(_rows(added))
+        self.searches, self.carts = _joined(searches), _joined(carts)
         if not self.terms:
             return  # no search to attribute anything to
         # A purchase line from before the first search may change later. It then counts as
         # one from before that search.
-        # one that came before it.
-        for page in repository.purchases(after_seq, up_to_seq):
-            self._add_purchases(page)
+        changed, purchases = [np.zeros(0, np.int64)], []
+        for lines in repository.purchases(after_seq, up_to_seq):
+            latest = {row[0]: row for row in lines}
+            changed.append(np.array(list(latest), dtype=np.int64))
+            purchases.append(_rows([(*row[:5], 0) for row in latest.values() if row[5]]))
+        if purchases:
+            is_kept = ~np.isin(self.purchases.seqs, np.concatenate(changed))
+            remaining = _Rows(*(column[is_kept] for column in self.purchases))
+            self.purchases = _joined([remaining, *purchases])
 
     def intents(self, language: LanguageAnalyzer) -> list[str]:
         """Return the intent of each of `terms`, cached."""
@@ -115,7 +126,10 @@ class SearchInputs:
             queries[recent], items[recent], shoppers[recent], weights[recent], ages[recent]
         )
 
-    def _add_events(self, page: Sequence[Sequence[Any]]) -> None:
+    def _events(
+        self, page: Sequence[Sequence[Any]]
+    ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """Return the searches and the carts of a page of the log."""
         searches, carts = [], []
         for seq, ts, kind, item, term, shopper, session in page:
             number = _NO_ITEM if item is None else item
@@ -125,17 +139,7 @@ class SearchInputs:
             elif term:
                 query = self._number(str(term))
                 searches.append((seq, ts, number, shopper, session, query))
-        self.searches = _joined(self.searches, searches)
-        if self.terms:
-            self.carts = _joined(self.carts, carts)
-
-    def _add_purchases(self, page: Sequence[Sequence[Any]]) -> None:
-        changed = np.array([row[0] for row in page], dtype=np.int64)
-        is_kept = ~np.isin(self.purchases.seqs, changed)
-        remaining = _Rows(*(column[is_kept] for column in self.purchases))
-        latest = {row[0]: row for row in page}
-        new_rows = [(*row[:5], 0) for row in latest.values() if row[5]]
-        self.purchases = _joined(remaining, new_rows)
+        return searches, carts
 
     def _number(self, term: str) -> int:
         number = self._numbers.setdefault(term, len(self.terms))
@@ -144,12 +148,12 @@ class SearchInputs:
         return number
 
 
-def _joined(rows: _Rows, new_rows: Sequence[Sequence[Any]]) -> _Rows:
-    """Return `rows` with (seq, ts, item, shopper, session, query) added."""
-    if not new_rows:
-        return rows
-    seqs, times, items, shoppers, sessions, queries = zip(*new_rows, strict=True)
-    columns: Columns = (
+def _rows(rows: Sequence[Sequence[Any]]) -> _Rows:
+    """Return rows of (seq, ts, item, shopper, session, query) as arrays."""
+    if not rows:
+        return _no_rows()
+    seqs, times, items, shoppers, sessions, queries = zip(*rows, strict=True)
+    return _Rows(
         np.array(seqs, np.int64),
         np.array(times, np.int64),
         np.array(items, np.int64),
@@ -157,7 +161,12 @@ def _joined(rows: _Rows, new_rows: Sequence[Sequence[Any]]) -> _Rows:
         _codes(sessions),
         np.array(queries, np.int64),
     )
-    return _Rows(*(np.concatenate(pair) for pair in zip(rows, columns, strict=True)))
+
+
+def _joined(pages: Sequence[_Rows]) -> _Rows:
+    if len(pages) == 1:
+        return pages[0]
+    return _Rows(*(np.concatenate(column) for column in zip(*pages, strict=True)))
 
 
 def _codes(names: Sequence[str | None]) -> Ints:

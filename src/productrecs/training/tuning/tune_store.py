@@ -30,12 +30,8 @@ from productrecs.training.group_visits_and_orders import (
 )
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.search.repository import SearchEventRepository
-from productrecs.training.training_inputs import (
-    Behaviour,
-    Purchases,
-    read_whole_log,
-    select_rows,
-)
+from productrecs.training.shopper_events import Behaviour, select_rows
+from productrecs.training.training_inputs import Purchases, read_whole_log
 from productrecs.training.tuning.hyperparameter_search import (
     N_SPLITS,
     Changes,

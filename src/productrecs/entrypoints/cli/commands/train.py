@@ -1,10 +1,12 @@
-"""`productrecs train`: trains a store's models now."""
+"""`productrecs train`: trains a store's models now, here or on a cluster."""
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
 
+from productrecs.engines.partitions import HERE, Runner
 from productrecs.entrypoints.cli.shared_options_and_output import (
     data_option,
     json_option,
@@ -13,6 +15,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
     progress,
 )
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.cluster import open_cluster
 from productrecs.training.engine_specs import TRAINING_CHOICES
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
@@ -29,9 +32,16 @@ _STEPS = 100
     show_default=True,
     help="The engine that must be current; one training updates all engines.",
 )
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="The scheduler of a Dask cluster that fits the models, as tcp://10.0.0.5:8786.",
+)
 @json_option
 @data_option
-def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None:
+def train(
+    domain: str, engine: str, cluster: str | None, *, as_json: bool, data: Path | None
+) -> None:
     """Train a store's models now; a running server serves them within a second.
 
     Usually unnecessary: the worker trains by itself, at most a minute behind.
@@ -40,11 +50,12 @@ def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        deps = TrainingDeps(
-            services.database, services.models, services.clock, services.snapshots
-        )
+        deps = TrainingDeps(services.database, services.models, services.clock)
         began = time.monotonic()
-        with progress("training", _STEPS) as advance:
+        opened: AbstractContextManager[Runner] = (
+            nullcontext(HERE) if cluster is None else open_cluster(cluster)
+        )
+        with opened as runner, progress("training", _STEPS) as advance:
             shown_percent = 0
 
             def show_progress(share: float) -> None:
@@ -52,7 +63,8 @@ def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None
                 advance(round(share * _STEPS) - shown_percent)
                 shown_percent = round(share * _STEPS)
 
-            model = train_store(deps, store, TrainingInputs(), show_progress)
+            inputs = TrainingInputs(services.models)
+            model = train_store(deps, store, inputs, show_progress, runner=runner)
         seconds = time.monotonic() - began
     if as_json:
         print_json(

@@ -1,0 +1,136 @@
+"""Behaviour fit: what training reads from shoppers' events, partition by partition.
+
+A partition has all events and interest signals of its shoppers. Its summary is small, and
+joined summaries equal that of all events at once.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.arrays import Ints, check_item_numbers
+from productrecs.engines.browse import (
+    SessionIndex,
+    SessionOptions,
+    SessionPart,
+    gather_visits,
+    join_sessions,
+)
+from productrecs.engines.click_boosts import CART, CLICK
+from productrecs.engines.partitions import Runner
+from productrecs.records.events.event import EventKind
+from productrecs.training.interest_signals import (
+    Choices,
+    Interactions,
+    Signals,
+    choices_in_visits,
+)
+from productrecs.training.shopper_events import (
+    Behaviour,
+    ShopperEvents,
+    join_events,
+    partition_numbers,
+    select_rows,
+)
+
+
+class BehaviourTask(NamedTuple):
+    """What the summary of every partition is made for."""
+
+    n_items: int
+    longest: int  # items of a session
+    since_ms: int  # the trending window: since_ms < time <= until_ms
+    until_ms: int
+
+
+class BehaviourFit(NamedTuple):
+    """The session index, and what other engines need of the events."""
+
+    sessions: SessionIndex
+    carts: Behaviour  # all events that added to a cart
+    carted: Ints  # [n_items] in the trending window
+    viewed: Ints
+    choices: list[Choices]  # items chosen after interest signals
+
+
+class _Summary(NamedTuple):
+    sessions: SessionPart
+    carts: Behaviour
+    carted: npt.NDArray[Any]
+    viewed: npt.NDArray[Any]
+    choices: Choices
+
+
+def fit_behaviour(
+    events: ShopperEvents,
+    signals: Signals,
+    task: BehaviourTask,
+    options: SessionOptions,
+    runner: Runner,
+) -> BehaviourFit:
+    """Return what training needs of all events, each job of `runner` one partition."""
+    sessions: list[SessionPart] = []
+    carts: list[Behaviour] = []
+    choices: list[Choices] = []
+    carted, viewed = np.zeros(task.n_items, np.int64), np.zeros(task.n_items, np.int64)
+    jobs = _jobs(events, signals, runner.workers)
+    for summary in runner.run(_summarize, task, jobs):
+        part = summary.sessions
+        sessions.append(part.stored(events.allocate) if events.is_in_file else part)
+        carts.append(summary.carts)
+        choices.append(summary.choices)
+        carted += summary.carted
+        viewed += summary.viewed
+    return BehaviourFit(
+        join_sessions(sessions, task.n_items, options, events.allocate),
+        carts[0] if len(carts) == 1 else join_events(carts),
+        carted,
+        viewed,
+        choices,
+    )
+
+
+def _jobs(
+    events: ShopperEvents, signals: Signals, workers: int
+) -> Iterator[tuple[Behaviour, Signals]]:
+    count = events.part_count(workers)
+    if count == 1:
+        yield events.part(0, workers), signals
+        return
+    numbers = partition_numbers(signals.visitors, count)
+    for number in range(count):
+        yield events.part(number, workers), signals.of(numbers == number)
+
+
+def _summarize(task: BehaviourTask, events: Behaviour, signals: Signals) -> _Summary:
+    """Return the summary of one partition of the shoppers."""
+    check_item_numbers(events.items, task.n_items)
+    in_cart = events.kinds == EventKind.ADD_TO_CART
+    is_recent = (events.times > task.since_ms) & (events.times <= task.until_ms)
+    is_viewed = is_recent & (events.kinds == EventKind.DETAIL_PAGE_VIEW)
+    return _Summary(
+        gather_visits(events.visitors, events.items, events.times, task.longest),
+        select_rows(events, in_cart),
+        _counts(events.items[is_recent & in_cart], task.n_items),
+        _counts(events.items[is_viewed], task.n_items),
+        _choices(events, in_cart, signals),
+    )
+
+
+def _choices(
+    events: Behaviour, in_cart: npt.NDArray[np.bool_], signals: Signals
+) -> Choices:
+    has_signal = np.isin(events.visitors, signals.visitors)
+    interactions = Interactions(
+        events.visitors[has_signal],
+        events.times[has_signal],
+        events.items[has_signal].astype(np.int64),
+        np.where(in_cart[has_signal], CART, CLICK),
+    )
+    return choices_in_visits(signals, interactions)
+
+
+def _counts(items: npt.NDArray[np.int32], n_items: int) -> npt.NDArray[np.int32]:
+    return np.bincount(items, minlength=n_items).astype(np.int32)

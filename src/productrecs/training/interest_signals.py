@@ -1,0 +1,144 @@
+"""Interest signals: categories, brands and colours, and the items chosen after them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.core.ids import visitor_hash
+from productrecs.engines.click_boosts import (
+    CART,
+    CLICK,
+    PURCHASE,
+    ClickBoostModel,
+    ClickBoostOptions,
+    SearchInteractions,
+    fit_click_boosts,
+)
+from productrecs.records.events.event import interest_key
+
+Ints = npt.NDArray[np.int64]
+
+INTEREST_WINDOW_MS: Final = 30 * MINUTE_MS
+_BUY_WINDOW_MS: Final = DAY_MS
+_FOLLOWING: Final = 10  # interactions after a signal that count for it
+
+
+@dataclass(slots=True)
+class Interactions:
+    """Interactions with items, parallel arrays; visitors by their code."""
+
+    visitors: Ints
+    times: Ints
+    items: Ints
+    weights: npt.NDArray[np.float64]
+
+
+class Signals(NamedTuple):
+    """Interest signals in log order, parallel arrays."""
+
+    numbers: Ints  # indexes into the keys of `IndicatorInputs`
+    times: Ints
+    visitors: Ints
+
+    def of(self, chosen: npt.NDArray[np.bool_]) -> "Signals":
+        """Return the chosen signals."""
+        return Signals(*(column[chosen] for column in self))
+
+
+def _no_signals() -> Signals:
+    return Signals(*(np.zeros(0, np.int64) for _ in Signals._fields))
+
+
+@dataclass(slots=True)
+class IndicatorInputs:
+    """One store's interest signals."""
+
+    keys: list[str] = field(default_factory=list)  # by number
+    signals: Signals = field(default_factory=_no_signals)
+    _term_codes: dict[str, int] = field(default_factory=dict)
+
+    def coded(self, rows: Sequence[tuple[Any, ...]]) -> Signals:
+        """Return rows of (ts, kind, term, visitor) as signals, for `add`."""
+        numbers = [self._number(interest_key(kind, term)) for _, kind, term, _ in rows]
+        return Signals(
+            np.array(numbers, np.int64),
+            np.array([row[0] for row in rows], np.int64),
+            np.array([visitor_hash(row[3]) for row in rows], np.int64),
+        )
+
+    def add(self, pages: Sequence[Signals]) -> None:
+        """Append pages of signals."""
+        if pages:
+            columns = zip(self.signals, *pages, strict=True)
+            self.signals = Signals(*(np.concatenate(column) for column in columns))
+
+    def _number(self, key: str) -> int:
+        number = self._term_codes.setdefault(key, len(self.keys))
+        if number == len(self.keys):
+            self.keys.append(key)
+        return number
+
+
+class Choices(NamedTuple):
+    """Items that shoppers chose after a signal, parallel arrays."""
+
+    signals: Ints  # numbers of the signals
+    items: Ints
+    visitors: Ints
+    weights: npt.NDArray[np.float64]
+    times: Ints
+
+
+def fit_indicators(
+    inputs: IndicatorInputs, chosen: Sequence[Choices], bought: Interactions, now_ms: int
+) -> ClickBoostModel:
+    """Fit the products that shoppers viewed, carted or bought after each signal.
+
+    The next ten interactions of the same visit count; purchases count for a day. `chosen`
+    are the views and carts of any partition of the shoppers.
+    """
+    if not inputs.keys:
+        return ClickBoostModel.empty()
+    parts = [*chosen, _following(inputs.signals, bought, _BUY_WINDOW_MS)]
+    queries, items, visitors, weights, times = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    ages = ((now_ms - times) / DAY_MS).clip(min=0)
+    choices = SearchInteractions(queries, items, visitors, weights, ages)
+    # A category view is followed by views of many products: each of them counts.
+    options = ClickBoostOptions(max_of_one_shopper=PURCHASE + CART + 4 * CLICK)
+    return ClickBoostModel.of(fit_click_boosts(choices, options), inputs.keys)
+
+
+def choices_in_visits(signals: Signals, interactions: Interactions) -> Choices:
+    """Return the views and carts that follow signals of the same visit."""
+    return _following(signals, interactions, INTEREST_WINDOW_MS)
+
+
+def _following(signals: Signals, interactions: Interactions, window_ms: int) -> Choices:
+    has_signal = np.isin(interactions.visitors, signals.visitors)
+    visitors = np.concatenate((signals.visitors, interactions.visitors[has_signal]))
+    times = np.concatenate((signals.times, interactions.times[has_signal]))
+    count = len(signals.times)
+    order = np.lexsort((np.arange(len(times)), times, visitors))
+    places = np.flatnonzero(order < count)
+    found = []
+    for step in range(1, _FOLLOWING + 1):
+        later = places + step
+        inside = later < len(order)
+        signal_rows, later_rows = order[places[inside]], order[later[inside]]
+        fits = (visitors[signal_rows] == visitors[later_rows]) & (later_rows >= count)
+        fits &= times[later_rows] - times[signal_rows] <= window_ms
+        found.append(np.stack((signal_rows[fits], later_rows[fits] - count)))
+    signal_index, items = np.concatenate(found, axis=1)
+    return Choices(
+        signals.numbers[signal_index],
+        interactions.items[has_signal][items],
+        signals.visitors[signal_index],
+        interactions.weights[has_signal][items],
+        interactions.times[has_signal][items],
+    )

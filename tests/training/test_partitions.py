@@ -1,0 +1,149 @@
+"""Partitions: every partition of the shoppers gives the same model, to the last bit."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, item_pairs
+from productrecs.engines.partitions import HERE, index_ranges
+from productrecs.training.shopper_events import Behaviour, ShopperEvents
+from productrecs.training.training_inputs import TrainingInputs
+from tests.records.orders.import_support import new_store
+from tests.training.test_incremental import Life, read_on, trained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+
+N_ITEMS, EVENTS, SEED = 64, 60, 5
+
+
+class Workers:
+    """A runner that asks for many jobs, takes all inputs first and forgets nothing."""
+
+    workers = 3
+
+    def run(
+        self, function: Callable[..., Any], shared: object, jobs: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """Run the jobs at once."""
+        return iter([function(shared, *job) for job in list(jobs)])
+
+
+def test_any_partition_gives_the_model_of_the_whole(
+    sqlite_database: Database, tmp_path: Path
+) -> None:
+    store = new_store(sqlite_database)
+    life = Life(sqlite_database, store, SEED, N_ITEMS)
+    for _ in range(4):
+        life.go_on(EVENTS)
+    whole = TrainingInputs()
+    numbers = read_on(sqlite_database, store, whole)
+    expected = trained(whole, numbers, life.now)
+    assert len(expected["browse.owners"]) > 10
+    assert len(expected["signs.items"])
+    assert expected["trending"].any()
+
+    for partitions in (1, 2, 7):
+        parted = TrainingInputs()
+        parted.events = ShopperEvents(tmp_path / "events", 50, partitions)
+        read_on(sqlite_database, store, parted)
+        assert parted.events.is_in_file
+        assert len(parted.events) == len(whole.events)
+        found = trained(parted, numbers, life.now)
+        assert found.keys() == expected.keys()
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+    assert not list((tmp_path / "events").iterdir())  # files without a name
+
+
+def test_control_events_of_one_shopper_in_two_partitions_are_found(
+    sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_place(visitors: Any, partitions: int) -> Any:
+        return (np.arange(len(visitors)) % partitions).astype(np.uint8)
+
+    monkeypatch.setattr("productrecs.training.shopper_events.partition_numbers", by_place)
+    with pytest.raises(AssertionError):
+        test_any_partition_gives_the_model_of_the_whole(sqlite_database, tmp_path)
+
+
+def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    events = ShopperEvents(tmp_path, 90, 7)
+    pages = [
+        Behaviour(
+            np.arange(100 * page, 100 * page + size),
+            rng.integers(1, 4, size).astype(np.int8),
+            rng.integers(9, size=size).astype(np.int32),
+            rng.integers(-5, 5, size) * 1_000_003,
+        )
+        for page, size in enumerate((60, 60, 0, 100, 17))
+    ]
+    for page in pages:
+        events.add(page)
+
+    assert (len(events), events.in_memory) == (237, 17)
+    parts = [events.part(number) for number in range(7)]
+    assert all((np.diff(part.times) > 0).all() for part in parts)
+    assert len({int(v) for part in parts for v in np.unique(part.visitors)}) == 10
+    assert sum(len(np.unique(part.visitors)) for part in parts) == 10
+    whole = events.whole()
+    in_order = np.argsort(whole.times)
+    for name in Behaviour.__dataclass_fields__:
+        expected = np.concatenate([getattr(page, name) for page in pages])
+        np.testing.assert_array_equal(getattr(whole, name)[in_order], expected)
+
+
+def test_a_full_disk_is_an_error_before_any_page_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = ShopperEvents(tmp_path, 0, 2)
+    events.add(Behaviour(*(np.ones(1, kind) for kind in ("i8", "i1", "i4", "i8"))))
+
+    def full(_descriptor: int, _offset: int, size: int) -> None:
+        raise OSError(28, f"no space for {size}")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="no space for 8000"):
+        events.allocate(1_000, np.int64)
+
+
+def test_pairs_of_several_jobs_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_pairs.pair_blocks, "__defaults__", (300,))
+    rng = np.random.default_rng(8)
+    baskets, items = rng.integers(400, size=1_500), rng.integers(60, size=1_500)
+    ages = rng.random(1_500).astype(np.float32) * 90
+    arguments = (baskets, items.astype(np.int32), ages, 60, CopurchaseOptions(), baskets)
+
+    one, several = (
+        fit_copurchase(*arguments, runner=runner).to_arrays()
+        for runner in (HERE, Workers())
+    )
+
+    assert one.keys() == several.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(several[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "most", "ranges"),
+    [
+        ([], 5, []),
+        ([0, 0], 5, [(0, 2)]),
+        ([3, 2, 1], 5, [(0, 2), (2, 3)]),
+        ([9, 1, 9], 5, [(0, 1), (1, 2), (2, 3)]),
+    ],
+)
+def test_ranges_hold_as_many_entries_as_fit(
+    lengths: list[int], most: int, ranges: list[tuple[int, int]]
+) -> None:
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+    assert list(index_ranges(offsets, most)) == ranges
