@@ -15,6 +15,7 @@ from benchmarks.speed import (
     ingest,
     large_store,
     learning,
+    many_stores,
     overload,
     painting,
     photos,
@@ -59,6 +60,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "rebuild": rebuilding.rebuild,
     "large-store": large_store.large_store,
     "training-cluster": large_store.training_cluster,
+    "many-stores": many_stores.many_stores,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)
 

@@ -3,6 +3,9 @@
 A repository is built for one store, and each statement in it names `store_id`; so does each
 SQL text of the hot path. The few that look across stores are named here with their reason.
 What this cannot see (the wrong store's id) is what the two-store tests of the API are for.
+
+`SEVERAL_STORES` names the rest: the queries that a database which is sharded by store sends
+to every shard, with their reason. docs/sharding.md builds on it.
 """
 
 from __future__ import annotations
@@ -25,6 +28,55 @@ ACROSS_STORES = {
     "AttemptRepository": "it counts names that anybody may type",
     "AccountRepository": "it finds stores: by domain, and all of them for the directory",
 }
+READS_ALL = "one row for each store, by a worker's schedule"
+OPERATOR = "the operator's commands and metrics"
+ACCOUNTS = "accounts, a small table that every shard holds whole"
+ATTEMPTS = "names that anybody may type; a table of its own on one shard"
+SEVERAL_STORES = {
+    "cli/doctor/repository.py: failed_jobs": OPERATOR,
+    "cli/doctor/repository.py: purchases": "several selections from rows of one store",
+    "placements/repository.py: _written": "the key that it is given begins with the store",
+    "cli/doctor/repository.py: newest_job": OPERATOR,
+    "cli/doctor/repository.py: waiting_jobs": OPERATOR,
+    "attribution/repository.py: log_positions": READS_ALL,
+    "customers/repository.py: segments_progress": READS_ALL,
+    "live_events/repository.py: text of _WATCHED_SQL": READS_ALL,
+    "privacy/repository.py: stores_in_progress": READS_ALL,
+    "experiments/repository.py: stores_with_started_tests": READS_ALL,
+    "pictures/repository.py: retry_rejected": "an operator's setting changed, once a start",
+    "pictures/repository.py: stores_with_due_pictures": READS_ALL,
+    "pictures/repository.py: stores_with_other_embedders": READS_ALL,
+    "uploads/repository.py: expire_imports": "old files of every store, once in six hours",
+    "uploads/repository.py: files_needed": "a file's name decides whether it is needed",
+    "uploads/repository.py: files_of_open_imports": READS_ALL,
+    "uploads/repository.py: stores_in": READS_ALL,
+    "uploads/repository.py: stores_with_uploads": READS_ALL,
+    "storage/create_backup.py: count_rows": OPERATOR,
+    "storage/create_backup.py: delete_rows": OPERATOR,
+    "storage/create_backup.py: _read": OPERATOR,
+    "storage/job_queue.py: _due": "a worker claims the next job, whichever store's it is",
+    "storage/job_queue.py: backlogs": OPERATOR,
+    "storage/job_queue.py: _delete_finished": "old jobs of every store, once an hour",
+    "storage/recurring_jobs.py: enqueue_due": READS_ALL,
+    "storage/restore_backup.py: _check_server": OPERATOR,
+    "storage/restore_backup.py: _prepare": OPERATOR,
+    "storage/restore_backup.py: text of query": OPERATOR,
+    "accounts/repository.py: version": ACCOUNTS,
+    "accounts/repository.py: _increment_version": ACCOUNTS,
+    "users/repository.py: full_at": ATTEMPTS,
+    "users/repository.py: extend": ATTEMPTS,
+    "users/repository.py: delete": ATTEMPTS,
+    "users/repository.py: purge": ATTEMPTS,
+    "demand/repository.py: last_forecasts": READS_ALL,
+    "training/repository.py: training_progress": READS_ALL,
+    "training/repository.py: count_impressions_and_clicks": READS_ALL,
+    "training/repository.py: trained_at": READS_ALL,
+    "training/repository.py: serving_rankers": READS_ALL,
+    "training/repository.py: serving_snapshots": READS_ALL,
+    "tuning/repository.py: tuning_statuses": READS_ALL,
+    "search/repository.py: text of _HEADS_SQL": READS_ALL,
+}
+"""Each by its module's end and its function."""
 OWN_TRANSACTIONS = {
     "caches/store_cache.py",  # a training that a damaged model needs, from its thread
     "limits/usage_metering.py",  # billed calls, which may not be dropped
@@ -100,6 +152,110 @@ def namings_of_the_store(method: ast.FunctionDef, criteria: AbstractSet[str]) ->
         or (isinstance(node, ast.Constant) and node.value == "store_id")
         for node in ast.walk(method)
     )
+
+
+def unroutable(tree: ast.Module) -> list[str]:
+    """Return the functions and texts that hold more statements than choices of a store.
+
+    Stricter than naming the store: a selected or joined column does not bind a statement.
+    """
+    if not any("sqlalchemy" in ast.unparse(node) for node in imports_of(tree)):
+        return unroutable_texts(tree)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    choices = Choices(names_of_columns(tree))
+    choices.criteria = {
+        one.name for one in functions if not own_statements(one) and choices.count(one)
+    }
+    found = [one.name for one in functions if own_statements(one) > choices.count(one)]
+    return found + unroutable_texts(tree)
+
+
+def imports_of(tree: ast.Module) -> list[ast.stmt]:
+    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def names_of_columns(tree: ast.Module) -> set[str]:
+    """Return the names that are assigned a table's columns, `table.c`."""
+    pairs = [
+        (target, value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target, value in zip(
+            parts_of(node.targets[0]), parts_of(node.value), strict=False
+        )
+    ]
+    return {
+        ast.unparse(name) for name, value in pairs if ast.unparse(value).endswith(".c")
+    } | {
+        ast.unparse(node.target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign)
+        and node.value is not None
+        and ast.unparse(node.value).endswith(".c")
+    }
+
+
+def parts_of(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, ast.Tuple) else [node]
+
+
+def own_statements(function: ast.FunctionDef) -> int:
+    """Count the statements, without parts of one and selections from one."""
+    parts = sum(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"subquery", "text"}
+        for node in ast.walk(function)
+    )
+    return statements(function) - parts
+
+
+class Choices:
+    """Where one store is chosen: by equality, or as the store of a new row."""
+
+    def __init__(self, columns: AbstractSet[str]) -> None:
+        self.criteria: AbstractSet[str] = frozenset()  # functions that give a choice
+        self._columns = columns
+
+    def count(self, function: ast.FunctionDef) -> int:
+        """Return how many a function has."""
+        return sum(map(self._is_choice, ast.walk(function)))
+
+    def _is_choice(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                return self._is_column(left) != self._is_column(right)
+            case ast.Call(func=ast.Attribute(attr="in_", value=value)):
+                return self._is_column(value)
+            case ast.Dict(keys=keys):
+                return "store_id" in [k.value for k in keys if isinstance(k, ast.Constant)]
+            case ast.keyword(arg=name):
+                return name == "store_id"
+            case ast.Attribute(attr=name) | ast.Name(id=name):
+                return name in self.criteria
+            case _:
+                return False
+
+    def _is_column(self, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Attribute) or node.attr != "store_id":
+            return False
+        table = ast.unparse(node.value)
+        return table.endswith(".c") or table in self._columns
+
+
+SQL_CHOICE = re.compile(r"store_id\s*(=|IN\b)|INTO \S+ \(\s*store_id\b|\(store_id,")
+
+
+def unroutable_texts(tree: ast.Module) -> list[str]:
+    """Return the names of the SQL texts that choose no store."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            text = ast.unparse(node.value) if node.value is not None else ""
+            if SQL_TABLE.search(text) and not SQL_CHOICE.search(text):
+                found.append(f"text of {ast.unparse(target)}")
+    return found
 
 
 def texts_of(tree: ast.Module) -> list[str]:
@@ -195,6 +351,21 @@ def test_every_sql_text_names_the_store() -> None:
     assert unbound == []
 
 
+def test_every_query_can_be_routed_by_its_store_or_is_listed() -> None:
+    found = {
+        f"{path}: {name}"
+        for path, tree in modules()
+        if "/migrations/" not in path
+        for name in unroutable(tree)
+    }
+    listed = {
+        one: name for one in found for name in SEVERAL_STORES if one.endswith("/" + name)
+    }
+
+    assert found - listed.keys() == set()
+    assert SEVERAL_STORES.keys() - {*listed.values()} == set()
+
+
 def test_sql_is_written_in_repositories_and_storage_only() -> None:
     elsewhere = [
         f"{path}: {text}"
@@ -274,6 +445,29 @@ def test_a_statement_that_forgets_the_store_is_caught() -> None:
     found = unbound_methods(next(repositories(tree)))
 
     assert found == ["ItemRepository.unbound", "ItemRepository.half"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_caught"),
+    [
+        ("return sa.select(items).where(items.c.store_id == store_id)", False),
+        ("return sa.select(items.c.store_id, items.c.number)", True),
+        ("return sa.select(a).where(a.c.store_id == b.c.store_id)", True),
+        (
+            "return sa.select(a).where(a.c.store_id == b.c.store_id, a.c.store_id == s)",
+            False,
+        ),
+        ("a = items.c\n    return sa.select(a.number).where(a.store_id == s)", False),
+        ("run(items.insert().values(store_id=s))\n    run(sa.delete(items))", True),
+        ("return sa.update(items).where(items.c.store_id.in_(stores)).values(a=1)", False),
+        ("QUERY = 'SELECT store_id FROM items WHERE number = ?'", True),
+        ("QUERY = 'SELECT number FROM items WHERE store_id = ?'", False),
+    ],
+)
+def test_a_query_that_no_store_routes_is_caught(lines: str, *, is_caught: bool) -> None:
+    tree = ast.parse(f"import sqlalchemy as sa\n\ndef one():\n    {lines}")
+
+    assert bool(unroutable(tree)) is is_caught
 
 
 def test_an_sql_text_that_forgets_the_store_is_caught() -> None:

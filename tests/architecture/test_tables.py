@@ -1,7 +1,11 @@
-"""Tables: each key begins with the store, and the migrations create exactly them."""
+"""Tables: each key begins with the store, and the migrations create exactly them.
+
+docs/sharding.md says which tables a sharded database keeps whole; the rest can be sharded.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -12,6 +16,7 @@ from alembic.script import ScriptDirectory
 
 from productrecs.storage.migrations import KNOWN
 from productrecs.storage.tables import metadata
+from tests.support.project import ROOT
 
 if TYPE_CHECKING:
     from productrecs.storage.database import Database
@@ -21,6 +26,35 @@ WHOLE_INSTALLATION = {
     "counters": "a few rows that every process polls: which views are behind",
     "metering_rounds": "only the previous release writes it, a row for each process",
 }
+
+NOT_SHARDED = {
+    *WHOLE_INSTALLATION,
+    "alembic_version",
+    "stores",  # on every shard: its domains and keys are unique over all stores
+    "jobs",  # a worker locks the next job, whichever store's it is
+    "duties",
+    "job_totals",
+}
+
+
+def across_shards(tables: sa.MetaData) -> list[str]:
+    """Return the constraints of sharded tables that no shard can check alone."""
+    sharded = [table for table in tables.sorted_tables if table.name not in NOT_SHARDED]
+    unique = [
+        (table.name, [column.name for column in one.columns])
+        for table in sharded
+        for one in (*table.constraints, *table.indexes)
+        if isinstance(one, sa.UniqueConstraint)
+        or (isinstance(one, sa.Index) and one.unique)
+    ]
+    return [
+        f"{name}: {columns}" for name, columns in unique if "store_id" not in columns
+    ] + [
+        f"{table.name}: {key.target_fullname}"
+        for table in sharded
+        for key in table.foreign_keys
+        if key.target_fullname != "stores.store_id"
+    ]
 
 
 def not_by_store(tables: sa.MetaData) -> set[str]:
@@ -49,6 +83,33 @@ def test_a_key_that_does_not_begin_with_the_store_is_caught() -> None:
     sa.Table("keyless", tables, sa.Column("store_id", sa.Text))
 
     assert not_by_store(tables) == {"turned", "keyless"}
+
+
+def test_a_shard_checks_the_constraints_of_its_stores_alone() -> None:
+    assert across_shards(metadata) == []
+
+
+def test_the_guide_to_sharding_names_the_tables_that_stay_whole() -> None:
+    guide = (ROOT / "docs" / "sharding.md").read_text("utf-8")
+    whole = re.search(r"NOT IN \(([^)]*)\)", guide)
+
+    assert whole is not None
+    assert {*re.findall(r"'(\w+)'", whole[1])} == NOT_SHARDED
+    assert NOT_SHARDED - {"alembic_version"} <= metadata.tables.keys()
+
+
+def test_a_constraint_across_shards_is_caught() -> None:
+    tables = sa.MetaData()
+    sa.Table("stores", tables, sa.Column("store_id", sa.Text, primary_key=True))
+    sa.Table(
+        "visits",
+        tables,
+        sa.Column("store_id", sa.Text, sa.ForeignKey("stores.store_id"), primary_key=True),
+        sa.Column("name", sa.Text, sa.ForeignKey("people.name"), unique=True),
+    )
+    sa.Table("people", tables, sa.Column("name", sa.Text, primary_key=True))
+
+    assert len(across_shards(tables)) == 2
 
 
 def test_migrations_make_exactly_the_tables(database: Database) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -469,6 +469,33 @@ def test_a_deleted_stores_index_goes_with_it(bench: Bench) -> None:
     bench.settle()
 
     assert not bench.folder.folder.exists()
+
+
+def test_many_stores_are_indexed_with_few_writers_open_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[IndexFollower] = []
+    highest = 0
+    step = IndexFollower.step
+
+    def counted(self: IndexFollower, *words: Any, **options: Any) -> bool:
+        nonlocal highest
+        is_done = step(self, *words, **options)
+        opened.append(self)
+        highest = max(highest, sum(one.has_uncommitted for one in opened))
+        return is_done
+
+    monkeypatch.setattr(IndexFollower, "step", counted)
+    for number in range(10):
+        other, _ = register_store(
+            bench.database, Registration(f"s{number}.example"), lambda: 0
+        )
+        replace(bench, store=other).push(a="Blue kite")
+
+    bench.indexer.run_once(bench.reader)
+
+    assert len(opened) == 10
+    assert highest <= 2 * following._MAX_WRITERS  # noqa: SLF001 - the limit itself
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:

@@ -97,6 +97,17 @@ def test_pictures_serve_grow_and_go(
     assert build_visual(database, tmp_path, store_id, BuiltInEmbedding()) is None
 
 
+def test_a_store_without_pictures_has_no_model_and_is_not_due_again(
+    database: Database, store_id: StoreId, tmp_path: Path
+) -> None:
+    assert build_visual(database, tmp_path, store_id, BuiltInEmbedding()) is None
+
+    assert not (tmp_path / store_id).exists()
+    name, kind = next(iter(KINDS.items()))
+    first = see(database, tmp_path, store_id, {name: drawn(*kind)})
+    assert len(served(tmp_path, store_id, first).model) == 1
+
+
 def test_the_space_is_learned_again_when_a_quarter_more_pictures_came(
     database: Database, store_id: StoreId, tmp_path: Path
 ) -> None:

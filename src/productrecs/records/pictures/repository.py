@@ -311,8 +311,10 @@ class PictureRepository:
             for number, data in self._transaction.execute(query):
                 yield int(number), unpack_descriptor(data)
 
-    def serve(self, visual_id: str, seq: int) -> None:
+    def serve(self, visual_id: str | None, seq: int) -> None:
         """Set the serving visual model, which covers picture changes up to `seq`.
+
+        A store without pictures has none.
 
         Raises:
             StoreDeletedError: when the store was deleted.

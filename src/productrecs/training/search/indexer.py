@@ -16,6 +16,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, ProductText
 from productrecs.engines.text.language_detection_and_stemming import detect_language
 from productrecs.engines.text.search_index import IndexWriter
+from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.search_index_files import (
     DamagedIndexError,
@@ -202,6 +203,8 @@ class Indexer:
         self._accounts = accounts
         self._seconds = seconds
         self._stores: dict[StoreId, _Indexing] = {}
+        self._is_writing = False  # whether a writer is open, which takes much memory
+        self._opened = 0  # writers, since the last commit of those that are due
         self._slowness = 1.0  # the factor of the pauses between checks
 
     def run_once(self, reader: RawReader) -> bool:
@@ -213,12 +216,32 @@ class Indexer:
         heads = read_catalog_heads(reader)
         self._slowness = max(1.0, len(heads) / _STORES_AT_FULL_RATE)
         self._drop_deleted({head.store_id for head in heads})
-        busy = [self._guarded(self._follow, reader, head) for head in heads]
+        busy = [self._followed(reader, head) for head in heads]
         draft = next((head for head in heads if self._is_drafting(head)), None)
         if draft is not None:
             busy.append(self._guarded(self._draft, reader, draft))
         self._commit_due()
+        was_writing, self._is_writing = self._is_writing, self._has_writers()
+        if was_writing and not self._is_writing:
+            release_freed_memory()
         return any(busy)
+
+    def _followed(self, reader: RawReader, head: CatalogHead) -> bool:
+        """Index one batch of a store; close writers at once if that opened too many."""
+        had_writer = self._has_writer(head.store_id)
+        is_busy = self._guarded(self._follow, reader, head)
+        if self._has_writer(head.store_id) and not had_writer:
+            self._opened += 1
+            if self._opened >= _MAX_WRITERS:
+                self._commit_due()
+        return is_busy
+
+    def _has_writer(self, store_id: StoreId) -> bool:
+        found = self._stores.get(store_id)
+        return found is not None and found.live is not None and found.live.has_uncommitted
+
+    def _has_writers(self) -> bool:
+        return any(self._has_writer(store_id) for store_id in self._stores)
 
     def close(self) -> None:
         """Close every writer."""
@@ -403,6 +426,7 @@ class Indexer:
         store_index.live = store_index.draft = None
 
     def _commit_due(self) -> None:
+        self._opened = 0
         uncommitted = [
             one.live
             for one in self._stores.values()

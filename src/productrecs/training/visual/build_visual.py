@@ -150,7 +150,7 @@ def build_visual(
 ) -> str | None:
     """Build and publish a model of a store's pictures.
 
-    Returns its id; None if nothing changed.
+    Returns its id; None if nothing changed, or while a store has no picture.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -161,6 +161,9 @@ def build_visual(
         standing = repository.progress()
         shown = repository.shown(embedding.name)
         foreign = repository.count_other_embedders(embedding.name)
+    if not shown and not standing.visual_id:
+        _without_pictures(database, store_id, standing)
+        return None
     may_teach = embedding.is_taught and standing.has_enough_new_data
     if standing.visual_id and standing.picture_seq <= standing.visual_seq and not may_teach:
         _taught(database, store_id, standing)
@@ -192,6 +195,15 @@ def build_visual(
             repository.mark_learned(taught_seq)
     remove_other_models(folder, {visual_id})
     return visual_id
+
+
+def _without_pictures(
+    database: Database, store_id: StoreId, standing: PictureProgress
+) -> None:
+    """Record that there is nothing to learn from, so that it is not due again."""
+    if standing.picture_seq > standing.visual_seq:
+        with database.transaction(synced=False) as transaction:
+            PictureRepository(transaction, store_id).serve(None, standing.picture_seq)
 
 
 def _taught(database: Database, store_id: StoreId, standing: PictureProgress) -> None:
