@@ -237,7 +237,9 @@ def _add_history(services: Services, store: Store, advance: Callable[[int], None
     advance(1)
     _count(services, store, shop)
     advance(1)
-    deps = TrainingDeps(services.database, services.models, services.clock)
+    deps = TrainingDeps(
+        services.database, services.models, services.clock, services.snapshots
+    )
     train_store(deps, store, TrainingInputs(), lambda _share: None)
     pictures = PictureFiles(pictures_folder(services.settings.data))
     publish_looks(services, store, pictures)

@@ -51,7 +51,7 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
     described = [outcome for outcome in found if outcome is not None]
     with database.transaction() as transaction:
         PictureRepository(transaction, store.store_id).store(described, now_ms)
-    build_visual(database, services.pictures, store.store_id, embedding)
+    build_visual(database, services.pictures, store.store_id, embedding, services.snapshots)
 
 
 def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> None:

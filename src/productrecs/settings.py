@@ -71,6 +71,7 @@ class Settings:
     has_packaged_search_model: bool = False  # as with pictures
     registration: str | None = None
     smtp: SmtpServer | None = None
+    objects: str | None = None
 
     @property
     def database_file(self) -> Path:
@@ -99,6 +100,12 @@ class Knob:
 KNOBS: Final = (
     Knob(
         "PRODUCTRECS_DATA", "./data", "the folder of the embedded database and the models"
+    ),
+    Knob(
+        "PRODUCTRECS_OBJECTS",
+        "",
+        "where models, indexes and uploads are shared by several machines: "
+        "s3://bucket/prefix or a folder; empty keeps them in the data folder",
     ),
     Knob(
         "DATABASE_URL",
@@ -275,6 +282,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
         registration=_registration(environment.get("PRODUCTRECS_REGISTRATION")),
         smtp=_smtp(environment),
+        objects=environment.get("PRODUCTRECS_OBJECTS") or None,
     )
 
 

@@ -279,6 +279,7 @@ class Service:
     broken: Path | None = None
     command: str = "serve"
     port: int = 0
+    variables: Mapping[str, str] = field(default_factory=dict)  # of its environment
     _process: Program | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -513,6 +514,7 @@ class Service:
             environment["DATABASE_URL"] = self.database_url
         if self.now is not None:
             environment["PRODUCTRECS_NOW"] = self.now
+        environment |= self.variables
         if self.broken is not None:
             paths = [str(self.broken), *environment.get("PYTHONPATH", "").split(os.pathsep)]
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))

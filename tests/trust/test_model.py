@@ -30,10 +30,10 @@ from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
+from productrecs.records.events.shopper_history_cache import ShopperHistories
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import HistoryImport
-from productrecs.records.orders.shopper_history_cache import ShopperHistories
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 from productrecs.storage.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -101,6 +101,11 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "search index write failed": "A search index could not be written.",
         "search index rejected": "It failed its check; the previous one serves.",
         "search index copy failed": "An index is read from its files, not from a copy.",
+        "object store unavailable": "It does not answer; readers serve what they have.",
+        "object store available again": "It answers again; what waited is tried again.",
+        "object rejected": "An object does not match its checksum; it is fetched again.",
+        "snapshot rejected": "It is lost or damaged; it is trained or built again.",
+        "snapshot write failed": "The data folder does not take a fetched snapshot.",
         LIBRARY_MESSAGE: "A library wrote the record; `message` is its text.",
     }
 )

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +19,11 @@ from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
+from productrecs.storage.object_store import ObjectStore
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.server_clock import ServerClock
+from productrecs.storage.snapshot_cache import SnapshotCache
+from productrecs.storage.snapshots import KINDS, SnapshotStore
 from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
 
@@ -45,6 +48,7 @@ class Services:
     server_clock: ServerClock
     models: Path  # the folder of trained models, one folder per store
     system_clock: Clock = system_ms  # for logins, keys and jobs; tests never freeze it
+    snapshots: SnapshotCache = field(default_factory=SnapshotCache)
 
     @property
     def indexes(self) -> Path:
@@ -120,6 +124,7 @@ def build_services(settings: Settings) -> Services:
 
     Raises:
         UnsafeStorageError: when the database must not be opened.
+        ObjectStoreAddressError: when `PRODUCTRECS_OBJECTS` is no address.
     """
     make_private(settings.data)
     database = Database.open(settings.database_url, settings.data)
@@ -135,7 +140,16 @@ def build_services(settings: Settings) -> Services:
         server_clock=clock,
         models=settings.data / "models",
         system_clock=clock,
+        snapshots=_snapshots(settings),
     )
+
+
+def _snapshots(settings: Settings) -> SnapshotCache:
+    """Return the snapshots of the data folder, shared through objects if that is set."""
+    if settings.objects is None:
+        return SnapshotCache()
+    folders = {kind: settings.data / kind for kind in KINDS}
+    return SnapshotCache(SnapshotStore(ObjectStore(settings.objects)), folders)
 
 
 def build_eraser(services: Services) -> Eraser:
@@ -146,4 +160,5 @@ def build_eraser(services: Services) -> Eraser:
         services.models,
         services.touchpoint_folder,
         services.clock,
+        services.snapshots,
     )

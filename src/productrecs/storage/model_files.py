@@ -30,16 +30,19 @@ class BrokenModelError(ProductRecsError):
     """A model's files are missing, damaged or of another format; do not serve it."""
 
 
-def publish_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> str:
+def publish_arrays(
+    folder: Path, arrays: Arrays, facts: Mapping[str, object], after: str | None = None
+) -> str:
     """Write `arrays` and `facts` as a new model below `folder`; return its id.
 
-    Ids begin with a time-based counter, so that they sort by age.
+    Ids begin with a counter, so that they sort by age. `after` is the id of the serving
+    model, which another machine may have written.
 
     Raises:
         OSError: when the disk is full or fails; no files remain.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    model_id = f"{_next_number(folder):08d}-{secrets.token_hex(4)}"
+    model_id = f"{_next_number(folder, after):08d}-{secrets.token_hex(4)}"
     draft = folder / f".draft-{model_id}"
     draft.mkdir()
     try:
@@ -87,6 +90,15 @@ def model_metadata(folder: Path) -> dict[str, Any]:
     return facts
 
 
+def model_digests(folder: Path) -> dict[str, Path]:
+    """Return the files of a model by their SHA-256; empty if there is no model."""
+    try:
+        digests = json.loads((folder / _MANIFEST).read_bytes())["sha256"]
+        return {digest: folder / f"{name}.npy" for name, digest in digests.items()}
+    except (OSError, ValueError, KeyError, AttributeError):
+        return {}
+
+
 def remove_other_models(
     folder: Path, kept_ids: set[str], *, min_age_seconds: float = 30.0
 ) -> list[str]:
@@ -120,8 +132,9 @@ def remove_older_models(folder: Path, model_id: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _next_number(folder: Path) -> int:
-    numbers = [int(p.name[:8]) for p in folder.iterdir() if p.name[:8].isdecimal()]
+def _next_number(folder: Path, after: str | None) -> int:
+    names = [path.name for path in folder.iterdir()]
+    numbers = [int(one[:8]) for one in (*names, after or "") if one[:8].isdecimal()]
     return max(numbers, default=0) + 1
 
 

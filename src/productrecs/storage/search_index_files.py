@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +33,8 @@ _BLOCK: Final = 1 << 20
 # The library's metadata; all other files of a generation are written once.
 META: Final = "meta.json"
 _CHANGING: Final = frozenset({META, ".managed.json"})
+INDEXER_VECTORS: Final = "meaning-vectors.npz"
+"""The embedded texts beside an index; readers use the space that is made of them."""
 
 # Files that the library deletes while their segment remains.
 TEMPORARY_SUFFIXES: Final = frozenset({".del", ".temp"})
@@ -161,6 +163,65 @@ class IndexFolder:
         for one in self.folder.glob("index-*"):
             if one.name != kept_generation:
                 shutil.rmtree(one, ignore_errors=True)
+
+    def serving_files(self) -> dict[str, bytes | Path]:
+        """Return the files of the serving index by their path below the folder.
+
+        Files that are replaced are returned as their content, so that later changes do not
+        mix with it. Empty without an index.
+
+        Raises:
+            FileNotFoundError: when a file was merged meanwhile; call it again.
+        """
+        try:
+            pointer = (self.folder / _CURRENT).read_bytes()
+            generation = IndexManifest(**json.loads(pointer)).generation
+        except (OSError, ValueError, TypeError):
+            return {}
+        found: dict[str, bytes | Path] = {_CURRENT: pointer}
+        for part in self.path(generation).iterdir():
+            if not (part / META).exists():
+                continue
+            metadata = (part / META).read_bytes()
+            segments = segment_names(metadata) or frozenset()
+            for path in part.iterdir():
+                name = str(path.relative_to(self.folder))
+                if path.name == META:
+                    found[name] = metadata
+                elif path.name in _CHANGING:
+                    found[name] = path.read_bytes()
+                elif (
+                    path.name.split(".")[0] in segments
+                    and path.suffix not in _UNCOPIED_SUFFIXES
+                ):
+                    found[name] = path
+        found |= {path.name: path for path in self.folder.glob("*.npz")}
+        return found
+
+    @staticmethod
+    def is_replaced(path: str) -> bool:
+        """Return whether a file's content changes, and is small."""
+        return Path(path).name in _CHANGING or path == _CURRENT
+
+    @staticmethod
+    def is_of_indexer(path: str) -> bool:
+        """Return whether only the process that writes the index reads a file."""
+        return path == INDEXER_VECTORS
+
+    @staticmethod
+    def order_of_writing(path: str) -> tuple[bool, bool, str]:
+        """Return the place of a file in an order in which each names only earlier ones."""
+        return path == _CURRENT, Path(path).name == META, path
+
+    def remove_unlisted(self, files: Collection[str]) -> None:
+        """Remove the generations' files that a complete list does not name."""
+        for path in self.folder.glob("index-*/*/*"):
+            name = str(path.relative_to(self.folder))
+            if name not in files and path.suffix != ".lock":
+                path.unlink(missing_ok=True)
+        for generation in self.folder.glob("index-*"):
+            if not any(name.startswith(f"{generation.name}/") for name in files):
+                shutil.rmtree(generation, ignore_errors=True)
 
     def remove(self) -> None:
         """Remove all index files of this store."""

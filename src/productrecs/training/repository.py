@@ -11,6 +11,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import RawReader, raw_connection, upsert
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.tables import (
     events,
     items,
@@ -43,8 +44,8 @@ _LOG: Final = (
     "ORDER BY seq LIMIT ?"
 )
 _VERSIONS_SQL: Final = (
-    "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, looks_seq, "
-    "placements_seq FROM store_heads WHERE store_id IN ({})"
+    "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, "
+    "looks_seq, placements_seq FROM store_heads WHERE store_id IN ({})"
 )
 _QUERY_SIZES: Final = (1, 8, 64, 512)  # few texts, which the drivers prepare once
 _CATALOG: Final = (
@@ -322,7 +323,7 @@ def store_versions(
     """Return the version of each view of these stores; stores that are gone are missing.
 
     The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the
-    visual index, the looks' seq, the placements' seq.
+    visual index, the id of the search index, the looks' seq, the placements' seq.
     """
     found: dict[StoreId, tuple[Any, ...]] = {}
     for start in range(0, len(store_ids), _QUERY_SIZES[-1]):
@@ -332,6 +333,53 @@ def store_versions(
         query = _VERSIONS_SQL.format(", ".join("?" * size))
         found |= {StoreId(row[0]): row[1:] for row in reader.all(query, chosen)}
     return found
+
+
+class ServingSnapshots(NamedTuple):
+    """The ids of a store's snapshots that serve."""
+
+    store_id: StoreId
+    model_id: str | None
+    visual_id: str | None
+    index_id: str | None
+
+    def names(self) -> dict[str, SnapshotName]:
+        """Return the name of each snapshot that serves, by its kind."""
+        by_kind = {MODELS: self.model_id, PICTURES: self.visual_id, SEARCH: self.index_id}
+        return {
+            kind: SnapshotName(self.store_id, kind, one)
+            for kind, one in by_kind.items()
+            if one
+        }
+
+
+def serving_snapshots(connection: sa.Connection) -> list[ServingSnapshots]:
+    """Return the snapshots that serve each store."""
+    heads = store_heads.c
+    query = sa.select(heads.store_id, heads.model_id, heads.visual_id, heads.index_id)
+    rows = connection.execute(query.order_by(heads.store_id))
+    return [ServingSnapshots(StoreId(row[0]), *row[1:]) for row in rows]
+
+
+def move_index(
+    transaction: sa.Connection, store_id: StoreId, before: str | None, after: str | None
+) -> bool:
+    """Let another search index serve a store; return False if `before` does not serve."""
+    query = store_heads.update().where(
+        store_heads.c.store_id == store_id,
+        store_heads.c.index_id.is_not_distinct_from(before),
+    )
+    return transaction.execute(query.values(index_id=after)).rowcount == 1
+
+
+def reject_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
+    """Stop pointing to visual models and indexes that are lost: they are built again."""
+    store = store_heads.c.store_id == name.store_id
+    if name.kind == SEARCH:
+        move_index(transaction, name.store_id, name.name, None)
+    elif name.kind == PICTURES:
+        query = store_heads.update().where(store, store_heads.c.visual_id == name.name)
+        transaction.execute(query.values(visual_id=None, visual_seq=0))
 
 
 _LISTS_PER_PAGE: Final = 20_000

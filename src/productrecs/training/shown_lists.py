@@ -10,7 +10,7 @@ from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.engines.ranking.ranker_training import LAST_POSITION
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.shopper_history_cache import RecentImpressions
+from productrecs.records.events.shopper_history_cache import RecentImpressions
 from productrecs.training.repository import RankingFact
 
 _OUTCOME_BY_EVENT: Final = {

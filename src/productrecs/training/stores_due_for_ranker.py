@@ -14,6 +14,8 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import model_metadata
+from productrecs.storage.snapshot_cache import SnapshotCache
+from productrecs.storage.snapshots import MODELS, SnapshotName
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import (
     count_impressions_and_clicks,
@@ -41,7 +43,11 @@ def impressions_and_clicks(trials: ItemStats) -> dict[str, int]:
 
 
 def stores_to_rank(
-    database: Database, stores: Iterable[Store], now_ms: int, models: Path
+    database: Database,
+    stores: Iterable[Store],
+    now_ms: int,
+    models: Path,
+    snapshots: SnapshotCache | None = None,
 ) -> list[StoreId]:
     """Return the stores whose ranker is due: once a day, above the minimum data.
 
@@ -60,6 +66,8 @@ def stores_to_rank(
             continue
         has_enough = _has_enough(*counts.get(store.store_id, (0, 0)))
         if not has_enough and (model_id := served.get(store.store_id)):
+            if snapshots is not None:
+                snapshots.fetch(SnapshotName(store.store_id, MODELS, model_id))
             facts = model_metadata(models / store.store_id / model_id)
             has_enough = _has_enough(facts.get(_SHOWN, 0), facts.get(_CLICKED, 0))
         if has_enough:

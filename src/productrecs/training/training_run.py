@@ -10,7 +10,7 @@ import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +45,8 @@ from productrecs.engines.text.language_detection_and_stemming import LanguageAna
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays, remove_other_models
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.snapshot_cache import SnapshotCache
+from productrecs.storage.snapshots import MODELS, SnapshotName
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -158,6 +160,7 @@ class TrainingDeps:
     database: Database
     models: Path
     clock: Clock
+    snapshots: SnapshotCache = field(default_factory=SnapshotCache)
 
 
 def train_store(
@@ -178,6 +181,7 @@ def train_store(
     Raises:
         StoreDeletedError: when the store was deleted.
         OSError: when the model cannot be written; the last good one continues to serve.
+        ObjectStoreUnavailableError: when it cannot be uploaded, with the same effect.
     """
     folder = models_folder(deps.models, store.store_id)
     with _remove_on_failure(deps, store, folder):
@@ -192,7 +196,9 @@ def train_store(
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
             facts |= impressions_and_clicks(inputs.trials)
-            model_id = publish_arrays(folder, arrays, facts)
+            model_id = publish_arrays(folder, arrays, facts, head.model_id)
+        uploaded = SnapshotName(store.store_id, MODELS, model_id)
+        deps.snapshots.publish(uploaded, head.model_id)
         model = TrainedModel(
             model_id=model_id,
             applied_seq=head.seq,
@@ -474,7 +480,9 @@ class Trainer:
         Raises:
             StoreDeletedError: when it was deleted.
             OSError: when the model cannot be written.
+            ObjectStoreUnavailableError: when it could not be uploaded.
         """
+        self._deps.snapshots.check()
         spent = time.thread_time()
         # Not in the cache while it is read: after a failure the next training starts over.
         inputs = self._inputs.pop(store.store_id, None)

@@ -16,9 +16,9 @@ from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import fit_copurchase
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import Rule, RuleContent, by_priority
 from productrecs.records.merchandising.rule_book import RuleBook, RulesView
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from productrecs.features.recommendations.serving_state import StoreState
-    from productrecs.records.orders.shopper_history_cache import ShopperHistory
+    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 NAMES: Final = ["tent", "mat", "stove", "lamp", "mug", "boat", "gift", "red", "blue"]
 TENT, MAT, STOVE, LAMP, MUG, BOAT, GIFT, RED, BLUE = range(len(NAMES))

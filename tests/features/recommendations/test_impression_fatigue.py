@@ -18,7 +18,7 @@ from productrecs.records.events.event import EventKind
 from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
 
 if TYPE_CHECKING:
-    from productrecs.records.orders.shopper_history_cache import ShopperHistory
+    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 NAMES = [f"item {number}" for number in range(12)]
 SHOP_ROWS = Rows()

@@ -42,7 +42,7 @@ from tests.features.recommendations.small_shop import (
 
 if TYPE_CHECKING:
     from productrecs.features.recommendations.serving_state import StoreState
-    from productrecs.records.orders.shopper_history_cache import ShopperHistory
+    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 # id: category, brand, price, list price, when it was created
 ITEMS: Final = {

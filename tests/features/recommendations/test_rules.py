@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.features.recommendations.serving_state import StoreState
-    from productrecs.records.orders.shopper_history_cache import ShopperHistory
+    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 SIZE = 18  # fewer than a list may hold: then a whole catalog can be compared
 SOLD_OUT = 17

@@ -6,9 +6,12 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
-from productrecs.records.events.repository import BOT_RETENTION_MS, EventRepository
+from productrecs.records.events.repository import (
+    BOT_RETENTION_MS,
+    EventRepository,
+    log_head,
+)
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.records.orders.repository import log_head
 from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import bot_events, events

@@ -116,7 +116,11 @@ class RankingJobs:
         self._accounts.refresh()
         services = self._services
         return stores_to_rank(
-            services.database, self._accounts.all(), services.clock(), services.models
+            services.database,
+            self._accounts.all(),
+            services.clock(),
+            services.models,
+            services.snapshots,
         )
 
     def learn_order(self, job: Job, progress: JobProgress) -> None:

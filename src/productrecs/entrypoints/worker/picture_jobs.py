@@ -153,7 +153,11 @@ class PictureJobs:
         began = time.monotonic()
         services = self._services
         built = build_visual(
-            services.database, services.pictures, store_id, self._embedding
+            services.database,
+            services.pictures,
+            store_id,
+            self._embedding,
+            services.snapshots,
         )
         duration = time.monotonic() - began
         if built is not None:

@@ -1,5 +1,8 @@
 """Search indexer: keeps search indexes up to date, in one process for each data folder.
 
+With an object store, one process of all machines does it, the holder of a lease: a thread
+uploads each index and then moves the pointer in the database.
+
 It has a process of its own because a batch of a thousand products holds Python's global
 interpreter lock for tenths of a second, which would delay replies and training. With a text
 model, a thread with background priority embeds products' texts.
@@ -14,8 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.services import Services
+from productrecs.storage.leases import Lease
+from productrecs.storage.object_store import ObjectStoreUnavailableError
 from productrecs.storage.search_index_files import exclusive_writer
+from productrecs.storage.snapshots import SnapshotStore
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.training.search.index_publisher import IndexPublisher
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.semantic_space_builder import MeaningBuilder
 from productrecs.training.search.text_embedder import TextEmbedder
@@ -56,19 +63,49 @@ class SearchIndexer:
         """Run until `stop` is called; only one process per data folder indexes."""
         while not self._stopping.is_set():
             try:
-                with exclusive_writer(self._services.indexes) as has_lock:
-                    if has_lock:
-                        self._index_stores()
+                if self._services.snapshots.shared is None:
+                    self._run_alone(None)
+                else:
+                    self._run_with_lease(self._services.snapshots.shared)
             except OSError as error:
                 _log.warning("search index write failed", extra={"error": str(error)})
+            except ObjectStoreUnavailableError:  # logged once
+                pass
+            except StorageError as error:
+                _log.warning("catalog read failed", extra={"error": str(error)})
             self._stopping.wait(_TROUBLE_SECONDS)
+
+    def _run_alone(self, publisher: IndexPublisher | None) -> None:
+        """Index unless another process of this machine writes the folder."""
+        with exclusive_writer(self._services.indexes) as has_lock:
+            if has_lock and publisher is not None:
+                publisher.fetch_all()
+            if has_lock:
+                self._index_stores(publisher)
+
+    def _run_with_lease(self, shared: SnapshotStore) -> None:
+        """Index while this process holds the lease; upload what changes."""
+        services = self._services
+        lease = Lease(services.database, "search", services.system_clock)
+        if not lease.take():
+            return
+        publisher = IndexPublisher(services.database, services.indexes, shared, lease)
+        thread = threading.Thread(target=publisher.run, name="uploads", daemon=True)
+        thread.start()
+        try:
+            self._run_alone(publisher)
+        finally:
+            publisher.stop()
+            thread.join()
+            with contextlib.suppress(StorageError):
+                lease.release()
 
     def stop(self) -> None:
         """Let `run` return after the current batch; thread-safe."""
         self._stopping.set()
 
-    def _index_stores(self) -> None:
-        """Update the indexes until a database error, or until `stop`."""
+    def _index_stores(self, publisher: IndexPublisher | None) -> None:
+        """Update the indexes until a database error, the lease is lost, or `stop`."""
         reader: RawReader | None = None
         indexer: Indexer | None = None
         try:
@@ -78,6 +115,10 @@ class SearchIndexer:
             with self._embedding():
                 while not self._stopping.is_set():
                     began = time.monotonic()
+                    if publisher is not None:
+                        publisher.renew()
+                        if publisher.is_over:
+                            break
                     if not indexer.run_once(reader):
                         self._stopping.wait(_pause(time.monotonic() - began))
         except StorageError as error:

@@ -72,7 +72,9 @@ class StoreJobs:
         """Run jobs for the stores of `services`."""
         self._services = services
         self._accounts = AccountDirectory(services.database)
-        deps = TrainingDeps(services.database, services.models, services.clock)
+        deps = TrainingDeps(
+            services.database, services.models, services.clock, services.snapshots
+        )
         self._trainer = Trainer(deps)
         self._attributor = Attributor(services.database, services.touchpoint_folder)
         self._eraser = build_eraser(services)

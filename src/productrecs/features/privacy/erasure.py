@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ from productrecs.records.erasures.repository import ErasedNameRepository, name_d
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import remove_older_models
 from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
@@ -96,6 +97,7 @@ class Eraser:
     models: Path
     touchpoint_folder: Path
     clock: Clock
+    snapshots: SnapshotCache = field(default_factory=SnapshotCache)
 
     def request(self, store_id: StoreId, name: str) -> Erasure:
         """Record an erasure request; from now on new records of the shopper are refused.
@@ -220,6 +222,7 @@ class Eraser:
         if serving is None or serving.applied_seq < needed or files or not is_counted:
             return False
         remove_older_models(models_folder(self.models, store_id), serving.model_id)
+        self.snapshots.remove_older_models(store_id, serving.model_id)
         return self.database.overwrite_deleted()
 
 

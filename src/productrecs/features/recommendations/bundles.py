@@ -59,19 +59,25 @@ def offers(
     anchors come first, then those that begin with one, then the older ones.
     """
     catalog = shop.catalog
-    here = {item_id for one in anchors if (item_id := catalog.ids[one]) is not None}
-    found = {
+    anchor_ids = {
+        item_id for anchor in anchors if (item_id := catalog.ids[anchor]) is not None
+    }
+    bundles = {
         bundle.bundle_id: bundle
-        for item_id in here
+        for item_id in anchor_ids
         for bundle in shop.bundles.get(item_id, ())
     }
 
     def rank(bundle: Bundle) -> tuple[int, bool, int]:
         items = bundle.content.items
-        return -len(here.intersection(items)), items[0] not in here, bundle.bundle_id
+        return (
+            -len(anchor_ids.intersection(items)),
+            items[0] not in anchor_ids,
+            bundle.bundle_id,
+        )
 
     is_abroad = catalog.list_currency not in {"", shop.settings.currency}
-    for bundle in sorted(found.values(), key=rank):
+    for bundle in sorted(bundles.values(), key=rank):
         if is_abroad and bundle.content.discount_amount is not None:
             continue  # the amount is in the store's currency
         parts = catalog.numbers_of(bundle.content.items)
@@ -103,8 +109,8 @@ def offer_in(
         return None
     anchors = shop.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
     shown = {pick.item for pick in picks}
-    found = offers(shop, anchors, now_ms)
-    return next((one for one in found if set(one.missing) == shown), None)
+    bundle_offers = offers(shop, anchors, now_ms)
+    return next((offer for offer in bundle_offers if set(offer.missing) == shown), None)
 
 
 def propose_bundles(
@@ -120,39 +126,40 @@ def propose_bundles(
     that contains a rejected one, or more than one product of an accepted one, is left out.
     """
     catalog, sets = shop.catalog, shop.models.item_sets
-    known = len(catalog)
+    catalog_size = len(catalog)
     eligible = shop.eligible(now_ms, "product")
     buyable = catalog.visible(now_ms, hide_sold_out=True)
-    contents = [one.content for one in stored]
+    contents = [bundle.content for bundle in stored]
     by_state = {
-        state: [frozenset(one.items) for one in contents if one.state is state]
+        state: [frozenset(content.items) for content in contents if content.state is state]
         for state in BundleState
     }
     accepted = by_state[BundleState.ACCEPTED]
     rejected = by_state[BundleState.REJECTED]
-    rejected += [frozenset(one.proposed) for one in contents if one.proposed]
+    rejected += [frozenset(content.proposed) for content in contents if content.proposed]
     alternatives = _Alternatives(shop)
 
     def may_use(members: tuple[int, ...]) -> bool:
         if any(
-            one >= known or not (buyable[one] and eligible.may_show(one)) for one in members
+            item >= catalog_size or not (buyable[item] and eligible.may_show(item))
+            for item in members
         ):
             return False
-        ids = {catalog.ids[one] for one in members}
-        if any(one <= ids for one in rejected) or any(
-            len(one & ids) > 1 for one in accepted
+        ids = {catalog.ids[item] for item in members}
+        if any(bundle <= ids for bundle in rejected) or any(
+            len(bundle & ids) > 1 for bundle in accepted
         ):
             return False
         return not any(
-            alternatives.include(one, two)
-            for one in members
-            for two in members
-            if one < two
+            alternatives.include(item, other)
+            for item in members
+            for other in members
+            if item < other
         )
 
     return [
         BundleProposal(
-            tuple(catalog.ids[one] or "" for one in sets.members(index)),
+            tuple(catalog.ids[item] or "" for item in sets.members(index)),
             int(sets.orders[index]),
             float(sets.lifts[index]),
         )
@@ -218,13 +225,13 @@ def bundle_rows(database: Database, shop: StoreState, now_ms: int) -> list[Bundl
         stored = BundleRepository(connection, store_id).all()
         proposals = propose_bundles(shop, stored, now_ms)
         contents = [
-            *(one.content for one in stored),
-            *(BundleContent(one.item_ids) for one in proposals),
+            *(bundle.content for bundle in stored),
+            *(BundleContent(proposal.item_ids) for proposal in proposals),
         ]
-        ids = {item_id for one in contents for item_id in one.items}
-        found = CatalogRepository(connection, store_id).find(ids)
-    items = {item_id: one.item for item_id, one in found.items() if one.present}
-    evidence = _evidence(shop, [one.items for one in contents])
+        ids = {item_id for content in contents for item_id in content.items}
+        rows_by_id = CatalogRepository(connection, store_id).find(ids)
+    items = {item_id: row.item for item_id, row in rows_by_id.items() if row.present}
+    evidence = _evidence(shop, [content.items for content in contents])
     rows = []
     for bundle, content in zip_longest(stored, contents):
         orders, lift = evidence.get(frozenset(content.items), (None, None))
@@ -238,15 +245,15 @@ def describe_bundle(
 ) -> BundleRow:
     """Return the titles, price and cost of a bundle, from the catalog's items by id."""
     parts = [items.get(item_id) for item_id in content.items]
-    price = price_of([None if one is None else one.price for one in parts], content)
-    titles = [one.title if one is not None else "" for one in parts]
+    price = price_of([None if part is None else part.price for part in parts], content)
+    titles = [part.title if part is not None else "" for part in parts]
     return BundleRow(
         content=content,
         titles=tuple(
             title or item_id for title, item_id in zip(titles, content.items, strict=True)
         ),
         price=price,
-        cost=sum_of([None if one is None else one.cost for one in parts]),
+        cost=sum_of([None if part is None else part.cost for part in parts]),
         is_shown=content.state is BundleState.ACCEPTED
         and can_be_bought(shop, content.items, now_ms)
         and is_offerable(price, content),
@@ -258,17 +265,17 @@ def _evidence(
 ) -> dict[frozenset[str], tuple[int, float]]:
     """Return the number of orders and the lift of the sets that the model knows."""
     sets, ids = shop.models.item_sets, shop.catalog.ids
-    looked_for = {frozenset(one) for one in wanted}
-    found = {}
+    looked_for = {frozenset(item_ids) for item_ids in wanted}
+    evidence = {}
     for index in range(len(sets.orders)):
         names = frozenset(
             item_id
-            for one in sets.members(index)
-            if one < len(ids) and (item_id := ids[one])
+            for item in sets.members(index)
+            if item < len(ids) and (item_id := ids[item])
         )
         if names in looked_for:
-            found[names] = int(sets.orders[index]), float(sets.lifts[index])
-    return found
+            evidence[names] = int(sets.orders[index]), float(sets.lifts[index])
+    return evidence
 
 
 def are_designs(title: str, other_title: str) -> bool:
@@ -290,19 +297,19 @@ class _Alternatives:
         self._shop = shop
         self._titles: dict[int, str] = {}
 
-    def include(self, one: int, two: int) -> bool:
+    def include(self, item: int, other: int) -> bool:
         """Return whether people choose between two products rather than buy both."""
         catalog = self._shop.catalog
-        if catalog.variants[one] and catalog.variants[one] == catalog.variants[two]:
+        if catalog.variants[item] and catalog.variants[item] == catalog.variants[other]:
             return True
-        kinds = catalog.narrowest[one], catalog.narrowest[two]
+        kinds = catalog.narrowest[item], catalog.narrowest[other]
         if kinds[0] != kinds[1]:
             return False
         complements = self._shop.models.complements
-        kind = int(complements.kinds[one]) if one < complements.n_items else -1
+        kind = int(complements.kinds[item]) if item < complements.n_items else -1
         if kind >= 0 and not complements.several[kind]:
             return True
-        return are_designs(self._title(one), self._title(two))
+        return are_designs(self._title(item), self._title(other))
 
     def _title(self, item: int) -> str:
         if item not in self._titles:

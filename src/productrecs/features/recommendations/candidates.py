@@ -69,11 +69,11 @@ def visually_similar_to_each(
     visual = eligible.models.visual
     if not len(visual):
         return
-    found = [visual.similar_to_item(anchor) for anchor in anchors[:_ANCHORS]]
-    if not any(len(one.items) for one in found):
+    neighbours = [visual.similar_to_item(anchor) for anchor in anchors[:_ANCHORS]]
+    if not any(len(ranked.items) for ranked in neighbours):
         return
-    items = np.concatenate([one.items for one in found])
-    scores = np.concatenate([one.scores for one in found])
+    items = np.concatenate([ranked.items for ranked in neighbours])
+    scores = np.concatenate([ranked.scores for ranked in neighbours])
     distinct, places = np.unique(items, return_inverse=True)
     totals = np.bincount(places, scores)
     for place in np.lexsort((distinct, -totals)).tolist():
@@ -145,29 +145,29 @@ Candidates = Callable[[CandidateCall], Ranked]
 def _browse_candidates(call: CandidateCall) -> Ranked:
     """Return next items of similar visits, and items that match the shopper's interests."""
     store, _, context, eligible, now_ms, is_only_engine, *_ = call
-    visit, found = context_visit(context), NO_RANKED
+    visit, candidates = context_visit(context), NO_RANKED
     if visit:
         sessions, visitor = store.models.sessions, context.visitor
         arguments = (visit, now_ms, MOST, visitor, context.interactions)
-        found = sessions.next_items(*arguments, extend=is_only_engine)
+        candidates = sessions.next_items(*arguments, extend=is_only_engine)
     if context.remembered_purchases:
-        found = _with_purchase_memory(store, found, context)
+        candidates = _with_purchase_memory(store, candidates, context)
     if not context.interest_signals:
-        return found
+        return candidates
     return with_interest_signals(
-        found, context.interest_signals, eligible, store.settings.language
+        candidates, context.interest_signals, eligible, store.settings.language
     )
 
 
 def _with_purchase_memory(
-    store: StoreState, found: Ranked, context: ShopperContext
+    store: StoreState, candidates: Ranked, context: ShopperContext
 ) -> Ranked:
     """Return candidates of a visit, merged with those of all the shopper's purchases."""
     bought, counts = context.remembered_purchases, context.purchase_weights
     companions = store.models.widest.complete(bought, MOST, counts)
     if not len(companions.items):
-        return found
-    fused = fuse([found.items, companions.items], (1.0, _PURCHASE_MEMORY_WEIGHT))
+        return candidates
+    fused = fuse([candidates.items, companions.items], (1.0, _PURCHASE_MEMORY_WEIGHT))
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
@@ -230,10 +230,10 @@ def _best_selling(call: CandidateCall) -> Ranked:
         call.store.catalog.usual.prices,
         call.store.settings.trending_min_price,
     )
-    found = dict.fromkeys(islice(call.eligible.by_sales(), _RANKED))
+    best = dict.fromkeys(islice(call.eligible.by_sales(), _RANKED))
     if least > 0:
-        found = dict.fromkeys(item for item in found if prices[item] >= least)
-    return _in_order(found)
+        best = dict.fromkeys(item for item in best if prices[item] >= least)
+    return _in_order(best)
 
 
 def _in_order(items: Iterable[int]) -> Ranked:
@@ -281,9 +281,9 @@ def _candidates_by_engine() -> dict[str, Candidates]:
     }
     table |= {engine: _own_model_candidates(engine) for engine in _OWN_MODELS}
     backfills: Mapping[Any, object] = BACKFILLS
-    for one in ENGINES:
-        if one.name not in (backfills if one.is_filler else table):
-            message = f"engine {one.name!r}: nothing answers for it; give it a model"
+    for spec in ENGINES:
+        if spec.name not in (backfills if spec.is_filler else table):
+            message = f"engine {spec.name!r}: nothing answers for it; give it a model"
             raise ValueError(message)
     return table
 
@@ -313,7 +313,7 @@ def fuse_candidates(
     if len(proposals) == 1:
         items, scores = proposals[0]
         return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
-    fused = fuse([one.items for one in proposals], tuple(weights.values()))
+    fused = fuse([proposal.items for proposal in proposals], tuple(weights.values()))
     return FusedCandidates(engines, *fused)
 
 
@@ -322,11 +322,11 @@ def with_complements(
     recipe: Recipe,
     place: PageType,
     basket: Basket,
-    found: Mapping[Engine, Ranked],
+    by_engine: Mapping[Engine, Ranked],
 ) -> tuple[Weights, tuple[Ranked, ...]]:
     """Return the engines of a list about a basket, their weights and their candidates.
 
-    `found` has the candidates of the recipe's other engines. They are used alone if no
+    `by_engine` has the candidates of the recipe's other engines. They are used alone if no
     complements are known.
     """
     weights = recipe.blend[place]
@@ -334,5 +334,6 @@ def with_complements(
     if complements_of is not None:
         complements = companions.completing(basket)
         if len(complements.items):
-            weights, found = complements_of, {**found, Engine.COMPLEMENTARY: complements}
-    return weights, tuple([found[one] for one in weights])
+            weights = complements_of
+            by_engine = {**by_engine, Engine.COMPLEMENTARY: complements}
+    return weights, tuple([by_engine[engine] for engine in weights])

@@ -20,7 +20,7 @@ from productrecs.features.recommendations.request_context import (
     context_anchors,
 )
 from productrecs.features.recommendations.serving_state import EligibleItems
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 COOLDOWN_MS: Final = 14 * DAY_MS
 _VISIT_MS: Final = 30 * MINUTE_MS

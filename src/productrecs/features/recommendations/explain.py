@@ -34,8 +34,8 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import PLACE, trending_list
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import ListKind, Rule, RuleAction
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
 
 
 class RefusalReason(StrEnum):

@@ -22,8 +22,8 @@ from productrecs.records.catalog.item_filters import (
     PriceRange,
     parse_filters,
 )
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.experiments.repository import Exploration
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.records.placements.placement import (
     Placement,
     RelativeFilter,

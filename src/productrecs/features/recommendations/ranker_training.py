@@ -163,7 +163,7 @@ def _ranking_data(
 ) -> RankingData:
     """Return the features of all but the first lists, by engines trained on the first."""
     catalog, settings = training_data.catalog, training_data.store.settings
-    lists = [one for one in lists if max(one.items) < len(catalog)]
+    lists = [shown for shown in lists if max(shown.items) < len(catalog)]
     first = int(len(lists) * _BEFORE)
     since_ms = lists[first].ts
     arrays = fit(
@@ -177,47 +177,49 @@ def _ranking_data(
     eligible = EligibleItems(catalog, TrainedModels.of("", arrays), visible, None)
     usable = lists[first:]
     companions = BasketCandidates(eligible.models)
-    rows = [_rows(one, eligible, companions, settings) for one in usable]
-    sizes = [len(one.items) for one in usable]
+    rows = [_rows(shown, eligible, companions, settings) for shown in usable]
+    sizes = [len(shown.items) for shown in usable]
     return RankingData(
         rows=np.concatenate(rows),
         offsets=np.concatenate(([0], np.cumsum(sizes))),
-        places=np.array([place for one in usable for place in one.places], np.int64),
+        places=np.array([place for shown in usable for place in shown.places], np.int64),
         outcomes=np.array(
-            [outcome for one in usable for outcome in one.outcomes], np.int64
+            [outcome for shown in usable for outcome in shown.outcomes], np.int64
         ),
-        persons=np.array([visitor_hash(one.person) for one in usable], np.int64),
+        persons=np.array([visitor_hash(shown.person) for shown in usable], np.int64),
     )
 
 
 def _rows(
-    one: ShownList,
+    shown: ShownList,
     eligible: EligibleItems,
     companions: BasketCandidates,
     settings: StoreSettings,
 ) -> Floats:
     """Return the features of a list's products as of the moment when it was made."""
     models = companions.models
-    place = PageType.SHOPPER if one.page is None else PageType.PRODUCT
-    recent = one.recent[-_PREFIX:]
-    basket = (one.page,) if one.page is not None else tuple(dict.fromkeys(one.recent))
-    found = {
+    place = PageType.SHOPPER if shown.page is None else PageType.PRODUCT
+    recent = shown.recent[-_PREFIX:]
+    basket = (shown.page,) if shown.page is not None else tuple(dict.fromkeys(shown.recent))
+    candidates = {
         Engine.BROWSE: models.sessions.next_items(
-            recent, one.ts, _CANDIDATES, visitor_hash(one.person)
+            recent, shown.ts, _CANDIDATES, visitor_hash(shown.person)
         ),
         Engine.BUY: companions.bought_with(basket),
     }
     recipe = recipe_of(Source.MIX, settings)
-    weights, ranked = with_complements(companions, recipe, place, basket, found)
+    weights, ranked = with_complements(companions, recipe, place, basket, candidates)
     lists = [one_ranked.items for one_ranked in ranked]
     proposals = dict(zip(weights, lists, strict=True))
     fused = fuse(lists, tuple(weights.values()))
     ranking_input = RankingInput(
         proposals=proposals,
         blend=dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True)),
-        about=one.page if one.page is not None else next(iter(reversed(one.recent)), None),
-        recent=one.recent,
-        ignored=one.ignored,
+        about=shown.page
+        if shown.page is not None
+        else next(iter(reversed(shown.recent)), None),
+        recent=shown.recent,
+        ignored=shown.ignored,
     )
-    items = np.array(one.items, np.int64)
-    return ranking_features(eligible, items, np.array(one.rates), ranking_input, one.ts)
+    items = np.array(shown.items, np.int64)
+    return ranking_features(eligible, items, np.array(shown.rates), ranking_input, shown.ts)

@@ -67,9 +67,9 @@ from productrecs.features.recommendations.sold_out_replacements import (
     merge_leads,
     rank_replacements,
 )
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.experiments.repository import Exploration
 from productrecs.records.merchandising.rule_book import ListRules
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
 
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
 
@@ -164,12 +164,12 @@ def decide(
     replacements: list[Pick] = []
     if (sold_out := sold_out_anchor(shop, request, now_ms)) is not None:
         visit = dict(zip(weights, proposals, strict=True)).get(Engine.BROWSE, NO_RANKED)
-        found = FusedCandidates(
+        candidates = FusedCandidates(
             ENGINES, *rank_replacements(shop, eligible, sold_out, visit, now_ms)
         )
-        found = _with_rules_and_fatigue(found, eligible.rules, context.fatigue)
+        candidates = _with_rules_and_fatigue(candidates, eligible.rules, context.fatigue)
         replacements = _replacement_picks(
-            found, picks, not_listable, leading_places(request.num)
+            candidates, picks, not_listable, leading_places(request.num)
         )
         picks = merge_leads(replacements, picks, reach)
     picks += _backfill(recipe, context, eligible, not_listable, picks, reach)
@@ -252,11 +252,11 @@ def _generate_candidates(
     call = CandidateCall(
         shop, recipe, context, eligible, now_ms, is_only_engine, num, not_listable
     )
-    proposals = tuple([CANDIDATES[one](call) for one in weights])
+    proposals = tuple([CANDIDATES[engine](call) for engine in weights])
     if recipe.completing is None or place not in recipe.completing:
         return weights, proposals
-    found = dict(zip(weights, proposals, strict=True))
-    return with_complements(shop.companions, recipe, place, context.anchors, found)
+    by_engine = dict(zip(weights, proposals, strict=True))
+    return with_complements(shop.companions, recipe, place, context.anchors, by_engine)
 
 
 def _learned_order(
@@ -276,7 +276,7 @@ def _learned_order(
         return None
     engines, items, scores, leaders = ranking
     ranking_context = RankingContext(
-        dict(zip(engines, (one.items for one in proposals), strict=True)),
+        dict(zip(engines, (proposal.items for proposal in proposals), strict=True)),
         next(iter(context.anchors or context.recent[::-1]), None),
         context.recent,
         context.ignored,
@@ -344,14 +344,17 @@ def _eligible_picks(
 
 
 def _replacement_picks(
-    found: FusedCandidates, picks: Sequence[Pick], not_listable: Container[int], limit: int
+    candidates: FusedCandidates,
+    picks: Sequence[Pick],
+    not_listable: Container[int],
+    limit: int,
 ) -> list[Pick]:
     """Return up to `limit` replacements, with scores above those of `picks`."""
-    pairs = zip(found.items.tolist(), found.leaders.tolist(), strict=True)
+    pairs = zip(candidates.items.tolist(), candidates.leaders.tolist(), strict=True)
     chosen = list(islice((pair for pair in pairs if pair[0] not in not_listable), limit))
     score = picks[0].score if picks else FILL_SCORE
     return [
-        Pick(item, found.engines[leader_index], score * 1.05 ** (len(chosen) - place))
+        Pick(item, candidates.engines[leader_index], score * 1.05 ** (len(chosen) - place))
         for place, (item, leader_index) in enumerate(chosen)
     ]
 

@@ -24,7 +24,7 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.events.event import EventKind, interest_key
-from productrecs.records.orders.shopper_history_cache import MAX_RECENT, ShopperHistory
+from productrecs.records.events.shopper_history_cache import MAX_RECENT, ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.group_visits_and_orders import INTERACTION_BY_EVENT
 

@@ -122,7 +122,7 @@ class DiversityFilter:
             if (category and share >= max_per_category) or (
                 variant
                 and variant in listed_variants
-                and not self._is_collected(item, [items[one] for one in chosen])
+                and not self._is_collected(item, [items[index] for index in chosen])
             ):
                 deferred.append(place)
                 continue
@@ -147,8 +147,8 @@ class DiversityFilter:
             return False
         variant, size = variants[item], len(variants)
         return any(
-            one < size and variants[one] == variant and sold.baskets_of(one, item)
-            for one in (*self._anchors, *listed)
+            other < size and variants[other] == variant and sold.baskets_of(other, item)
+            for other in (*self._anchors, *listed)
         )
 
 
@@ -271,9 +271,9 @@ def rank_by_earnings(
     """
     most, least = _reach(weight), 1.0 - RELEVANCE_LOSS * weight
     waiting = list(enumerate(picks))[fixed:]
-    found = list(picks[:fixed])
+    ordered = list(picks[:fixed])
     while waiting:
-        place = len(found)
+        place = len(ordered)
         first, head = waiting[0]
         chosen, best = 0, -math.inf
         for at, (rank, pick) in enumerate(waiting):
@@ -285,8 +285,8 @@ def rank_by_earnings(
             if first + most <= place:  # the first cannot wait longer
                 break
         pick = waiting.pop(chosen)[1]
-        found.append(pick._replace(score=picks[place].score))
-    return found
+        ordered.append(pick._replace(score=picks[place].score))
+    return ordered
 
 
 def _reach(weight: float) -> int:
@@ -393,24 +393,24 @@ def with_pins(
             places[place] = pick
     fixed = {pick.item for pick in places.values()}
     others = [pick for pick in picks if pick.item not in fixed]
-    found: list[Pick] = []
+    placed: list[Pick] = []
     used = 0
     for place in range(num):
         if place in places:
             pick = places.pop(place)
-            found.append(pick._replace(score=_score_before(found, others[used:])))
+            placed.append(pick._replace(score=_score_before(placed, others[used:])))
         elif used < len(others):
-            found.append(others[used])
+            placed.append(others[used])
             used += 1
         else:
             break
     for place in sorted(places):
-        found.append(places[place]._replace(score=_score_before(found, ())))
-    return found
+        placed.append(places[place]._replace(score=_score_before(placed, ())))
+    return placed
 
 
-def _score_before(found: Sequence[Pick], others: Sequence[Pick]) -> float:
+def _score_before(placed: Sequence[Pick], others: Sequence[Pick]) -> float:
     """Return the score of the next pick, which keeps the list in falling order."""
     if others:
         return others[0].score
-    return found[-1].score * 0.9 if found else FILL_SCORE
+    return placed[-1].score * 0.9 if placed else FILL_SCORE

@@ -26,8 +26,8 @@ from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
 from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule_book import ListRules
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.training.search.served_index import ServedIndex
 from productrecs.training.trained_models import Ranks
 from productrecs.training.tuning.personal_search import LEAST_CHOSEN, choice_weight

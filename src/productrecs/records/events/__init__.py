@@ -1,1 +1,1 @@
-"""Events: shoppers' actions. No knowledge of orders, the catalog or HTTP."""
+"""Events: shoppers' actions, who did them, and each shopper's history in memory."""

@@ -1,4 +1,4 @@
-"""Event repository: SQL of the event log, identity links and deduplication receipts."""
+"""Event repository: SQL of the log, identity links, receipts, shoppers' histories."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -7,8 +7,13 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.records.events.event import INHUMAN_RATE
-from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
+from productrecs.records.events.event import INHUMAN_RATE, EventKind
+from productrecs.storage.dialects import (
+    ROWS_PLACEHOLDER,
+    RawReader,
+    raw_connection,
+    upsert,
+)
 from productrecs.storage.tables import (
     bot_events,
     event_receipts,
@@ -168,3 +173,87 @@ class EventRepository:
                 index_elements=["store_id", "kind", "digest"], set_={"lines_done": lines}
             )
         )
+
+
+LINK: Final = -1
+"""The kind of facts that link a session to a customer."""
+_BUY: Final = int(EventKind.BUY)
+_SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
+_BOUGHT_LIMIT: Final = 20_000
+SHOWN_LIMIT: Final = 100  # impressions of a shopper that are kept
+ACTION_LIMIT: Final = 300  # later actions after which an impression is dropped
+_HEAD_SQL: Final = "SELECT seq, erasures + bots FROM store_heads WHERE store_id = ?"
+# If `line_seq` differs from `seq`, an old line was changed.
+_AFTER_SQL: Final = f"""
+    SELECT {LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
+    FROM shopper_links WHERE store_id = ? AND since_seq > ?
+    UNION ALL
+    SELECT kind, seq, ts, item, session, person, seq, term
+    FROM events WHERE store_id = ? AND seq > ?
+    UNION ALL
+    SELECT {_BUY}, seq, ts, item, session, person, line_seq, NULL
+    FROM purchase_lines WHERE store_id = ? AND seq > ?
+    ORDER BY seq LIMIT ?
+"""  # noqa: S608 - own constants
+_CUSTOMER_SQL: Final = (
+    "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
+)
+# Covered by two indexes, so that the query reads only those.
+_HISTORY_SQL: Final = f"""
+    SELECT * FROM (
+        SELECT kind, seq, ts, item, session FROM events
+        WHERE store_id = ? AND person = ? AND kind <> {_SHOWN_ONLY}
+        ORDER BY seq DESC LIMIT {ACTION_LIMIT}
+    ) AS done
+    UNION ALL
+    SELECT * FROM (
+        SELECT {_BUY}, seq, ts, item, session FROM purchase_lines
+        WHERE store_id = ? AND person = ? AND NOT void
+        ORDER BY seq DESC LIMIT {_BOUGHT_LIMIT}
+    ) AS bought
+    UNION ALL
+    SELECT * FROM (
+        SELECT kind, seq, ts, item, session FROM (
+            SELECT kind, seq, ts, item, session FROM events
+            WHERE store_id = ? AND person = ?
+            ORDER BY seq DESC LIMIT {ACTION_LIMIT + SHOWN_LIMIT}
+        ) AS lately
+        WHERE kind = {_SHOWN_ONLY} ORDER BY seq DESC LIMIT {SHOWN_LIMIT}
+    ) AS shown
+"""  # noqa: S608 - own constants
+_TERM_SQL: Final = "SELECT term FROM events WHERE store_id = ? AND seq = ?"
+Fact = tuple[Any, ...]
+
+
+def log_head(reader: RawReader, store_id: StoreId) -> tuple[int, int]:
+    """Return a store's newest sequence number, and how often its log lost events."""
+    rows = reader.all(_HEAD_SQL, (store_id,))
+    return rows[0] if rows else (-1, 0)
+
+
+def facts_after(reader: RawReader, store_id: StoreId, seq: int, limit: int) -> list[Fact]:
+    """Return the next facts of a store's log: links, events and purchases.
+
+    Each is (kind, seq, ts, item, session, person, first seq, term).
+    """
+    return reader.all(_AFTER_SQL, (store_id, seq) * 3 + (limit,))
+
+
+def customer_of_session(reader: RawReader, store_id: StoreId, session: str) -> str | None:
+    """Return a session's customer, if known."""
+    rows = reader.all(_CUSTOMER_SQL, (store_id, session))
+    return rows[0][0] if rows else None
+
+
+def facts_of_person(reader: RawReader, store_id: StoreId, person: str) -> list[Fact]:
+    """Return the newest events, purchases and impressions of one person.
+
+    Each is (kind, seq, ts, item, session).
+    """
+    return reader.all(_HISTORY_SQL, (store_id, person) * 3)
+
+
+def term_of_event(reader: RawReader, store_id: StoreId, seq: int) -> str | None:
+    """Return the category, query or value that an event names."""
+    rows = reader.all(_TERM_SQL, (store_id, seq))
+    return rows[0][0] if rows else None

@@ -65,9 +65,9 @@ def ingest_events(
     if not events:
         return 0
     products = (event.item_id for event in events if is_about_product(event))
-    numbers = log.numbers((one for one in products if one), now_ms)
+    numbers = log.numbers((item_id for item_id in products if item_id), now_ms)
     shoppers = IdentityLinker(repository, events)
-    placed = [
+    logged = [
         LoggedEvent(
             event=event,
             seq=first + index,
@@ -81,13 +81,15 @@ def ingest_events(
     ]
     shoppers.finish()
     behaviour = [
-        one for one in placed if one.event.kind is not EventKind.BUY and not one.event.bot
+        entry
+        for entry in logged
+        if entry.event.kind is not EventKind.BUY and not entry.event.bot
     ]
     append_events(log, behaviour, numbers, shoppers.linked)
-    marked = [one for one in placed if one.event.bot]
-    if marked:
-        append_bot_events(log, marked, numbers, now_ms)
-    buys = [one for one in placed if one.event.kind is EventKind.BUY]
+    of_bots = [entry for entry in logged if entry.event.bot]
+    if of_bots:
+        append_bot_events(log, of_bots, numbers, now_ms)
+    buys = [entry for entry in logged if entry.event.kind is EventKind.BUY]
     if buys:
         _put_buys(log, buys, numbers, shoppers)
     return len(events)
@@ -184,15 +186,15 @@ def _put_buys(
     numbers: dict[str, int],
     shoppers: IdentityLinker,
 ) -> None:
-    order_ids = [one.event.order_id for one in buys if one.event.order_id]
+    order_ids = [entry.event.order_id for entry in buys if entry.event.order_id]
     ledger = PurchaseLedger(PurchaseRepository(log.transaction, log.store_id), order_ids)
-    for one in buys:
-        event = one.event
+    for entry in buys:
+        event = entry.event
         units = event.quantity or 1
         ledger.put(
             PurchaseLine(
-                line_seq=one.seq,
-                seq=one.seq,
+                line_seq=entry.seq,
+                seq=entry.seq,
                 basket=None,
                 order_id=event.order_id or None,
                 receipt=ledger.receipt(event.order_id) if event.order_id else 0,
@@ -200,15 +202,15 @@ def _put_buys(
                 line=0,
                 channel=PurchaseChannel.EVENT,
                 void=False,
-                ts=one.ts,
+                ts=entry.ts,
                 quantity=event.quantity,
                 price=None if event.value is None else event.value / units,
                 total=event.value,
                 currency=event.currency,
                 shopper=event.shopper,
-                person=one.person,
+                person=entry.person,
                 session=event.session_id,
-                imported=one.imported,
+                imported=entry.imported,
             )
         )
     ledger.write(log.database, shoppers.linked)

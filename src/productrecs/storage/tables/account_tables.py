@@ -64,6 +64,8 @@ store_heads = sa.Table(
     sa.Column("visual_taught_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("looks_seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("placements_seq", sa.BigInteger, nullable=False, server_default="0"),
+    # The search index in the object store; null where every machine has the same folder.
+    sa.Column("index_id", sa.String(64)),
     # Number of erased shoppers: a change invalidates caches of the log.
     sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
     # How often events that were stored became a bot's: it invalidates the same caches.
@@ -91,6 +93,16 @@ models = sa.Table(
     sa.Column("catalog_seq", sa.BigInteger, nullable=False),
     sa.Column("settings_hash", sa.String(64), nullable=False),
     sa.Column("trained_at", sa.BigInteger, nullable=False),
+)
+
+# Which process does a task that only one of all machines may do, and until when.
+leases = sa.Table(
+    "leases",
+    metadata,
+    store_id_column(),
+    sa.Column("task", sa.String(32), primary_key=True),
+    sa.Column("holder", sa.String(64), nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
 )
 
 # The only table without a store: counters of the installation that views poll.

@@ -20,13 +20,14 @@ from productrecs.engines.text.semantic_space import (
     Vectors,
     quantize,
 )
+from productrecs.storage.search_index_files import INDEXER_VECTORS
 
 _log = logging.getLogger(__name__)
 
 _DESCRIPTION: Final = 300
 """Characters of a description that are embedded; more would dilute the vector."""
 
-_VECTORS, _SPACE = "meaning-vectors.npz", "meaning.npz"
+_VECTORS, _SPACE = INDEXER_VECTORS, "meaning.npz"
 _UNREADABLE: Final = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 Hashes = npt.NDArray[np.uint64]

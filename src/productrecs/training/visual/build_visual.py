@@ -37,6 +37,8 @@ from productrecs.storage.model_files import (
     publish_arrays,
     remove_other_models,
 )
+from productrecs.storage.snapshot_cache import SnapshotCache
+from productrecs.storage.snapshots import PICTURES, SnapshotName
 from productrecs.training.repository import TRAINING_KINDS, TrainingRepository
 from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,
@@ -146,7 +148,11 @@ class _Before:
 
 
 def build_visual(
-    database: Database, root: Path, store_id: StoreId, embedding: PictureEmbedding
+    database: Database,
+    root: Path,
+    store_id: StoreId,
+    embedding: PictureEmbedding,
+    snapshots: SnapshotCache | None = None,
 ) -> str | None:
     """Build and publish a model of a store's pictures.
 
@@ -155,7 +161,9 @@ def build_visual(
     Raises:
         StoreDeletedError: when the store was deleted.
         OSError: when it cannot be written.
+        ObjectStoreUnavailableError: when it cannot be uploaded.
     """
+    snapshots = snapshots or SnapshotCache()
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
         standing = repository.progress()
@@ -171,6 +179,8 @@ def build_visual(
     if standing.visual_id and foreign > _FEW_OTHERS * len(shown):
         return None  # the old model serves until most pictures are embedded again
     folder = pictures_folder(root, store_id)
+    if standing.visual_id:
+        snapshots.fetch(SnapshotName(store_id, PICTURES, standing.visual_id))
     before = _before(folder, standing, embedding)
     taught_seq = None
     if before is None or may_teach or _has_grown(before, shown):
@@ -187,7 +197,9 @@ def build_visual(
         "seqs": np.array([one.seq for one in shown], dtype=np.int64),
     }
     facts |= {"embedder": embedding.name, "pictures": len(shown)}
-    visual_id = publish_arrays(folder, arrays, facts)
+    visual_id = publish_arrays(folder, arrays, facts, standing.visual_id)
+    uploaded = SnapshotName(store_id, PICTURES, visual_id)
+    snapshots.publish(uploaded, standing.visual_id)
     with database.transaction(synced=False) as transaction:
         repository = PictureRepository(transaction, store_id)
         repository.serve(visual_id, standing.picture_seq)

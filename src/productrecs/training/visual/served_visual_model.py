@@ -41,12 +41,16 @@ class ServedPictures:
         self._sureness: tuple[VisualModel, MatchConfidence] | None = None
         self.embedder = ""
 
+    def has_followed(self, visual_id: str) -> bool:
+        """Return whether a model was opened or refused last."""
+        return visual_id in {self.visual_id, self._refused}
+
     def follow(self, visual_id: str | None) -> bool:
         """Open the published model; return whether the serving model changed.
 
         A damaged model is refused, and the last good one continues to serve.
         """
-        if not visual_id or visual_id in {self.visual_id, self._refused}:
+        if not visual_id or self.has_followed(visual_id):
             return False
         try:
             arrays, facts = open_arrays(self.folder / visual_id)

@@ -1,5 +1,6 @@
 """`productrecs store` and `origins`: registers, shows, changes and deletes stores."""
 
+import contextlib
 import shutil
 import sys
 import time
@@ -27,6 +28,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 )
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.storage.object_store import ObjectStoreUnavailableError
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
@@ -249,6 +251,9 @@ def _remove_files(services: Services, deleted: Store) -> None:
     shutil.rmtree(models_folder(services.models, deleted.store_id), ignore_errors=True)
     for folder in (services.indexes, services.touchpoint_folder, services.pictures):
         shutil.rmtree(folder / deleted.store_id, ignore_errors=True)
+    if services.snapshots.shared is not None:
+        with contextlib.suppress(ObjectStoreUnavailableError):  # a worker does it later
+            services.snapshots.shared.remove_store(deleted.store_id)
 
 
 def _as_read(facts: Mapping[str, object]) -> dict[str, str]:

@@ -50,7 +50,9 @@ def train(
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        deps = TrainingDeps(services.database, services.models, services.clock)
+        deps = TrainingDeps(
+            services.database, services.models, services.clock, services.snapshots
+        )
         began = time.monotonic()
         opened: AbstractContextManager[Runner] = (
             nullcontext(HERE) if cluster is None else open_cluster(cluster)

@@ -10,8 +10,8 @@ import itertools
 import logging
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from productrecs.core.cache_registry import Cache
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.caches.recommendation_cache import RecommendationCache
+from productrecs.entrypoints.http.caches.search_result_cache import SearchCache
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import make_card
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.repository import PublishedLooks
@@ -31,18 +32,19 @@ from productrecs.features.search.rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.events.shopper_history_cache import ShopperHistories
 from productrecs.records.experiments.repository import StoreExperiments
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import RulesView
-from productrecs.records.orders.shopper_history_cache import ShopperHistories
 from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.job_queue import NewJob
 from productrecs.storage.model_files import BrokenModelError
+from productrecs.storage.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.repository import store_versions
+from productrecs.training.repository import reject_snapshot, store_versions
 from productrecs.training.search.served_index import (
     QueryEmbedder,
     ServedIndex,
@@ -53,50 +55,6 @@ from productrecs.training.search.text_embedder import TextEmbedder
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
 from productrecs.training.tuning.personal_search import CatalogTraits
 from productrecs.training.visual.served_visual_model import ServedPictures
-
-SearchState = tuple[object, ...]
-"""The inputs of a search; each is replaced as a whole when it changes."""
-
-_ENTRY_OVERHEAD_BYTES: Final = 400
-
-
-class SearchCache:
-    """LRU cache of search replies, valid while no input changes."""
-
-    def __init__(self, limit_bytes: int = Cache.SEARCH_RESULTS.limit) -> None:
-        """Hold up to `limit_bytes`; the least recently used is evicted first."""
-        self.size = 0
-        self._limit = limit_bytes
-        self._state: SearchState = ()
-        self._bodies: OrderedDict[Hashable, bytes] = OrderedDict()
-
-    def get(self, state: SearchState, key: Hashable) -> bytes | None:
-        """Return the body for `key`, if it was stored in the same state."""
-        if not are_same_inputs(state, self._state):
-            self._bodies.clear()
-            self._state, self.size = state, 0
-            return None
-        body = self._bodies.get(key)
-        if body is not None:
-            self._bodies.move_to_end(key)
-        return body
-
-    def put(self, state: SearchState, key: Hashable, body: bytes) -> None:
-        """Store a body, unless the state has changed."""
-        if key in self._bodies or not are_same_inputs(state, self._state):
-            return
-        self._bodies[key] = body
-        self.size += len(body) + _ENTRY_OVERHEAD_BYTES
-        while self.size > self._limit:
-            self.size -= len(self._bodies.popitem(last=False)[1]) + _ENTRY_OVERHEAD_BYTES
-
-
-def are_same_inputs(one: SearchState, other_state: SearchState) -> bool:
-    """Return whether all inputs are the same objects."""
-    return len(one) == len(other_state) and all(
-        a is b for a, b in zip(one, other_state, strict=True)
-    )
-
 
 _log = logging.getLogger(__name__)
 
@@ -412,10 +370,21 @@ def load_store(
     reader = services.database.raw_reader()
     try:
         versions = store_versions(reader, [store.store_id]).get(store.store_id)
+        services.snapshots.wait(_serving_snapshots(store.store_id, versions))
         _apply_changes(services, store.store_id, cached_store, reader, versions)
     finally:
         reader.close()
     return cached_store
+
+
+def _serving_snapshots(
+    store_id: StoreId, versions: tuple[Any, ...] | None
+) -> list[SnapshotName]:
+    if versions is None:
+        return []
+    _, model_id, _, _, visual_id, index_id, *_ = versions
+    by_kind = {MODELS: model_id, PICTURES: visual_id, SEARCH: index_id}
+    return [SnapshotName(store_id, kind, one) for kind, one in by_kind.items() if one]
 
 
 def _served_index(
@@ -436,26 +405,65 @@ def _apply_changes(
     """Read the views whose versions changed; `versions` is None when the store is gone."""
     if versions is None:
         return
-    catalog_seq, model_id, rules_seq, search_seq, visual_id, *others = versions
+    catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, *others = versions
     shop = cached_store.shop
     shop.catalog.refresh(reader, int(catalog_seq))
     if shop.rules is not None:
         shop.rules.refresh(reader, int(rules_seq), services.clock())
-    cached_store.index.refresh()
+    _follow_index(services, store_id, cached_store, index_id)
     if cached_store.search_rules.seq != search_seq:
         cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
-    if model_id and model_id not in {shop.models.model_id, cached_store.refused_model}:
-        _swap_models(cached_store, models_folder(services.models, store_id), model_id)
-        if cached_store.refused_model == model_id:
-            _enqueue_training(services, store_id)
+    _follow_models(services, store_id, cached_store, model_id)
     _apply_content(cached_store, store_id, reader, *map(int, others))
     _apply_earnings(cached_store, store_id, reader)
-    if (
-        cached_store.pictures.follow(visual_id)
-        or shop.models.visual is not cached_store.pictures.model
-    ):
-        shop.models = replace(shop.models, visual=cached_store.pictures.model)
-    cached_store.versions = versions
+    _follow_pictures(services, store_id, cached_store, visual_id)
+    snapshots = _serving_snapshots(store_id, versions)
+    is_all = all(map(services.snapshots.is_ready, snapshots))
+    cached_store.versions = versions if is_all else None  # else looked at in the next poll
+
+
+def _follow_index(
+    services: Services, store_id: StoreId, cached_store: CachedStore, index_id: str | None
+) -> None:
+    """Open the latest local search index; ask for the serving one."""
+    if index_id:
+        index = SnapshotName(store_id, SEARCH, index_id)
+        if services.snapshots.is_ready(index) and services.snapshots.is_refused(index):
+            _reject_snapshot(services, index)
+    cached_store.index.refresh()
+
+
+def _follow_models(
+    services: Services, store_id: StoreId, cached_store: CachedStore, model_id: str | None
+) -> None:
+    """Open the serving models once they are local."""
+    serving_id, snapshots = cached_store.shop.models.model_id, services.snapshots
+    if not model_id or model_id in {serving_id, cached_store.refused_model}:
+        return
+    name = SnapshotName(store_id, MODELS, model_id)
+    if not snapshots.is_ready(name):
+        return
+    _swap_models(cached_store, models_folder(services.models, store_id), model_id)
+    if cached_store.refused_model == model_id:
+        if snapshots.discard(name):
+            cached_store.refused_model = ""  # a damaged local copy is fetched again
+        else:
+            _enqueue_training(services, store_id)
+
+
+def _follow_pictures(
+    services: Services, store_id: StoreId, cached_store: CachedStore, visual_id: str | None
+) -> None:
+    """Open the serving visual model once it is local."""
+    shop, pictures = cached_store.shop, cached_store.pictures
+    if visual_id and not pictures.has_followed(visual_id):
+        visual = SnapshotName(store_id, PICTURES, visual_id)
+        if services.snapshots.is_ready(visual):
+            pictures.follow(visual_id)
+            if services.snapshots.is_refused(visual):
+                _reject_snapshot(services, visual)
+    if shop.models.visual is not pictures.model:
+        shop.models = replace(shop.models, visual=pictures.model)
 
 
 def _apply_earnings(
@@ -496,6 +504,16 @@ def _enqueue_training(services: Services, store_id: StoreId) -> None:
             services.queue.enqueue(transaction, NewJob(store_id, "train"))
     except StorageError:
         _log.warning("training request failed", extra={"store": store_id})
+
+
+def _reject_snapshot(services: Services, name: SnapshotName) -> None:
+    """Let a worker build again what the object store lost; skip it while reading only."""
+    try:
+        with services.database.transaction() as transaction:
+            reject_snapshot(transaction, name)
+        services.snapshots.forget_refusal(name)
+    except StorageError:
+        _log.warning("training request failed", extra={"store": name.store_id})
 
 
 def _swap_models(cached_store: CachedStore, folder: Path, model_id: str) -> None:

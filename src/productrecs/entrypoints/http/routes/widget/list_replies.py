@@ -41,13 +41,13 @@ from productrecs.features.recommendations.sold_out_replacements import (
 )
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.experiments.arm_assignment import Arm, holdout_split
 from productrecs.records.experiments.repository import (
     NOBODY,
     KnownIdentity,
     read_known_identity,
 )
-from productrecs.records.orders.shopper_history_cache import ShopperHistory
 from productrecs.records.placements.placement import Placement
 
 _log = logging.getLogger(__name__)

@@ -11,10 +11,12 @@ from pydantic import BeforeValidator
 from productrecs.core.errors import StorageError
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.search_index import Relaxed
-from productrecs.entrypoints.http.caches.store_cache import (
-    CachedStore,
+from productrecs.entrypoints.http.caches.search_result_cache import (
     SearchState,
     are_same_inputs,
+)
+from productrecs.entrypoints.http.caches.store_cache import (
+    CachedStore,
     searchable_store,
 )
 from productrecs.entrypoints.http.openapi_responses import error_responses, search_response

@@ -1,4 +1,4 @@
-"""Shopper history: what a shopper did and bought, in memory, as of the last commit.
+"""Shopper history cache: what a shopper did and bought, as of the last commit.
 
 Each request reads the head of the store's log (one row). If the log has grown, the new rows
 are read and added to the cached histories. So a cached shopper needs no query of their own,
@@ -17,7 +17,7 @@ from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.repository import (
+from productrecs.records.events.repository import (
     ACTION_LIMIT,
     LINK,
     SHOWN_LIMIT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.records.orders.repository import ACTION_LIMIT, SHOWN_LIMIT
-from productrecs.records.orders.shopper_history_cache import RecentImpressions
+from productrecs.records.events.repository import ACTION_LIMIT, SHOWN_LIMIT
+from productrecs.records.events.shopper_history_cache import RecentImpressions
 
 NOW = 1_772_366_400_000
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
+from productrecs.records.events import shopper_history_cache as history_module
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.orders import shopper_history_cache as history_module
-from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
-from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.repository import SHOWN_LIMIT
-from productrecs.records.orders.shopper_history_cache import (
+from productrecs.records.events.repository import SHOWN_LIMIT
+from productrecs.records.events.shopper_history_cache import (
     ShopperHistories,
     ShopperHistory,
 )
+from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
+from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import items
 from productrecs.tenancy.accounts.store_management import Registration, register_store

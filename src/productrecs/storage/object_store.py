@@ -1,0 +1,308 @@
+"""Object store: objects in S3-compatible storage, or in a folder that machines share.
+
+An object appears whole. Its readers know its SHA-256 and verify it. The module notes
+whether the store answers, and translates the library's errors.
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from productrecs.core.errors import ProductRecsError, StorageError
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Remote
+
+_BLOCK: Final = 1 << 20
+_DELETED_AT_ONCE: Final = 500
+_PROBE: Final = "probe"
+
+# A store that does not answer must not hold a worker or a first request for long.
+_TIMEOUT: Final = "60s"
+_CONNECT_TIMEOUT: Final = "3s"
+_RETRIES: Final = 2
+_RETRY_SECONDS: Final = 10
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class ObjectStoreAddressError(ProductRecsError):
+    """The address of the object store cannot be used; the message says what may be."""
+
+
+class ObjectStoreUnavailableError(StorageError):
+    """The object store does not answer or refuses; what was asked for can be retried."""
+
+
+class MissingObjectError(ProductRecsError):
+    """The object store has no such object."""
+
+
+class StoredObject(NamedTuple):
+    """An object: its key, its size, and its age in seconds by this machine's clock."""
+
+    key: str
+    size: int
+    age: float
+
+
+class ObjectStore:
+    """The objects of one installation; safe to use from any thread, opened at first use."""
+
+    def __init__(self, address: str) -> None:
+        """Use `address`: `s3://bucket/prefix`, `file:///folder` or a folder.
+
+        Credentials, region and endpoint are read from the usual `AWS_` variables.
+
+        Raises:
+            ObjectStoreAddressError: when it is none of them.
+        """
+        self.address = _checked_address(address)
+        self.trouble: str | None = None
+        """Why the last call failed; None after a success."""
+        self._remote: Remote | None = None
+        self._opened_by = 0
+        self._lock = threading.Lock()
+
+    def put(self, key: str, content: bytes | BinaryIO | Path) -> None:
+        """Store an object; it appears whole.
+
+        Raises:
+            ObjectStoreUnavailableError: when it is not stored.
+        """
+        import obstore  # noqa: PLC0415
+
+        def write(remote: "Remote") -> None:
+            if not isinstance(content, bytes | Path):
+                content.seek(0)
+            obstore.put(remote, key, content)
+
+        self._call(write)
+
+    def get(self, key: str) -> bytes:
+        """Return an object.
+
+        Raises:
+            MissingObjectError: when there is none.
+            ObjectStoreUnavailableError: when the store does not answer.
+        """
+        import obstore  # noqa: PLC0415
+
+        return self._call(lambda remote: bytes(obstore.get(remote, key).bytes()))
+
+    def read_into(self, key: str, file: BinaryIO) -> str:
+        """Write an object to an open file; return the SHA-256 of what was written.
+
+        Raises:
+            MissingObjectError: when there is none.
+            ObjectStoreUnavailableError: when the store does not answer.
+        """
+        import obstore  # noqa: PLC0415
+
+        def read(remote: "Remote") -> str:
+            digest = hashlib.sha256()
+            file.seek(0)
+            for block in obstore.get(remote, key).stream(min_chunk_size=_BLOCK):
+                digest.update(block)
+                file.write(block)
+            file.truncate()
+            return digest.hexdigest()
+
+        return self._call(read)
+
+    def save(self, key: str, target: Path) -> str:
+        """Write an object to a file, which appears whole; return its SHA-256.
+
+        Raises:
+            MissingObjectError: when there is none.
+            ObjectStoreUnavailableError: when the store does not answer.
+            OSError: when the disk is full or fails.
+        """
+        with durable_file(target) as file:
+            return self.read_into(key, file)
+
+    def has(self, key: str) -> bool:
+        """Return whether there is an object of that key.
+
+        Raises:
+            ObjectStoreUnavailableError: when the store does not answer.
+        """
+        import obstore  # noqa: PLC0415
+
+        try:
+            self._call(lambda remote: obstore.head(remote, key))
+        except MissingObjectError:
+            return False
+        return True
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return the names of the folders in a folder.
+
+        Raises:
+            ObjectStoreUnavailableError: when the store does not answer.
+        """
+        import obstore  # noqa: PLC0415
+
+        found = self._call(lambda remote: obstore.list_with_delimiter(remote, prefix))
+        return [one.rstrip("/").rsplit("/", 1)[-1] for one in found["common_prefixes"]]
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects below a prefix, which ends before a slash.
+
+        Raises:
+            ObjectStoreUnavailableError: when the store does not answer.
+        """
+        import obstore  # noqa: PLC0415
+
+        pages = self._call(lambda remote: list(obstore.list(remote, prefix)))
+        now = datetime.now(UTC)
+        for page in pages:
+            for one in page:
+                age = (now - one["last_modified"]).total_seconds()
+                yield StoredObject(one["path"], one["size"], age)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects, if they exist.
+
+        Raises:
+            ObjectStoreUnavailableError: when the store does not answer.
+        """
+        import obstore  # noqa: PLC0415
+
+        for start in range(0, len(keys), _DELETED_AT_ONCE):
+            batch = list(keys[start : start + _DELETED_AT_ONCE])
+            with contextlib.suppress(MissingObjectError):
+                self._call(partial(obstore.delete, paths=batch))
+
+    def probe(self) -> str | None:
+        """Return why the store cannot be reached; None if it answers."""
+        with contextlib.suppress(ObjectStoreUnavailableError):
+            self.check()
+        return self.trouble
+
+    def check(self) -> None:
+        """Raise unless the store answers.
+
+        Raises:
+            ObjectStoreUnavailableError: when it does not.
+        """
+        with contextlib.suppress(MissingObjectError):
+            self.get(_PROBE)
+
+    def probe_write(self) -> None:
+        """Write, read and delete a small object.
+
+        Raises:
+            ObjectStoreUnavailableError: when one of them fails.
+        """
+        self.put(_PROBE, b"")
+        self.get(_PROBE)
+        self.delete([_PROBE])
+
+    def _call(self, action: Callable[["Remote"], Result]) -> Result:
+        """Run a call of the library; translate its errors and note the outcome."""
+        try:
+            result = action(self._open())
+        except FileNotFoundError as error:
+            if "NoSuchBucket" not in str(error):
+                self._note(None)
+                raise MissingObjectError(_first_line(error)) from error
+            raise self._unavailable(error) from error
+        except MissingObjectError:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of our own disk
+            raise self._unavailable(error) from error
+        self._note(None)
+        return result
+
+    def _unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
+        reason = _first_line(error)
+        self._note(reason)
+        message = (
+            f"the object store {self.address} cannot be used: {reason}; check "
+            "PRODUCTRECS_OBJECTS and the AWS_ variables"
+        )
+        return ObjectStoreUnavailableError(message)
+
+    def _note(self, trouble: str | None) -> None:
+        before, self.trouble = self.trouble, trouble
+        if trouble is not None and before is None:
+            _log.warning("object store unavailable", extra={"error": trouble})
+        elif trouble is None and before is not None:
+            _log.info("object store available again")
+
+    def _open(self) -> "Remote":
+        """Return the library's store; a forked process opens its own."""
+        with self._lock:
+            if self._remote is None or self._opened_by != os.getpid():
+                self._remote, self._opened_by = _open_remote(self.address), os.getpid()
+            return self._remote
+
+
+def _open_remote(address: str) -> "Remote":
+    from obstore.store import LocalStore, from_url  # noqa: PLC0415
+
+    if address.startswith("file:"):
+        folder = Path(urlsplit(address).path)
+        return LocalStore(folder, automatic_cleanup=False, mkdir=True)
+    variables = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    endpoint = next(filter(None, map(os.environ.get, variables)), "")
+    return from_url(
+        address,
+        client_options={
+            "allow_http": endpoint.startswith("http://"),  # the operator wrote it
+            "timeout": _TIMEOUT,
+            "connect_timeout": _CONNECT_TIMEOUT,
+        },
+        retry_config={
+            "max_retries": _RETRIES,
+            "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
+        },
+    )
+
+
+def _checked_address(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme == "s3" and parts.netloc:
+        return address.rstrip("/")
+    if parts.scheme == "file" and parts.path.startswith("/") and not parts.netloc:
+        return address
+    if not parts.scheme and address:
+        return Path(address).absolute().as_uri()
+    message = (
+        f"{address!r} is no address of objects; write s3://bucket/prefix, a folder, or "
+        "file:///folder"
+    )
+    raise ObjectStoreAddressError(message)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
+
+
+@contextlib.contextmanager
+def durable_file(target: Path) -> Iterator[BinaryIO]:
+    """Yield a file that appears as `target`, durable, unless the block fails."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        with draft.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

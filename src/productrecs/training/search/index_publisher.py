@@ -1,0 +1,183 @@
+"""Index publisher: uploads the indexes that this machine writes, and moves their pointers.
+
+It runs in a thread beside the indexer while this process holds the lease. A pointer moves
+by compare-and-set, so of two processes that both believe to hold the lease one wins and
+the other stops.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import StoreId
+from productrecs.storage.database import Database
+from productrecs.storage.leases import Lease
+from productrecs.storage.object_store import MissingObjectError, ObjectStoreUnavailableError
+from productrecs.storage.search_index_files import IndexFolder
+from productrecs.storage.snapshot_cache import HeldIndex, fetch_index, publish_index
+from productrecs.storage.snapshots import (
+    SEARCH,
+    DamagedObjectError,
+    FileState,
+    SnapshotName,
+    SnapshotStore,
+)
+from productrecs.training.repository import move_index, serving_snapshots
+from productrecs.training.search.semantic_space_files import space_stamp
+from productrecs.training.search.served_index import index_folder
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS: Final = 0.5
+_UPLOAD_SECONDS: Final = 1.0  # between two uploads of a store: a commit takes less
+_RENEWAL_SECONDS: Final = 3.0
+_RETRY_SECONDS: Final = 5.0
+
+Stamps = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class _Uploaded:
+    """What was uploaded of a store, and when the next upload may begin."""
+
+    stamps: Stamps = ()
+    index_id: str | None = None
+    not_before: float = 0.0
+    known_digests: dict[tuple[str, FileState], str] = field(default_factory=dict)
+
+
+class IndexPublisher:
+    """Uploads indexes until it is stopped, or another process holds the lease."""
+
+    def __init__(
+        self, database: Database, root: Path, shared: SnapshotStore, lease: Lease
+    ) -> None:
+        """Upload what is below `root`; the lease is held."""
+        self._database = database
+        self._root = root
+        self._shared = shared
+        self._lease = lease
+        self._stores: dict[StoreId, _Uploaded] = {}
+        self._stopping = threading.Event()
+        self._may_upload = threading.Event()
+        self._renewed_at = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this process must not index any more."""
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """End `run` after the upload that is in progress."""
+        self._stopping.set()
+
+    def renew(self) -> None:
+        """Renew the lease if that is due; call it often, from any thread.
+
+        Raises:
+            StorageError: when the database cannot be written.
+        """
+        if time.monotonic() - self._renewed_at > _RENEWAL_SECONDS:
+            self._renewed_at = time.monotonic()
+            if not self._lease.take():
+                self._stopping.set()
+
+    def fetch_all(self) -> None:
+        """Bring the folder to the indexes that serve, from whichever machine they are.
+
+        A store whose index cannot be had is indexed from its catalog.
+
+        Raises:
+            StorageError: when the database or the object store does not answer.
+            OSError: when the disk is full or fails.
+        """
+        with self._database.reading() as connection:
+            heads = serving_snapshots(connection)
+        for head in heads:
+            uploaded = self._stores[head.store_id] = _Uploaded(index_id=head.index_id)
+            if head.index_id is None:
+                continue
+            folder = index_folder(self._root, head.store_id)
+            held = HeldIndex.read(folder.folder)
+            if held.name != head.index_id or not held.is_complete:
+                name = SnapshotName(head.store_id, SEARCH, head.index_id)
+                try:
+                    fetch_index(self._shared, folder, name, complete=True)
+                except (MissingObjectError, DamagedObjectError) as error:
+                    facts = {"store": head.store_id, "kind": SEARCH, "error": str(error)}
+                    _log.warning("snapshot rejected", extra=facts)
+                    continue
+                uploaded.stamps = _stamps(folder)
+        self._may_upload.set()
+
+    def run(self) -> None:
+        """Renew the lease and upload what changed, until the lease is lost or `stop`."""
+        while not self._stopping.wait(_PAUSE_SECONDS):
+            try:
+                self.renew()
+                if self._may_upload.is_set() and not self.upload_changed():
+                    break
+            except ObjectStoreUnavailableError:  # logged once
+                self._stopping.wait(_RETRY_SECONDS)
+            except (StorageError, OSError) as error:
+                _log.warning("search index write failed", extra={"error": str(error)})
+                self._stopping.wait(_RETRY_SECONDS)
+        self._stopping.set()
+
+    def upload_changed(self) -> bool:
+        """Upload the changed indexes; return False if another process moved a pointer."""
+        with self._database.reading() as connection:
+            heads = serving_snapshots(connection)
+        for store_id in self._stores.keys() - {head.store_id for head in heads}:
+            del self._stores[store_id]
+        for head in heads:
+            uploaded = self._stores.setdefault(head.store_id, _Uploaded())
+            if head.index_id is None:  # never uploaded, or a reader found it damaged
+                uploaded.index_id = None
+            elif head.index_id != uploaded.index_id:
+                return False
+            if not self._upload(head.store_id, uploaded):
+                return False
+        return True
+
+    def _upload(self, store_id: StoreId, uploaded: _Uploaded) -> bool:
+        folder = index_folder(self._root, store_id)
+        stamps, now = _stamps(folder), time.monotonic()
+        is_current = uploaded.index_id is not None and stamps == uploaded.stamps
+        if stamps[0] is None or is_current or now < uploaded.not_before:
+            return True
+        uploaded.not_before = now + _UPLOAD_SECONDS
+        before = uploaded.index_id
+        try:
+            held = publish_index(
+                self._shared, store_id, folder, before, uploaded.known_digests
+            )
+        except FileNotFoundError:  # merged meanwhile
+            return True
+        if held is None:
+            return True
+        if held.name != before:
+            with self._database.transaction() as transaction:
+                if not move_index(transaction, store_id, before, held.name):
+                    return False
+        with contextlib.suppress(OSError):
+            held.write(folder.folder)
+        uploaded.stamps, uploaded.index_id = stamps, held.name
+        self._keep_present_digests(uploaded)
+        return True
+
+    @staticmethod
+    def _keep_present_digests(uploaded: _Uploaded) -> None:
+        for path, state in list(uploaded.known_digests):
+            if not Path(path).exists():
+                del uploaded.known_digests[path, state]
+
+
+def _stamps(folder: IndexFolder) -> Stamps:
+    """Return what changes with each change of an index or of its semantic space."""
+    return folder.stamp(), space_stamp(folder.folder)

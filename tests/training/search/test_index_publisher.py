@@ -1,0 +1,188 @@
+"""Index publisher: what one machine indexes, another searches and continues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from productrecs.core.clock import fixed_clock
+from productrecs.engines.text.search_index import IndexQuery
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.storage.leases import LEASE_MS, Lease
+from productrecs.storage.object_store import ObjectStore
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.snapshot_cache import HeldIndex, SnapshotCache
+from productrecs.storage.snapshots import KINDS, SEARCH, SnapshotName, SnapshotStore
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.training.repository import reject_snapshot, serving_snapshots
+from productrecs.training.search import index_publisher
+from productrecs.training.search.index_publisher import IndexPublisher
+from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.served_index import ServedIndex, index_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+VISIBLE = np.ones(100, dtype=np.bool_)
+NOON = 1_800_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_publisher, "_UPLOAD_SECONDS", 0.0)
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    return register_store(database, Registration("a.example"), fixed_clock(NOON))[0]
+
+
+@dataclass
+class Machine:
+    """A machine with its own folder, which indexes or only searches."""
+
+    database: Database
+    folder: Path
+    shared: SnapshotStore
+
+    def __post_init__(self) -> None:
+        """Start without an index."""
+        folders = {kind: self.folder / kind for kind in KINDS}
+        self.cache = SnapshotCache(self.shared, folders)
+        lease = Lease(self.database, "search", fixed_clock(NOON))
+        self.publisher = IndexPublisher(
+            self.database, self.folder / SEARCH, self.shared, lease
+        )
+
+    def index(self) -> bool:
+        """Index all that there is to index, and upload it."""
+        reader = self.database.raw_reader()
+        indexer = Indexer(self.folder / SEARCH, AccountDirectory(self.database))
+        while indexer.run_once(reader):
+            pass
+        indexer.close()
+        reader.close()
+        return self.publisher.upload_changed()
+
+    def serving(self) -> SnapshotName:
+        """Return the index that serves."""
+        with self.database.reading() as connection:
+            [head] = serving_snapshots(connection)
+        return head.names()[SEARCH]
+
+    def found(self, store: Store, query: str) -> list[int]:
+        """Fetch the index that serves, and search it."""
+        self.cache.wait([self.serving()])
+        served = ServedIndex(index_folder(self.folder / SEARCH, store.store_id))
+        served.refresh()
+        return served.find(IndexQuery(served.analyse(query), 50, VISIBLE)).items
+
+
+def machines(database: Database, folder: Path) -> tuple[Machine, Machine]:
+    objects = ObjectStore(str(folder / "objects"))
+    return tuple(  # type: ignore[return-value]  # two
+        Machine(database, folder / name, SnapshotStore(objects)) for name in ("one", "two")
+    )
+
+
+def push(database: Database, store: Store, **titles: str) -> None:
+    patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
+    with database.transaction() as transaction:
+        upsert_items(StoreLog(database, transaction, store.store_id), patches, 1)
+
+
+def test_an_index_is_searched_and_continued_on_other_machines(
+    database: Database, store: Store, tmp_path: Path
+) -> None:
+    one, two = machines(database, tmp_path)
+    push(database, store, a="green tent", b="blue kayak")
+    one.publisher.fetch_all()
+    assert one.index()
+    assert len(two.found(store, "tent")) == 1
+
+    # The first machine is lost; the second one goes on from its index.
+    built = index_folder(two.folder / SEARCH, store.store_id).current()
+    push(database, store, c="red tent")
+    two.publisher.fetch_all()
+    assert two.index()
+
+    manifest = index_folder(two.folder / SEARCH, store.store_id).current()
+    assert built is not None
+    assert manifest is not None
+    assert manifest.generation == built.generation
+    assert manifest.applied_seq > built.applied_seq
+    assert len(two.found(store, "tent")) == 2
+    assert len(one.found(store, "tent")) == 2
+
+
+def test_of_two_machines_that_index_at_once_one_stops(
+    database: Database, store: Store, tmp_path: Path
+) -> None:
+    one, two = machines(database, tmp_path)
+    push(database, store, a="green tent")
+    one.publisher.fetch_all()
+    two.publisher.fetch_all()
+
+    assert one.index()
+    won = one.serving()
+    assert not two.index()
+
+    assert one.serving() == won
+    assert len(two.found(store, "tent")) == 1
+
+
+def test_a_lost_index_is_uploaded_again(
+    database: Database, store: Store, tmp_path: Path
+) -> None:
+    one, two = machines(database, tmp_path)
+    push(database, store, a="green tent")
+    one.publisher.fetch_all()
+    assert one.index()
+    lost = one.serving()
+    one.shared.remove_store(store.store_id)
+
+    two.cache.wait([lost])
+    assert two.cache.is_refused(lost)
+    with database.transaction() as transaction:
+        reject_snapshot(transaction, lost)
+    two.cache.forget_refusal(lost)
+    assert one.publisher.upload_changed()
+
+    assert len(two.found(store, "tent")) == 1
+
+
+def test_a_machine_that_indexes_keeps_its_own_files(
+    database: Database, store: Store, tmp_path: Path
+) -> None:
+    one, two = machines(database, tmp_path)
+    push(database, store, a="green tent")
+    one.publisher.fetch_all()
+    assert one.index()
+    assert two.found(store, "tent")
+    held = HeldIndex.read(two.folder / SEARCH / store.store_id)
+
+    assert held.name == one.serving().name
+    assert not held.is_complete  # a reader does not fetch what only an indexer needs
+    two.publisher.fetch_all()
+    assert HeldIndex.read(two.folder / SEARCH / store.store_id).is_complete
+
+
+def test_one_process_holds_a_lease_until_it_ends(database: Database) -> None:
+    one = Lease(database, "search", fixed_clock(NOON))
+    other = Lease(database, "search", fixed_clock(NOON + LEASE_MS - 1))
+    later = Lease(database, "search", fixed_clock(NOON + LEASE_MS))
+
+    assert [one.take(), one.take(), other.take()] == [True, True, False]
+    assert [later.take(), one.take()] == [True, False]
+    later.release()
+    assert one.take()
+    one.release()
+    assert other.take()
