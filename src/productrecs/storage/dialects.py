@@ -1,4 +1,4 @@
-"""SQL access: one interface for both databases, each implemented in one module.
+"""SQL dialects: one interface for both databases, each implemented in one module.
 
 A repository writes a statement with SQLAlchemy or, on a hot path, as raw SQL that goes
 straight to the driver: for a short statement, SQLAlchemy costs several times the statement

@@ -1,4 +1,4 @@
-"""Engine registry: every engine, in the order of lists, reports and replies.
+"""Engine specs: the registry of every engine, in the order of lists and reports.
 
 A new engine is its package in `engines`, one line here, and its section in a guide. Lists,
 cache, explanations, evaluation, training, the command line and the API description read it.

@@ -1,4 +1,4 @@
-"""Second factor: a TOTP code or a single-use recovery code, after the password."""
+"""Two-factor login: a TOTP code or a single-use recovery code, after the password."""
 
 import base64
 import hashlib

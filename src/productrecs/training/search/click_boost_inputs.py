@@ -1,4 +1,4 @@
-"""Search inputs: clicks on results, and carts and purchases after a search."""
+"""Click boost inputs: clicks on search results, and carts and purchases after them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

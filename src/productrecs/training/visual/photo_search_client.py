@@ -1,4 +1,4 @@
-"""Photo worker client: sends photos to the process that compares them.
+"""Photo search client: sends photos to the process that compares them.
 
 The worker reads photos through a sandboxed decoder and compares them with the store's
 memory-mapped pictures. It does not block other replies.

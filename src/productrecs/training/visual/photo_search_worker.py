@@ -1,4 +1,4 @@
-"""Photo worker: the process that compares photos with stores' pictures.
+"""Photo search worker: the process that compares photos with stores' pictures.
 
 A sandboxed decoder process, which may be killed, decodes the photos. The worker has access
 to the model folder only: no database and no key.

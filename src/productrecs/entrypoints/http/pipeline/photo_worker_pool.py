@@ -1,4 +1,4 @@
-"""Photo pool: photos are analysed by two child processes, fairly among stores.
+"""Photo worker pool: two child processes analyse photos, fairly among stores.
 
 Stores are served round robin: a store with many photos delays the others only by the photos
 that run already. No photo is stored: its bytes are in memory during the request only.

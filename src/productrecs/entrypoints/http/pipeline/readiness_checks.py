@@ -1,4 +1,4 @@
-"""Readiness: the reasons why a process should get no requests, and warnings.
+"""Readiness checks: the reasons why a process should get no requests, and warnings.
 
 A reason makes the process unready. A warning does not: a process with stale lists stays in
 the load balancer, because removing it would only lose events.

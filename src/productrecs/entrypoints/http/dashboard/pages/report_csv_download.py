@@ -1,4 +1,4 @@
-"""Report download: the table of any report in the registry, as CSV."""
+"""CSV download: the table of any report in the registry."""
 
 from dataclasses import replace
 from typing import Final

@@ -1,4 +1,4 @@
-"""Search pages: what shoppers search for, a preview with reasons, and how to improve it."""
+"""Search report and preview: what shoppers search for, reasons, how to improve it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Start page: the checklist from the key to the first recommendation on the site."""
+"""Setup checklist: from the key to the first recommendation on the site."""
 
 import json
 from dataclasses import dataclass
