@@ -79,7 +79,7 @@ from productrecs.tenancy.accounts.store_management import (
     rotate_secret,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import find_plan
-from productrecs.tenancy.users.sessions import new_reset_token, reset_password
+from productrecs.tenancy.users.login_and_sessions import new_reset_token, reset_password
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 

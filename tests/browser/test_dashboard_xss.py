@@ -17,7 +17,7 @@ from productrecs.core.clock import system_ms
 from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.storage.tables import touch_days
 from productrecs.tenancy.accounts.store_management import owner_of
-from productrecs.tenancy.users.sessions import begin_session
+from productrecs.tenancy.users.login_and_sessions import begin_session
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard_calls import address_of, names_read
 from tests.support.filled_store import fill, open_store

@@ -60,8 +60,8 @@ from productrecs.tenancy.users.dashboard_user import (
     hash_token,
     normalise_email,
 )
+from productrecs.tenancy.users.login_and_sessions import begin_session
 from productrecs.tenancy.users.repository import BrowserFacts, UserRepository
-from productrecs.tenancy.users.sessions import begin_session
 from tests.support.dashboard import PASSWORD
 from tests.support.service import Account, Merchant
 

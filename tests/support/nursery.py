@@ -39,7 +39,7 @@ _LOADED: Final = (
             *(
                 "entrypoints.cli.processes.serve",
                 "entrypoints.cli.shared_options_and_output",
-                "entrypoints.cli.commands.store",
+                "entrypoints.cli.commands.stores_and_origins",
             ),
             *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),
             *("entrypoints.http.application", "entrypoints.http.transport.server"),

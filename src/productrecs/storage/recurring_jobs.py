@@ -1,4 +1,4 @@
-"""Periodic tasks: enqueues a store's recurring job once per interval, over all workers.
+"""Recurring jobs: enqueues a store's job once per interval, over all workers.
 
 The last run of each task is a database row: it survives restarts, and exactly one of many
 workers takes each run.

@@ -47,7 +47,7 @@ from productrecs.entrypoints.http.routes.integration import (
     experiments,
     plugin_connection,
     report,
-    settings,
+    settings_and_widget_config,
     status,
 )
 from productrecs.entrypoints.http.routes.public import (
@@ -167,7 +167,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         items.router,
         order_uploads.router,
         plugin_connection.router,
-        settings.router,
+        settings_and_widget_config.router,
         bundles.router,
         experiments.router,
         engines.router,

@@ -10,7 +10,7 @@ import pytest
 from productrecs.entrypoints.http.dashboard.page_and_visit import cookie_name
 from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.entrypoints.http.dashboard.pages.security import browser_name
-from productrecs.tenancy.users.sessions import ABSOLUTE_MS, IDLE_MS
+from productrecs.tenancy.users.login_and_sessions import ABSOLUTE_MS, IDLE_MS
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
 
 if TYPE_CHECKING:

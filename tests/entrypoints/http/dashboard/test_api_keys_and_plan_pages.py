@@ -20,7 +20,7 @@ from productrecs.tenancy.accounts.store_management import (
     rotate_secret,
 )
 from productrecs.tenancy.accounts.team_members import invite_to_register
-from productrecs.tenancy.users.sessions import RESET_MS, new_reset_token
+from productrecs.tenancy.users.login_and_sessions import RESET_MS, new_reset_token
 from tests.api.inside import Inside
 from tests.support.dashboard import PASSWORD, Member, text_of
 from tests.support.service import Service, eventually

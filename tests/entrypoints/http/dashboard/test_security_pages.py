@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from productrecs.tenancy.accounts.store_management import owner_of
-from productrecs.tenancy.users.sessions import new_reset_token
+from productrecs.tenancy.users.login_and_sessions import new_reset_token
 from productrecs.tenancy.users.two_factor import CHALLENGE_MS, STEP_MS, totp_code
 from tests.support.dashboard import Member, text_of
 

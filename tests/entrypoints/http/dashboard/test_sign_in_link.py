@@ -11,7 +11,7 @@ import pytest
 from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.tenancy.accounts.store_management import rotate_secret
 from productrecs.tenancy.users.dashboard_user import Role
-from productrecs.tenancy.users.sessions import LINK_MS
+from productrecs.tenancy.users.login_and_sessions import LINK_MS
 from tests.entrypoints.http.dashboard.test_security_pages import code_now, send, set_up
 from tests.support.dashboard import Member, add_store, add_user, text_of
 

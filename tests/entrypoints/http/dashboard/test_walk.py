@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.storage.tables import metadata
 from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.login_and_sessions import begin_session
 from productrecs.tenancy.users.repository import UserRepository
-from productrecs.tenancy.users.sessions import begin_session
 from tests.support.dashboard import Member, add_user
 from tests.support.dashboard_calls import address_of, fields_of, undeclared
 from tests.support.filled_store import Filled, fill, open_store

@@ -8,7 +8,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import data_option, o
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
 from productrecs.tenancy.accounts.team_members import invite_to_register
-from productrecs.tenancy.users.sessions import new_reset_token
+from productrecs.tenancy.users.login_and_sessions import new_reset_token
 from productrecs.tenancy.users.two_factor import remove_factor
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from productrecs.core.clock import HOUR_MS, iso
-from productrecs.entrypoints.cli.commands.store import print_keys
+from productrecs.entrypoints.cli.commands.stores_and_origins import print_keys
 from productrecs.entrypoints.cli.shared_options_and_output import (
     data_option,
     json_option,

@@ -59,7 +59,7 @@ from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.users.sessions import Session, resume_session
+from productrecs.tenancy.users.login_and_sessions import Session, resume_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

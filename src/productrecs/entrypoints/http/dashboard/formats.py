@@ -1,4 +1,4 @@
-"""Formats: money, numbers, dates and times in the store's language."""
+"""Formats: money, numbers, dates and times in the store's language; errors as sentences."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo

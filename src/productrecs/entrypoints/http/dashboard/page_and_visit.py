@@ -30,9 +30,9 @@ from productrecs.storage.audit_log import AuditEntry, recording
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.users.login_and_sessions import Session
 from productrecs.tenancy.users.login_attempt_limits import network_of
 from productrecs.tenancy.users.repository import BrowserFacts
-from productrecs.tenancy.users.sessions import Session
 
 SESSION: Final = "session"
 VISITOR: Final = "visitor"

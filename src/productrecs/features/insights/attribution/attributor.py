@@ -17,7 +17,14 @@ import numpy as np
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import EMPTY_SKETCH, merge, sketch
-from productrecs.features.insights.attribution.attributed_outcomes import (
+from productrecs.features.insights.attribution.last_touch import (
+    AttributionQueries,
+    LastTouchpoints,
+    attribute_last_touch,
+    last_search_clicks,
+    pair_codes,
+)
+from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
     CART,
     QUARTER_MS,
     SALE,
@@ -26,13 +33,6 @@ from productrecs.features.insights.attribution.attributed_outcomes import (
     LocalDays,
     SearchDay,
     sum_by_day,
-)
-from productrecs.features.insights.attribution.last_touch import (
-    AttributionQueries,
-    LastTouchpoints,
-    attribute_last_touch,
-    last_search_clicks,
-    pair_codes,
 )
 from productrecs.features.insights.attribution.repository import (
     AttributionProgress,

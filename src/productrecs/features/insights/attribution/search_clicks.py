@@ -16,7 +16,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.features.insights.attribution.attributed_outcomes import (
+from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
     LocalDays,
     SearchDay,
 )

@@ -14,16 +14,16 @@ from productrecs.core.report import (
     ReportQuery,
     ReportValue,
 )
-from productrecs.features.insights.experiment_results.confidence_sequence import (
-    MIN_CONVERSIONS,
-    SRM_P,
-    LiftVerdict,
-)
 from productrecs.features.insights.experiment_results.experiment_result import (
     TARGET_LIFT,
     MeasuredTest,
     holdout_test,
     measured_test,
+)
+from productrecs.features.insights.experiment_results.experiment_statistics import (
+    MIN_CONVERSIONS,
+    SRM_P,
+    LiftVerdict,
 )
 from productrecs.features.insights.experiment_results.repository import (
     ExperimentResultRepository,

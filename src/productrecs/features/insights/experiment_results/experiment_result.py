@@ -11,7 +11,7 @@ import numpy as np
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats, Ints
-from productrecs.features.insights.experiment_results.confidence_sequence import (
+from productrecs.features.insights.experiment_results.experiment_statistics import (
     ALPHA,
     MIN_CONVERSIONS,
     SRM_P,

@@ -18,13 +18,13 @@ from productrecs.entrypoints.http.pipeline.authentication_and_cors import SIGN_I
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.dashboard_user import DashboardUser
-from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.sessions import (
+from productrecs.tenancy.users.login_and_sessions import (
     begin_session,
     end_session,
     find_logins,
     use_link_token,
 )
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
     has_second_factor,
     new_challenge,

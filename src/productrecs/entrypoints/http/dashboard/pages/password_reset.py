@@ -16,14 +16,14 @@ from productrecs.entrypoints.mail import send_mail
 from productrecs.entrypoints.services import Services
 from productrecs.settings import SmtpServer
 from productrecs.tenancy.users.dashboard_user import WeakPasswordError
-from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.repository import find_users_by_email
-from productrecs.tenancy.users.sessions import (
+from productrecs.tenancy.users.login_and_sessions import (
     ResetLinkError,
     is_reset_token,
     new_reset_token,
     reset_password,
 )
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.repository import find_users_by_email
 
 RESET_PATH: Final = "/dashboard/reset"
 _MAX_LINKS: Final = 8

@@ -21,14 +21,14 @@ from productrecs.tenancy.users.dashboard_user import (
     WeakPasswordError,
     hash_token,
 )
-from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.sessions import (
+from productrecs.tenancy.users.login_and_sessions import (
     Session,
     WrongPasswordError,
     change_password,
     end_other_sessions,
     open_sessions,
 )
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
     FactorError,
     WrongCodeError,

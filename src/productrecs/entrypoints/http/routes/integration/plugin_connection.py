@@ -31,8 +31,8 @@ from productrecs.entrypoints.http.schemas.integration import (
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
+from productrecs.tenancy.users.login_and_sessions import find_login, new_link_token
 from productrecs.tenancy.users.repository import FactorRepository, UserRepository
-from productrecs.tenancy.users.sessions import find_login, new_link_token
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

@@ -1,4 +1,4 @@
-"""Attributed outcomes: carts and bought lines with their touchpoint, and daily sums."""
+"""Outcomes and daily sums: carts and bought lines with their touchpoint, and by day."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Confidence sequence of a test: the difference between two of its arms, always valid.
+"""Experiment statistics: always-valid intervals, CUPED, sample ratio, visitors needed.
 
 The interval holds at all looks together, so a merchant may check every day and stop at any
 time. Everything here works on arrays.

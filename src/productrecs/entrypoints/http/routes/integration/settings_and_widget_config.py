@@ -1,4 +1,4 @@
-"""Settings: routes of a store's recommender settings and widget configurations."""
+"""Settings and widget config: routes of recommender settings and widget settings."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final

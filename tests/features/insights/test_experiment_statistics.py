@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.quality.holdout import Shop, alarms
-from productrecs.features.insights.experiment_results.confidence_sequence import (
+from productrecs.features.insights.experiment_results.experiment_statistics import (
     MIN_CONVERSIONS,
     Flags,
     Floats,

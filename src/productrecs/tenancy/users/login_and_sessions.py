@@ -1,4 +1,4 @@
-"""Sessions: a random token in the browser, its hash and its times in the database.
+"""Login and sessions: a random token in the browser, its hash and times in the database.
 
 A session ends when it is idle for too long, too old, or ended by its user or by another
 session of that user.
