@@ -16,6 +16,7 @@ from productrecs.storage.tables.account_tables import (
     key_uses,
     leases,
     login_attempts,
+    metadata,
     metered_calls,
     models,
     named_calls,
@@ -75,7 +76,6 @@ from productrecs.storage.tables.record_tables import (
     synonyms,
     uploads,
 )
-from productrecs.storage.tables.table_base import metadata
 
 __all__ = [
     "attribution_marks",

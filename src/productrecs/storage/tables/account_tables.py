@@ -1,8 +1,21 @@
-"""Account tables: stores, dashboard users, billing, jobs, widgets and keyed calls."""
+"""Account tables: stores, users, billing, jobs and keyed calls; and the shared metadata."""
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables.table_base import metadata, store_id_column
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def store_id_column() -> sa.Column[str]:
+    """Return the first column of every table: whose row it is, and first in its key."""
+    return sa.Column("store_id", sa.String(32), primary_key=True)
+
 
 # Tables of accounts: stores, their counters, and pointers to their trained models.
 

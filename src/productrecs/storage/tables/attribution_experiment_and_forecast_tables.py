@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables.table_base import metadata, store_id_column
+from productrecs.storage.tables.account_tables import metadata, store_id_column
 
 # Tables of attribution: sales and carts attributed to recommendations and searches.
 # All of it is derived from the log: `attribution_marks.seq` is the position read.

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables.table_base import metadata, store_id_column
+from productrecs.storage.tables.account_tables import metadata, store_id_column
 
 # Table of items: every product id that a store ever sent, with its catalog fields.
 
