@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.worker.job_worker import (
+    LONG_IDLE_AFTER,
     JobHandler,
     JobInterruptedError,
     JobProgress,
@@ -246,3 +247,29 @@ def test_the_stores_are_asked_for_at_most_once_a_second(
         now += 0.25
 
     assert asked == [100.0, 101.0, 102.0]
+
+
+def test_a_worker_without_jobs_polls_seldom_until_it_finds_one() -> None:
+    looks: list[float] = []
+
+    class Queue:
+        def claim(self, _kinds: object) -> None:
+            looks.append(0)
+
+    class Waiting(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            looks[-1] = timeout or 0
+            if len(looks) > LONG_IDLE_AFTER:
+                self.set()
+            return self.is_set()
+
+    class Schedule:
+        def tick(self) -> None:
+            """Have nothing due."""
+
+    worker = JobWorker(Queue(), {}, Schedule())  # type: ignore[arg-type]
+    worker._stopping = Waiting()  # noqa: SLF001 - no second passes
+
+    worker.run()
+
+    assert looks == [0.25] * LONG_IDLE_AFTER + [1.0]

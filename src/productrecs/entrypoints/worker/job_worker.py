@@ -87,6 +87,9 @@ class JobSchedule:
 
 
 IDLE_PAUSE: Final = timedelta(milliseconds=250)
+LONG_IDLE_PAUSE: Final = timedelta(seconds=1)
+LONG_IDLE_AFTER: Final = 40
+"""After so many polls without a job, ten seconds, a worker polls once a second."""
 ERROR_PAUSE: Final = timedelta(seconds=1)
 _RENEWALS_PER_LEASE: Final = 10 / 3
 
@@ -155,6 +158,7 @@ class JobWorker:
         self._handlers = handlers
         self._schedule = schedule
         self._stopping = threading.Event()
+        self._idle_polls = 0
 
     def run(self) -> None:
         """Run until `stop` is called; the current job is finished or requeued."""
@@ -194,10 +198,14 @@ class JobWorker:
         """Run due work; return how long to pause."""
         try:
             self._schedule.tick()
-            return timedelta() if self.run_one() else IDLE_PAUSE
+            has_run = self.run_one()
         except StorageError as error:
             _log.warning("job queue unavailable", extra={"error": str(error)})
             return ERROR_PAUSE
+        self._idle_polls = 0 if has_run else self._idle_polls + 1
+        if has_run:
+            return timedelta()
+        return LONG_IDLE_PAUSE if self._idle_polls > LONG_IDLE_AFTER else IDLE_PAUSE
 
     def _put_back(self, job: Job, error: Exception) -> str:
         if isinstance(error, JobInterruptedError):

@@ -59,7 +59,9 @@ from productrecs.training.visual.served_visual_model import ServedPictures
 _log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.2
-STALE_AFTER_SECONDS: Final = 5.0
+STALE_AFTER_SECONDS: Final = 3.5
+"""After this the process is not ready: a proxy that checks it twice a second then keeps
+every list younger than five seconds."""
 MAX_PRELOADED: Final = 20
 
 IDLE_SECONDS: Final = 3_600.0
