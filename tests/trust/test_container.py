@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -346,11 +347,11 @@ def _haproxy(front: int, ports: Sequence[int], folder: Path) -> Iterator[None]:
         .read_text()
         .replace("bind :8000", f"bind 127.0.0.1:{front}")
     )
-    before, template, after = text.partition("    server-template")
-    assert template
     servers = "".join(f"    server api{one} 127.0.0.1:{one}\n" for one in ports)
+    text, count = re.subn(r"    server-template .*\n", servers, text)
+    assert count == 2
     file = folder / "haproxy.cfg"
-    file.write_text(before + servers + after.partition("\n")[2])
+    file.write_text(text)
     process = subprocess.Popen([program, "-db", "-f", str(file)])
     try:
         yield

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.trust
 
 CHART: Final = ROOT / "deploy" / "helm" / "productrecs"
 UNIT: Final = ROOT / "deploy" / "systemd" / "productrecs.service"
-PROXY: Final = ROOT / "deploy" / "docker" / "haproxy.cfg"
+PROXIES: Final = ("docker/haproxy.cfg", "haproxy/haproxy.cfg")
 EXPOSURE: Final = 20  # of 100, by systemd's own table
 RELEASES: Final = ("1.27", "1.30", "1.33")
 DATABASE: Final = {"database": {"url": "postgresql://user:password@host/name"}}
@@ -36,6 +36,7 @@ OWN_SECRET: Final = {"database": {"existingSecret": "ours", "key": "address"}}
 CHOICES: Final[dict[str, dict[str, Any]]] = {
     "the least": DATABASE,
     "a secret of their own": OWN_SECRET,
+    "an object store": {**DATABASE, "objects": "s3://bucket/recs", "extraSecret": "keys"},
     "everything": {
         **DATABASE,
         "image": {"repository": "registry.example/recs", "tag": "1", "pullSecrets": ["a"]},
@@ -96,6 +97,7 @@ def test_kubernetes_accepts_what_is_rendered(choice: str, release: str) -> None:
     kinds = [one["kind"] for one in objects]
     assert {"Deployment", "Service", "PodDisruptionBudget", "Job"} <= {*kinds}
     assert ("Secret" in kinds) is ("url" in CHOICES[choice]["database"])
+    assert ("PersistentVolumeClaim" in kinds) is ("objects" not in CHOICES[choice])
     for one in objects:
         kubernetes.validate(one, release, strict=True)
 
@@ -152,6 +154,7 @@ def test_requests_are_drained_and_probed_and_the_service_finds_the_pods() -> Non
         (DATABASE | {"apis": 1}, "'apis' not allowed"),
         (DATABASE | {"api": {"replicas": 0}}, "minimum"),
         (DATABASE | {"settings": {"DATABASE_URL": "x"}}, "does not match pattern"),
+        (DATABASE | {"objects": "bucket"}, "does not match pattern"),
         (DATABASE | {"ingress": {"enabled": True}}, "set ingress.host"),
     ],
 )
@@ -210,5 +213,6 @@ def test_control_an_unknown_option_and_an_open_unit_are_caught(unit: Path) -> No
     assert checked("systemd-analyze", *confined).returncode != 0
 
 
-def test_haproxy_accepts_its_configuration() -> None:
-    assert checked("haproxy", "-c", "-f", str(PROXY)).returncode == 0
+@pytest.mark.parametrize("name", PROXIES)
+def test_haproxy_accepts_its_configuration(name: str) -> None:
+    assert checked("haproxy", "-c", "-f", str(ROOT / "deploy" / name)).returncode == 0

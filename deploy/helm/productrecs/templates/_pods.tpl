@@ -58,6 +58,10 @@ securityContext:
 env:
   - name: DATABASE_URL_FILE
     value: /run/secrets/database/{{ .Values.database.key }}
+  {{- with .Values.objects }}
+  - name: PRODUCTRECS_OBJECTS
+    value: {{ . | quote }}
+  {{- end }}
   {{- with .Values.baseUrl }}
   - name: PRODUCTRECS_BASE_URL
     value: {{ . | quote }}
@@ -92,7 +96,7 @@ volumes:
       secretName: {{ include "productrecs.secret" .root }}
       defaultMode: 0440
   - name: data
-    {{- if .shared }}
+    {{- if and .shared (not .root.Values.objects) }}
     persistentVolumeClaim:
       claimName: {{ include "productrecs.claim" .root }}
     {{- else }}
