@@ -25,22 +25,38 @@ from benchmarks.report import Figure
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import is_code, query_words
+from productrecs.training.search.multilingual_text_model import (
+    MultilingualEmbedder,
+    multilingual_text_model,
+)
 from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.semantic_space_builder import (
     MAX_WORDS,
     embed_products,
     fit_space,
 )
-from productrecs.training.search.semantic_space_files import ProductVectors, write_space
-from productrecs.training.search.served_index import QueryEmbedder, ServedMeaning
+from productrecs.training.search.semantic_space_files import (
+    LANGUAGES,
+    MEANING,
+    ProductVectors,
+    write_space,
+)
+from productrecs.training.search.served_index import (
+    QueryEmbedder,
+    QueryEmbedders,
+    ServedMeaning,
+)
 from productrecs.training.search.text_embedder import TextEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from benchmarks.report import Report
+    from productrecs.training.search.semantic_space_files import SpaceKind
+    from productrecs.training.search.text_embedder import TextEncoder
 
     Find = Callable[[str], Sequence[int]]
+    Encoders = dict[SpaceKind, TextEncoder]
 
 SHOWN, RECALLED = 10, 50
 GOOD: Final = 3
@@ -75,11 +91,16 @@ def measure(report: Report) -> None:
         _add_ours(report, "ours", data, catalog, find)
     with tempfile.TemporaryDirectory() as folder:
         model = packaged_text_model(Path(folder))
-        if model is None:
-            report.skip("search, ours with meaning", "productrecs[meaning] is missing")
+        multilingual = multilingual_text_model(Path(folder))
+        if model is None or multilingual is None:
+            report.skip("search, ours with meaning", "productrecs[models] is missing")
         else:
-            with ours(catalog, TextEmbedder(model)) as find:
+            encoders: Encoders = {MEANING: TextEmbedder(model)}
+            with ours(catalog, encoders) as find:
                 _add_ours(report, "ours with meaning", data, catalog, find)
+            encoders[LANGUAGES] = MultilingualEmbedder(multilingual)
+            with ours(catalog, encoders) as find:
+                _add_ours(report, "ours with meaning and languages", data, catalog, find)
     for name, build in PEERS.items():
         try:
             peer = build(catalog)
@@ -101,10 +122,12 @@ def _add_ours(
 class ours:  # noqa: N801 - reads as the function that it is
     """Our index over a catalog, in a folder that goes with it."""
 
-    def __init__(self, catalog: Catalog, embedder: TextEmbedder | None = None) -> None:
-        """Prepare; entering builds it. With an `embedder`, it searches by meaning too."""
-        self._catalog = catalog
-        self._embedder = embedder
+    def __init__(
+        self, catalog: Catalog, encoders: Encoders | None = None, language: str = "en"
+    ) -> None:
+        """Prepare; entering builds it. With `encoders`, it searches by meaning too."""
+        self._catalog, self._language = catalog, language
+        self._encoders = encoders or {}
         self._folder = tempfile.TemporaryDirectory()
 
     def __enter__(self) -> Find:
@@ -115,10 +138,10 @@ class ours:  # noqa: N801 - reads as the function that it is
             ProductText(n, title, description=description)
             for n, (title, description) in texts
         ]
-        with IndexWriter(folder, "en") as writer:
+        with IndexWriter(folder, self._language) as writer:
             writer.put(products, are_new=True)
             writer.commit()
-        index = SearchIndex(folder, "en")
+        index = SearchIndex(folder, self._language)
         visible = np.ones(len(catalog.ids), dtype=np.bool_)
         meaning = self._meaning(folder, products)
 
@@ -132,12 +155,15 @@ class ours:  # noqa: N801 - reads as the function that it is
         return find
 
     def _meaning(self, folder: Path, products: list[ProductText]) -> ServedMeaning | None:
-        if self._embedder is None:
+        if not self._encoders:
             return None
-        vectors = ProductVectors(folder, self._embedder.model.name)
-        words = embed_products(vectors, products, self._embedder).words[:MAX_WORDS]
-        write_space(folder, fit_space(vectors, words, self._embedder))
-        served = ServedMeaning(folder, QueryEmbedder(self._embedder))
+        for kind, encoder in self._encoders.items():
+            vectors = ProductVectors(folder, encoder.model.name, kind)
+            words = embed_products(vectors, products, encoder).words[:MAX_WORDS]
+            write_space(folder, fit_space(vectors, words, encoder), kind)
+        queries = {kind: QueryEmbedder(encoder) for kind, encoder in self._encoders.items()}
+        of = QueryEmbedders(queries.get(MEANING), queries.get(LANGUAGES))
+        served = ServedMeaning(folder, of)
         served.refresh()
         return served
 

@@ -187,8 +187,8 @@ KNOBS: Final = (
         "PRODUCTRECS_SEARCH_MODEL",
         "",
         "an ONNX file that turns texts into vectors, with its .json and its tokenizer "
-        "beside it, to search by meaning; empty uses the model of productrecs[meaning] "
-        "where that is installed, none searches by words alone",
+        "beside it, to search by meaning; empty uses the models of productrecs[meaning] "
+        "and productrecs[languages] where they are installed, none searches by words alone",
     ),
     Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock is frozen, for replays"),
     Knob(

@@ -92,7 +92,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "product texts embedded": "Searches by meaning know a catalog up to here.",
         "semantic space rejected": "Its file is damaged; it is computed again.",
         "semantic space write failed": "Embedded texts could not be stored; tried again.",
-        "text model rejected": "It cannot be used; searches go by words alone.",
+        "text model rejected": "It cannot be used; searches go without it.",
         "text model unavailable": "Search runs without the text model.",
         "catalog read failed": "The indexer could not read the catalogs.",
         "search index started": "A search index is being built.",

@@ -24,6 +24,10 @@ from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.server_clock import ServerClock
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.snapshots import KINDS, SnapshotStore
+from productrecs.training.search.multilingual_text_model import (
+    MultilingualModel,
+    multilingual_text_model,
+)
 from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
 
@@ -31,7 +35,7 @@ ENCODER_FOLDER: Final = "picture-encoder"
 """The packaged encoder's model file in the data folder; created if missing."""
 
 TEXT_MODEL_FOLDER: Final = "text-model"
-"""The packaged text model's files in the data folder; created if missing."""
+"""The packaged text models' files in the data folder; created if missing."""
 
 _log = logging.getLogger(__name__)
 
@@ -99,6 +103,16 @@ class Services:
             return None
         try:
             return packaged_text_model(self.settings.data / TEXT_MODEL_FOLDER)
+        except ModelFileError:
+            _log.exception("text model rejected")
+            return None
+
+    def multilingual_model(self) -> MultilingualModel | None:
+        """Return the packaged multilingual model; None beside an operator's text model."""
+        if not self.settings.has_packaged_search_model:
+            return None
+        try:
+            return multilingual_text_model(self.settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError:
             _log.exception("text model rejected")
             return None

@@ -33,8 +33,8 @@ _BLOCK: Final = 1 << 20
 # The library's metadata; all other files of a generation are written once.
 META: Final = "meta.json"
 _CHANGING: Final = frozenset({META, ".managed.json"})
-INDEXER_VECTORS: Final = "meaning-vectors.npz"
-"""The embedded texts beside an index; readers use the space that is made of them."""
+INDEXER_VECTORS: Final = "-vectors.npz"
+"""End of the names of embedded texts beside an index; readers use the spaces of them."""
 
 # Files that the library deletes while their segment remains.
 TEMPORARY_SUFFIXES: Final = frozenset({".del", ".temp"})
@@ -206,7 +206,7 @@ class IndexFolder:
     @staticmethod
     def is_of_indexer(path: str) -> bool:
         """Return whether only the process that writes the index reads a file."""
-        return path == INDEXER_VECTORS
+        return path.endswith(INDEXER_VECTORS)
 
     @staticmethod
     def order_of_writing(path: str) -> tuple[bool, bool, str]:

@@ -22,6 +22,7 @@ from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.semantic_space_builder import MeaningBuilder
 from productrecs.training.search.served_index import (
     QueryEmbedder,
+    QueryEmbedders,
     ServedIndex,
     ServedMeaning,
     index_folder,
@@ -80,7 +81,7 @@ class Bench:
     def another_reader(self) -> ServedIndex:
         """Return what another API process opens."""
         folder = index_folder(self.root, self.store.store_id)
-        queries = QueryEmbedder(self.embedder)
+        queries = QueryEmbedders(QueryEmbedder(self.embedder))
         return ServedIndex(folder, ServedMeaning(folder.folder, queries))
 
     def push(self, **titles: str) -> None:

@@ -22,7 +22,11 @@ from productrecs.training.search.packaged_text_model import (
 )
 from productrecs.training.search.semantic_space_builder import embed_products, fit_space
 from productrecs.training.search.semantic_space_files import ProductVectors, write_space
-from productrecs.training.search.served_index import QueryEmbedder, ServedMeaning
+from productrecs.training.search.served_index import (
+    QueryEmbedder,
+    QueryEmbedders,
+    ServedMeaning,
+)
 from productrecs.training.search.text_embedder import TextEmbedder
 
 if TYPE_CHECKING:
@@ -70,7 +74,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ServedMea
     vectors = ProductVectors(folder, model.name)
     words = embed_products(vectors, products, embedder).words
     write_space(folder, fit_space(vectors, words, embedder))
-    served = ServedMeaning(folder, QueryEmbedder(embedder))
+    served = ServedMeaning(folder, QueryEmbedders(QueryEmbedder(embedder)))
     served.refresh()
     return [one.title for one in products], served
 

@@ -72,6 +72,7 @@ class ReadWord(NamedTuple):
     typed: str
     read: str
     is_corrected: bool  # whether the catalog's vocabulary suggests a misspelling
+    is_known: bool  # whether the catalog has the word as typed, or a compound of it
 
 
 def words_as_read(slots: Sequence[QueryTerm]) -> tuple[ReadWord, ...]:
@@ -81,9 +82,10 @@ def words_as_read(slots: Sequence[QueryTerm]) -> tuple[ReadWord, ...]:
 
 def _word_as_read(slot: QueryTerm) -> ReadWord:
     if slot.is_known or not slot.readings:
-        return ReadWord(slot.typed, slot.typed, is_corrected=False)
+        return ReadWord(slot.typed, slot.typed, is_corrected=False, is_known=slot.is_known)
     read = " ".join(slot.readings[0].words)
-    return ReadWord(slot.typed, read, is_corrected=not read.startswith(slot.typed))
+    is_corrected = not read.startswith(slot.typed)
+    return ReadWord(slot.typed, read, is_corrected, is_known=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,24 @@ REDUCED_FROM: Final = 1_000
 INVENTED: Final = 200
 """Number of pseudo-words that calibrate the threshold."""
 
-_INVENTED_FOUND: Final = 0.02
+INVENTED_FOUND: Final = 0.02
 """Maximum share of pseudo-words with similar products."""
 
 _MIN_THRESHOLD: Final = (
     0.35  # minimum threshold: in a small catalog pseudo-words reach little
 )
+MIN_THRESHOLD_SMALL: Final = 0.45
+"""Minimum threshold of catalogs that are not reduced."""
+
+EVERYDAY_WORDS: Final = (
+    "sofa", "kettle", "bracelet", "notebook", "hammer", "curtain", "blanket", "perfume",
+    "charger", "sandals", "trousers", "bicycle", "freezer", "lantern", "cushion", "wallet",
+    "painting", "scissors", "shampoo", "umbrella", "printer", "guitar", "candle", "helmet",
+    "vitamin", "sweater", "cabinet", "speaker", "mattress", "tractor", "necklace", "puzzle",
+    "saucepan", "ladder", "carpet", "biscuit", "jacket", "camera", "ribbon", "bucket",
+)  # fmt: skip
+"""For the pseudo-words of small catalogs: halves of their own few words are too similar."""
+
 _KNOWN_WORD_BONUS: Final = 0.05
 """Reduction of the threshold for words that the encoder knows."""
 
@@ -166,17 +178,27 @@ class SemanticSpace:
         return cls(Projection(mean, basis), codes, float(arrays["least"]))
 
 
-def threshold(invented: Sequence[Vectors], projection: Projection, codes: Codes) -> float:
-    """Return the similarity that few pseudo-words reach; `invented` are their vectors."""
+def threshold(
+    invented: Sequence[Vectors],
+    projection: Projection,
+    codes: Codes,
+    share: float = INVENTED_FOUND,
+) -> float:
+    """Return the similarity that a `share` of pseudo-words reach; `invented` has vectors.
+
+    Rows of zeros are pseudo-words that the encoder refuses.
+    """
     if not invented or not len(codes):
         return _MIN_THRESHOLD
-    queries = projection.reduce(np.concatenate(invented))
+    rows_of_words = np.concatenate(invented)
+    queries = projection.reduce(rows_of_words)
     best = np.full(len(queries), -1.0, np.float32)
     for begin in range(0, len(codes), _AT_ONCE):
         rows = codes[begin : begin + _AT_ONCE].astype(np.float32)
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
         np.maximum(best, (queries @ rows.T).max(axis=1), out=best)
-    return max(float(np.quantile(best, 1.0 - _INVENTED_FOUND)) + _MARGIN, _MIN_THRESHOLD)
+    best[~rows_of_words.any(axis=1)] = -1.0
+    return max(float(np.quantile(best, 1.0 - share)) + _MARGIN, _MIN_THRESHOLD)
 
 
 def invent_words(words: Sequence[str]) -> list[str]:

@@ -24,8 +24,14 @@ from productrecs.storage.snapshots import SnapshotStore
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_publisher import IndexPublisher
 from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
 from productrecs.training.search.semantic_space_builder import MeaningBuilder
-from productrecs.training.search.text_embedder import TextEmbedder
+from productrecs.training.search.semantic_space_files import (
+    LANGUAGES,
+    MEANING,
+    SpaceKind,
+)
+from productrecs.training.search.text_embedder import TextEmbedder, TextEncoder
 
 if TYPE_CHECKING:
     from productrecs.storage.dialects import RawReader
@@ -55,8 +61,11 @@ class SearchIndexer:
             ModelFileError: when the operator's text model cannot be used.
         """
         self._services = services
-        model = services.text_model()
-        self._embedder = None if model is None else TextEmbedder(model)
+        self._encoders: dict[SpaceKind, TextEncoder] = {}
+        if (model := services.text_model()) is not None:
+            self._encoders[MEANING] = TextEmbedder(model)
+        if (multilingual := services.multilingual_model()) is not None:
+            self._encoders[LANGUAGES] = MultilingualEmbedder(multilingual)
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -131,21 +140,25 @@ class SearchIndexer:
 
     @contextlib.contextmanager
     def _embedding(self) -> Iterator[None]:
-        """Embed products' texts in a background thread while the block runs."""
-        if self._embedder is None:
-            yield
-            return
+        """Embed products' texts in a background thread per model while the block runs."""
         over = threading.Event()
-        builder = MeaningBuilder(self._services.indexes, self._embedder)
-        thread = threading.Thread(
-            target=self._embed, args=(builder, over), name="meaning", daemon=True
-        )
-        thread.start()
+        threads = []
+        for kind, encoder in self._encoders.items():
+            builder = MeaningBuilder(self._services.indexes, encoder, kind=kind)
+            arguments = (builder, over)
+            threads.append(
+                threading.Thread(
+                    target=self._embed, args=arguments, name=kind.name, daemon=True
+                )
+            )
+        for thread in threads:
+            thread.start()
         try:
             yield
         finally:
             over.set()
-            thread.join()
+            for thread in threads:
+                thread.join()
 
     def _embed(self, builder: MeaningBuilder, over: threading.Event) -> None:
         while not over.is_set() and not builder.is_off:

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.text.semantic_space import (
+    EVERYDAY_WORDS,
+    MIN_THRESHOLD_SMALL,
+    REDUCED_FROM,
     Codes,
     Projection,
     SemanticSpace,
@@ -33,7 +36,9 @@ from productrecs.training.search.repository import (
     read_catalog_heads,
 )
 from productrecs.training.search.semantic_space_files import (
+    MEANING,
     ProductVectors,
+    SpaceKind,
     StoredSpace,
     read_space,
     text_hash,
@@ -48,7 +53,7 @@ if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
     from productrecs.engines.text.index_schema import ProductText
     from productrecs.storage.dialects import RawReader
-    from productrecs.training.search.text_embedder import TextEmbedder
+    from productrecs.training.search.text_embedder import TextEncoder
 
 _log = logging.getLogger(__name__)
 
@@ -89,11 +94,12 @@ class MeaningBuilder:
     def __init__(
         self,
         root: Path,
-        embedder: TextEmbedder,
+        embedder: TextEncoder,
         seconds: Callable[[], float] = time.monotonic,
+        kind: SpaceKind = MEANING,
     ) -> None:
         """Write below `root`, one folder per store, with the vectors of `embedder`."""
-        self._root = root
+        self._root, self._kind = root, kind
         self._embedder = embedder
         self._seconds = seconds
         self._stores: dict[StoreId, _Progress] = {}
@@ -156,8 +162,8 @@ class MeaningBuilder:
         """Embed the next changed texts; publish when all are done, or after a while."""
         folder = self._root / head.store_id
         if progress.vectors is None:
-            progress.vectors = ProductVectors(folder, self._embedder.model.name)
-            progress.is_dirty |= read_space(folder) is None
+            progress.vectors = ProductVectors(folder, self._embedder.model.name, self._kind)
+            progress.is_dirty |= read_space(folder, self._kind) is None
         found = read_catalog_changes(reader, head.store_id, progress.position, READ_BATCH)
         new = embed_products(progress.vectors, found.changed, self._embedder, stopping)
         if stopping.is_set():
@@ -187,16 +193,17 @@ class MeaningBuilder:
             return
         folder = self._root / head.store_id
         vectors.write()
-        stored = _refreshed(vectors, read_space(folder))
+        stored = _refreshed(vectors, read_space(folder, self._kind))
         if stored is None:
             stored = fit_space(vectors, progress.words, self._embedder)
-        write_space(folder, stored)
+        write_space(folder, stored, self._kind)
         _log.info(
             "product texts embedded",
             extra={
                 "store": head.store_id,
                 "products": len(vectors),
                 "embedded": progress.embedded,
+                "space": self._kind.name,
                 "least": round(stored.space.threshold, 3),
             },
         )
@@ -214,7 +221,7 @@ class Embedded(NamedTuple):
 def embed_products(
     vectors: ProductVectors,
     products: Sequence[ProductText],
-    embedder: TextEmbedder,
+    embedder: TextEncoder,
     stopping: threading.Event | None = None,
 ) -> Embedded:
     """Embed the product texts without a vector, until `stopping` is set.
@@ -225,7 +232,7 @@ def embed_products(
     new: list[tuple[str, int, int]] = []
     words: dict[str, None] = {}
     for product in products:
-        text = text_of(product)
+        text = text_of(product, vectors.kind)
         digest = text_hash(text)
         for word in query_words(product.title):
             if word.isalpha() and len(word) >= _MIN_LETTERS:
@@ -243,7 +250,7 @@ def embed_products(
 
 
 def fit_space(
-    vectors: ProductVectors, words: Iterable[str], embedder: TextEmbedder
+    vectors: ProductVectors, words: Iterable[str], embedder: TextEncoder
 ) -> StoredSpace:
     """Return the space fitted to a catalog's vectors; `words` are of its titles.
 
@@ -258,12 +265,17 @@ def fit_space(
     sample = embedded_rows[:: -(-len(embedded_rows) // _FITTED_ON)]
     projection = Projection.fit(_unit(vectors.codes[sample]))
     codes = _projected(vectors, projection)
-    invented = invent_words(list(words))
+    is_small = len(embedded_rows) < REDUCED_FROM
+    invented = invent_words(EVERYDAY_WORDS if is_small else list(words))
     rows = [
-        embedder.embed(invented[begin : begin + _EMBED_BATCH])
+        embedder.embed_queries(invented[begin : begin + _EMBED_BATCH])
         for begin in range(0, len(invented), _EMBED_BATCH)
     ]
-    threshold_value = threshold(rows, projection, codes)
+    kind = vectors.kind
+    least = threshold(rows, projection, codes, kind.invented_found)
+    threshold_value = min(least, kind.max_threshold)
+    if is_small:
+        threshold_value = max(threshold_value, MIN_THRESHOLD_SMALL)
     return StoredSpace(
         SemanticSpace(projection, codes, threshold_value), vectors.model, len(embedded_rows)
     )

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.semantic_space import (
+    INVENTED_FOUND,
     Codes,
     SemanticSpace,
     Vectors,
@@ -24,19 +25,38 @@ from productrecs.storage.search_index_files import INDEXER_VECTORS
 
 _log = logging.getLogger(__name__)
 
-_DESCRIPTION: Final = 300
-"""Characters of a description that are embedded; more would dilute the vector."""
 
-_VECTORS, _SPACE = INDEXER_VECTORS, "meaning.npz"
+class SpaceKind(NamedTuple):
+    """A kind of semantic space: the name of its files, and what of a text is embedded."""
+
+    name: str
+    description: int  # characters of a description; more would dilute the vector
+    invented_found: float  # maximum share of pseudo-words with similar products
+    max_threshold: float
+    """Maximum similarity threshold: pseudo-words of German titles are often words."""
+
+    @property
+    def vectors_file(self) -> str:
+        """The name of the file of vectors."""
+        return self.name + INDEXER_VECTORS
+
+    @property
+    def space_file(self) -> str:
+        """The name of the file of the serving space."""
+        return f"{self.name}.npz"
+
+
+MEANING: Final = SpaceKind("meaning", 300, INVENTED_FOUND, 1.0)
+LANGUAGES: Final = SpaceKind("languages", 0, 0.01, 0.6)
 _UNREADABLE: Final = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 Hashes = npt.NDArray[np.uint64]
 
 
-def text_of(product: ProductText) -> str:
+def text_of(product: ProductText, kind: SpaceKind = MEANING) -> str:
     """Return the text of a product that is embedded."""
     categories = ", ".join(product.categories)
-    parts = (product.title, categories, product.description[:_DESCRIPTION])
+    parts = (product.title, categories, product.description[: kind.description])
     return ". ".join(part for part in parts if part)
 
 
@@ -49,9 +69,10 @@ def text_hash(text: str) -> int:
 class ProductVectors:
     """Embeddings of a store's products by item number, cached by the hash of their text."""
 
-    def __init__(self, folder: Path, model: str) -> None:
+    def __init__(self, folder: Path, model: str, kind: SpaceKind = MEANING) -> None:
         """Read the stored vectors of `model`; start empty without any."""
-        self._path = folder / _VECTORS
+        self._path = folder / kind.vectors_file
+        self.kind = kind
         self.model = model
         self._hashes: Hashes = np.zeros(0, np.uint64)
         self._codes: Codes = np.zeros((0, 0), np.int8)
@@ -114,28 +135,28 @@ class StoredSpace(NamedTuple):
     fitted_on: int  # products
 
 
-def space_stamp(folder: Path) -> tuple[int, int] | None:
+def space_stamp(folder: Path, kind: SpaceKind = MEANING) -> tuple[int, int] | None:
     """Return a stamp that changes with each written space; None without one."""
     try:
-        stat = (folder / _SPACE).stat()
+        stat = (folder / kind.space_file).stat()
     except OSError:
         return None
     return stat.st_mtime_ns, stat.st_ino
 
 
-def write_space(folder: Path, stored: StoredSpace) -> None:
+def write_space(folder: Path, stored: StoredSpace, kind: SpaceKind = MEANING) -> None:
     """Write the space that serves from now on.
 
     Raises:
         OSError: when it cannot be written.
     """
     arrays = {"model": np.array(stored.model), "fitted_on": np.array(stored.fitted_on)}
-    _write(folder / _SPACE, stored.space.to_arrays() | arrays)
+    _write(folder / kind.space_file, stored.space.to_arrays() | arrays)
 
 
-def read_space(folder: Path) -> StoredSpace | None:
+def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
     """Return the space that serves; None when it is missing or damaged."""
-    arrays = _read(folder / _SPACE)
+    arrays = _read(folder / kind.space_file)
     if arrays is None:
         return None
     try:

@@ -37,8 +37,14 @@ from productrecs.storage.search_index_files import (
     IndexFolder,
     IndexManifest,
 )
-from productrecs.training.search.semantic_space_files import read_space, space_stamp
-from productrecs.training.search.text_embedder import TextEmbedder
+from productrecs.training.search.semantic_space_files import (
+    LANGUAGES,
+    MEANING,
+    SpaceKind,
+    read_space,
+    space_stamp,
+)
+from productrecs.training.search.text_embedder import TextEncoder
 
 FUSED_BELOW: Final = 20
 """Number of products with every word from which no similar ones are added."""
@@ -98,13 +104,13 @@ class EmbeddedQuery(NamedTuple):
 class QueryEmbedder:
     """Embeddings of queries, cached; one in a process, safe to use from any thread."""
 
-    def __init__(self, embedder: TextEmbedder) -> None:
+    def __init__(self, embedder: TextEncoder) -> None:
         """Start with an empty cache."""
         self.embedder = embedder
         self._queries: BoundedCache[str, EmbeddedQuery] = BoundedCache(Cache.QUERY_VECTORS)
 
     def embed(self, text: str) -> "EmbeddedQuery":
-        """Return the vector of a query; takes 1.3 ms if it is not cached.
+        """Return the vector of a query; takes 1 to 3 ms if it is not cached.
 
         Raises:
             ModelFileError: when the model cannot be run.
@@ -112,56 +118,147 @@ class QueryEmbedder:
         found = self._queries.get(text)
         if found is None:
             vector, is_known = (
-                self.embedder.embed([text])[0],
+                self.embedder.embed_queries([text])[0],
                 self.embedder.knows_word(text),
             )
             found = self._queries.put(text, EmbeddedQuery(vector, is_known))
         return found
 
 
-class ServedMeaning:
-    """One store's semantic space; one thread refreshes it, any number search it."""
+class QueryEmbedders(NamedTuple):
+    """The text models of a process, as far as they are installed."""
 
-    def __init__(self, folder: Path, queries: QueryEmbedder) -> None:
-        """Start without a space; `refresh` reads it."""
-        self._folder = folder
+    meaning: QueryEmbedder | None = None
+    languages: QueryEmbedder | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return self.meaning is None and self.languages is None
+
+
+class ServedSpace:
+    """One semantic space of a store; one thread refreshes it, any number search it."""
+
+    def __init__(
+        self, folder: Path, queries: QueryEmbedder | None, kind: SpaceKind
+    ) -> None:
+        """Start without a space; `refresh` reads it. Without `queries` it stays empty."""
+        self._folder, self._kind = folder, kind
         self._queries = queries
         self._space: SemanticSpace | None = None
         self._stamp: tuple[int, int] | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to search."""
+        return self._space is None
+
     def refresh(self) -> bool:
         """Read the space if it changed; return whether it did."""
-        stamp = space_stamp(self._folder)
+        if self._queries is None:
+            return False
+        stamp = space_stamp(self._folder, self._kind)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
-        stored = read_space(self._folder)
+        stored = read_space(self._folder, self._kind)
         is_same_model = (
             stored is not None and stored.model == self._queries.embedder.model.name
         )
         self._space = stored.space if stored is not None and is_same_model else None
         return True
 
+    def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
+        """Return the visible products whose texts are similar to a text in meaning."""
+        space, queries = self._space, self._queries
+        if space is None or queries is None:
+            return _NO_PRODUCTS
+        if not any(map(_is_content_word, text.split())):
+            return _NO_PRODUCTS
+        try:
+            query = queries.embed(text)
+        except ModelFileError:
+            self._discard()
+            return _NO_PRODUCTS
+        if not query.vector.any():
+            return _NO_PRODUCTS
+        return space.nearest(query.vector, visible, limit, is_known=query.is_known)
+
+    def knows_word(self, word: str) -> bool:
+        """Return whether the model knows a word."""
+        if self._space is None or self._queries is None:
+            return False
+        try:
+            return self._queries.embedder.knows_word(word)
+        except ModelFileError:
+            self._discard()
+            return False
+
+    def memory_bytes(self) -> int:
+        """Return the memory of the vectors."""
+        return 0 if self._space is None else self._space.memory_bytes()
+
+    def _discard(self) -> None:
+        _log.exception("text model unavailable")
+        self._space = None
+
+
+class ServedMeaning:
+    """One store's products of similar meaning, in the store's language and in others."""
+
+    def __init__(self, folder: Path, queries: QueryEmbedders) -> None:
+        """Start without vectors; `refresh` reads them."""
+        self._meaning = ServedSpace(folder, queries.meaning, MEANING)
+        self._languages = ServedSpace(folder, queries.languages, LANGUAGES)
+
+    def refresh(self) -> bool:
+        """Read the spaces that changed; return whether any did."""
+        changed = [self._meaning.refresh(), self._languages.refresh()]
+        return any(changed)
+
     def add_similar(self, query: IndexQuery, found: IndexHits) -> IndexHits:
         """Return the hits plus similar products, if few hits contain every query word.
 
         A query by product id or sku, or of codes only, adds no similar products.
         """
-        if self._space is None or not query.by_meaning or found.exact:
+        if not query.by_meaning or found.exact:
             return found
+        similar = self._similar_in_meaning(query, found)
+        if similar is None and may_be_of_another_language(found):
+            similar = self._similar_across_languages(query, found)
+        return found if similar is None else similar
+
+    def _similar_in_meaning(self, query: IndexQuery, found: IndexHits) -> IndexHits | None:
+        """Return the hits plus similar products; None without any."""
+        if self._meaning.is_empty:
+            return None
         has_meaningful_word = any(map(self._is_meaningful, found.words))
         if has_meaningful_word:
             found = replace(found, complete=found.exact)
         min_complete = query.limit if query.min_complete is None else query.min_complete
         if found.complete >= min(FUSED_BELOW, min_complete):
-            return found
+            return None
         limit = min(query.limit, MAX_SIMILAR)
         similar = self._similar(
             found.words, query.visible, limit, is_typed=has_meaningful_word
         )
+        if not similar.items:
+            return None
         return fuse_by_meaning(
             found, similar.items, query.limit, is_meant=has_meaningful_word
         )
+
+    def _similar_across_languages(
+        self, query: IndexQuery, found: IndexHits
+    ) -> IndexHits | None:
+        """Return similar products plus the hits by some of the words; None without any."""
+        limit = min(query.limit, MAX_SIMILAR)
+        text = query.query.text.strip()
+        similar = self._languages.similar_to(text, query.visible, limit)
+        if not similar.items:
+            return None
+        return fuse_by_meaning(found, similar.items, query.limit, is_meant=True)
 
     def _similar(
         self, words: Sequence[ReadWord], visible: Bools, limit: int, *, is_typed: bool
@@ -177,36 +274,27 @@ class ServedMeaning:
 
     def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""
-        space = self._space
-        if space is None or not any(map(_is_content_word, text.split())):
-            return _NO_PRODUCTS
-        try:
-            query = self._queries.embed(text)
-            return space.nearest(query.vector, visible, limit, is_known=query.is_known)
-        except ModelFileError:
-            self._discard()
-            return _NO_PRODUCTS
+        return self._meaning.similar_to(text, visible, limit)
 
     def _is_meaningful(self, word: ReadWord) -> bool:
         """Return whether a word was corrected although the model knows it as typed.
 
         Example: a store without couches corrects "couches" to "pouches".
         """
-        if not word.is_corrected or self._space is None:
-            return False
-        try:
-            return self._queries.embedder.knows_word(word.typed)
-        except ModelFileError:
-            self._discard()
-            return False
-
-    def _discard(self) -> None:
-        _log.exception("text model unavailable")
-        self._space = None
+        return word.is_corrected and self._meaning.knows_word(word.typed)
 
     def memory_bytes(self) -> int:
         """Return the memory of the vectors."""
-        return 0 if self._space is None else self._space.memory_bytes()
+        return self._meaning.memory_bytes() + self._languages.memory_bytes()
+
+
+def may_be_of_another_language(found: IndexHits) -> bool:
+    """Return whether no product has every word, and the catalog lacks half of the words."""
+    if found.complete:
+        return False
+    words = [one for one in found.words if _is_content_word(one.typed)]
+    unknown = sum(not one.is_known for one in words)
+    return not found.items or unknown * 2 >= max(len(words), 1)
 
 
 def _is_content_word(word: str) -> bool:

