@@ -10,8 +10,10 @@ import pytest
 
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, item_pairs
 from productrecs.engines.partitions import HERE, index_ranges
+from productrecs.training import training_inputs
+from productrecs.training.repository import TrainingRepository
 from productrecs.training.shopper_events import Behaviour, ShopperEvents
-from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_inputs import TrainingInputs, read_log
 from tests.records.orders.import_support import new_store
 from tests.training.test_incremental import Life, read_on, trained
 
@@ -99,6 +101,24 @@ def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) 
     for name in Behaviour.__dataclass_fields__:
         expected = np.concatenate([getattr(page, name) for page in pages])
         np.testing.assert_array_equal(getattr(whole, name)[in_order], expected)
+
+
+def test_tuning_reads_the_newest_events_of_a_long_log_and_all_orders(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = new_store(sqlite_database)
+    life = Life(sqlite_database, store, SEED, N_ITEMS)
+    life.go_on(EVENTS)
+    with sqlite_database.reading() as connection:
+        repository = TrainingRepository(connection, store)
+        whole, head = read_log(repository)
+        monkeypatch.setattr(training_inputs, "MAX_LOG_ROWS", head.seq - 20)
+        newest, _ = read_log(repository)
+
+    left_out = len(whole.events) - len(newest.events)
+    assert 0 < left_out <= 20
+    assert newest.behaviour.times.tolist() == whole.behaviour.times[left_out:].tolist()
+    assert newest.purchases.items.tolist() == whole.purchases.items.tolist()
 
 
 def test_a_full_disk_is_an_error_before_any_page_is_written(

@@ -183,6 +183,7 @@ def _are_same(some: tuple[object, ...], other_values: tuple[object, ...]) -> boo
 
 Floats = npt.NDArray[np.float64]
 _FACT_BYTES: Final = 30
+MAX_LOG_ROWS: Final = 20_000_000  # rows whose events tuning and backtests read
 
 
 def _ints(values: Sequence[Any], missing: int = 0) -> Ints:
@@ -264,10 +265,16 @@ class TrainingInputs:
         earlier.purchases = select_rows(self.purchases, self.purchases.times < until_ms)
         return earlier
 
-    def read_on(self, repository: TrainingRepository, up_to_seq: int) -> int:
-        """Read the facts after `applied_seq`; return their number."""
+    def read_on(
+        self, repository: TrainingRepository, up_to_seq: int, events_after: int = 0
+    ) -> int:
+        """Read the facts after `applied_seq`, events also after `events_after`.
+
+        Return their number.
+        """
         read, signals = 0, []
-        for page in repository.behaviour(self.applied_seq, up_to_seq):
+        events_after = max(events_after, self.applied_seq)
+        for page in repository.behaviour(events_after, up_to_seq):
             read += len(page)
             with_shopper = [row for row in page if row[2] is not None]
             self.events.add(_behaviour(with_shopper))
@@ -294,14 +301,16 @@ class TrainingInputs:
             self.purchases = _merged(self.purchases, _joined(pages))
 
 
-def read_whole_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHead]:
-    """Return a store's whole log without searches, and its head.
+def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHead]:
+    """Return a store's log without searches, in memory, and its head.
+
+    Of a log longer than `MAX_LOG_ROWS` the events of the newest rows; always all orders.
 
     Raises:
         StoreDeletedError: when the store was deleted.
     """
     inputs, head = TrainingInputs(), repository.existing_head()
-    inputs.read_on(repository, head.seq)
+    inputs.read_on(repository, head.seq, events_after=head.seq - MAX_LOG_ROWS)
     return inputs, head
 
 

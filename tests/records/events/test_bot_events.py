@@ -17,7 +17,7 @@ from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import bot_events, events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import TrainingInputs, read_whole_log
+from productrecs.training.training_inputs import TrainingInputs, read_log
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 
@@ -99,7 +99,7 @@ def test_training_that_read_a_bots_first_events_equals_one_that_never_saw_it(
         head = repository.existing_head()
         inputs.follow(head.removals)
         inputs.read_on(repository, head.seq)
-        whole, _ = read_whole_log(repository)
+        whole, _ = read_log(repository)
 
     assert inputs.behaviour.items.tolist() == whole.behaviour.items.tolist() == [0]
 

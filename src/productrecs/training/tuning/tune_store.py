@@ -31,7 +31,7 @@ from productrecs.training.group_visits_and_orders import (
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.shopper_events import Behaviour, select_rows
-from productrecs.training.training_inputs import Purchases, read_whole_log
+from productrecs.training.training_inputs import Purchases, read_log
 from productrecs.training.tuning.hyperparameter_search import (
     N_SPLITS,
     Changes,
@@ -369,7 +369,7 @@ def tune_store(
         StoreDeletedError: when the store was deleted.
     """
     with database.reading() as connection:
-        inputs, head = read_whole_log(TrainingRepository(connection, store.store_id))
+        inputs, head = read_log(TrainingRepository(connection, store.store_id))
         inputs.searches.read_on(
             SearchEventRepository(connection, store.store_id), 0, head.seq
         )

@@ -30,7 +30,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.repository import RankingRepository, TrainingRepository
 from productrecs.training.trained_models import warm_up
-from productrecs.training.training_inputs import read_whole_log
+from productrecs.training.training_inputs import read_log
 from productrecs.training.tuning.repository import HyperparameterRepository
 
 _TITLES: Final = {
@@ -99,7 +99,7 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
 
 def _outcomes(services: Services, store: Store, questions: int) -> Iterator[TaskResult]:
     with services.database.reading() as connection:
-        inputs, head = read_whole_log(TrainingRepository(connection, store.store_id))
+        inputs, head = read_log(TrainingRepository(connection, store.store_id))
     warm_up()
     yield from backtest(inputs, head.numbers, store.settings, questions)
 

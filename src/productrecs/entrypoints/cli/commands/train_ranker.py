@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.stores_due_for_ranker import MINIMUM_DATA
-from productrecs.training.training_inputs import read_whole_log
+from productrecs.training.training_inputs import read_log
 from productrecs.training.tuning.repository import HyperparameterRepository
 
 
@@ -77,7 +77,7 @@ def _train(services: Services, store: Store) -> dict[str, Any]:
     )
 
     with services.database.reading() as connection:
-        inputs, _ = read_whole_log(TrainingRepository(connection, store.store_id))
+        inputs, _ = read_log(TrainingRepository(connection, store.store_id))
         constants = HyperparameterRepository(connection, store.store_id).constants()
     training_data = RankerTrainingData(
         store, load_store(services, store).shop.catalog, inputs, constants

@@ -26,7 +26,7 @@ from productrecs.features.recommendations.reranking import earning_index, rank_b
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import read_whole_log
+from productrecs.training.training_inputs import read_log
 
 WEIGHTS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _MOST_CASES: Final = 2_000
@@ -59,7 +59,7 @@ def replay_earnings(database: Database, store: Store, now_ms: int) -> None:
     """
     store_id = store.store_id
     with database.reading() as connection:
-        inputs, head = read_whole_log(TrainingRepository(connection, store_id))
+        inputs, head = read_log(TrainingRepository(connection, store_id))
         items = EarningsRepository(connection, store_id).items()
     cases, lists = replayed_orders(inputs, head.numbers, store.settings, _MOST_CASES)
     index = earning_index(items.prices, items.costs, (), ())
