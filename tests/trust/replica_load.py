@@ -93,6 +93,15 @@ class Load:
         readers = [self._read] * _READERS
         return at_once(*shoppers, *readers, *watchers, self._manage)
 
+    def sell(self, order_id: str, *items: str) -> None:
+        """Push items and send an order of them, through HAProxy."""
+        client = self._proxy()
+        pushed = [{"id": item, "title": item, "price": self._price} for item in items]
+        assert self._push(client, pushed) == http.HTTPStatus.OK
+        lines = [{"item_id": item} for item in items]
+        order: _Body = {"order_id": order_id, "session_id": order_id, "items": lines}
+        assert self._send(client, "/v1/orders", order) is Outcome.OK
+
     def judge(self) -> Verdict:
         """Compare what was acknowledged with what is stored."""
         with self.cluster.database() as database:
@@ -204,19 +213,18 @@ class Load:
 
     def _raise_price(self, client: NetworkClient, rest: float) -> None:
         self._price += 1
-        body = {"items": [{"id": PROBE, "title": "Probe", "price": self._price}]}
-        headers = {
-            "x-api-key": self.account.secret,
-            "content-type": "application/json",
-        }
-        try:
-            reply = client.ask("POST", "/v1/items", body, headers)
-        except (OSError, http.client.HTTPException):
-            reply = None
-        if reply is not None and reply.status == http.HTTPStatus.OK:
+        item = {"id": PROBE, "title": "Probe", "price": self._price}
+        if self._push(client, [item]) == http.HTTPStatus.OK:
             self.raised.append((time.monotonic(), self._price))
         else:
             time.sleep(rest)
+
+    def _push(self, client: NetworkClient, items: list[dict[str, object]]) -> int:
+        secret = {"x-api-key": self.account.secret, "content-type": "application/json"}
+        try:
+            return client.ask("POST", "/v1/items", {"items": items}, secret).status
+        except (OSError, http.client.HTTPException):
+            return 0
 
 
 def _price_in(reply: Response) -> float:

@@ -1,6 +1,7 @@
 """Replicas: three API and two worker machines behind HAProxy, on two PostgreSQL servers.
 
-Each machine is a host of its own (`hosts.py`) with a clock of its own.
+Each machine is a host of its own (`hosts.py`) with a clock and a data folder of its own;
+models and indexes are in an S3 server.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ AHEAD: Final = {"api1": 4.0, "api2": -3.0, "worker2": 15.0}
 """How many seconds the clocks of some machines are ahead of the others'."""
 
 PORT: Final = 8000
+BUCKET: Final = "productrecs"
 READY_SECONDS: Final = 60.0
 VANISHED_SECONDS: Final = 12.0
 _SETTINGS: Final = {
@@ -288,6 +290,20 @@ class Cluster:
             ["haproxy", "-db", "-f", str(path)], self.folder / "haproxy.log"
         )
 
+    def start_objects(self) -> None:
+        """Start an S3 server with a bucket."""
+        address = self.hosts["objects"].address
+        words = [sys.executable, "-m", "moto.server", "-H", address, "-p", str(PORT)]
+        self.hosts["objects"].start(words, self.folder / "objects.log")
+        client = NetworkClient(address)
+
+        def has_bucket() -> bool:
+            with contextlib.suppress(OSError):
+                return client.ask("PUT", f"/{BUCKET}").status == http.HTTPStatus.OK
+            return False
+
+        eventually(has_bucket, READY_SECONDS, pause=0.2)
+
     def start(self, *names: str) -> None:
         """Start machines and wait for those that answer."""
         for name in names:
@@ -353,7 +369,7 @@ def _cluster(folder: Path, apis: Sequence[str], fault: Path | None) -> Iterator[
     """Start the servers, HAProxy and the machines; API machines before the database."""
     binaries = postgres.find_binaries()
     assert binaries is not None
-    names = (*DATABASES, *APIS, *WORKERS, "proxy")
+    names = (*DATABASES, *APIS, *WORKERS, "proxy", "objects")
     files = folder / "postgres"
     files.mkdir()
     shutil.chown(files, "postgres", "postgres")
@@ -363,6 +379,7 @@ def _cluster(folder: Path, apis: Sequence[str], fault: Path | None) -> Iterator[
         for name in (*APIS, *WORKERS):
             made.machines[name] = _machine(made, name, fault)
         made.start_proxy()
+        made.start_objects()
         for name in apis:  # in whatever order: they wait for the database
             made.machines[name].launch()
         servers["db1"].create()
@@ -381,12 +398,17 @@ def _machine(made: Cluster, name: str, fault: Path | None) -> Machine:
         "PRODUCTRECS_LOG_FORMAT": "json",
         "PRODUCTRECS_IMAGE_MODEL": "none",
         "PRODUCTRECS_SEARCH_MODEL": "none",
+        "PRODUCTRECS_OBJECTS": f"s3://{BUCKET}/replicas",
+        "AWS_ENDPOINT_URL": f"http://{made.hosts['objects'].address}:{PORT}",
+        "AWS_ACCESS_KEY_ID": "tests",
+        "AWS_SECRET_ACCESS_KEY": "tests",
+        "AWS_REGION": "us-east-1",
         "TEST_CLOCK_AHEAD": str(AHEAD.get(name, 0.0)),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
     folder = made.folder / name
-    data = ("--data", str(made.folder / "shared"))
+    data = ("--data", str(folder / "data"))
     command: tuple[str, ...] = ("worker", *data)
     if name in APIS:
         workers = "2" if name == "api1" else "1"  # api1 has a writer process

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.service import eventually
 from tests.trust.history import Outcome
-from tests.trust.replica_load import Load
+from tests.trust.replica_load import PROBE, Load
 from tests.trust.replicas import APIS, WORKERS, Cluster, started
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ FAULTS: Final = {
     ),
     "a worker is cut from the database": Fault(cut("worker2", "primary", 8), 0, 0),
     "an API machine is cut from HAProxy": Fault(cut("api2", "proxy", 6), 3, 4),
+    "an API machine is cut from the object store": Fault(cut("api1", "objects", 8), 0, 0),
+    "a worker is cut from the object store": Fault(cut("worker1", "objects", 8), 0, 0),
     "the standby is cut from the primary": Fault(cut("primary", "standby", 6), 0, 14),
 }
 
@@ -140,6 +142,21 @@ def test_a_fault_under_load_loses_nothing(cluster: Cluster, what: str) -> None:
 
     if what.endswith("promoted"):
         cluster.rebuild_standby()
+
+
+@pytest.mark.timeout(180)
+def test_a_model_reaches_every_machine(cluster: Cluster) -> None:
+    load = Load.begin(cluster, "learns.example")
+    for number in range(8):
+        load.sell(f"o-{number}", PROBE, "other")
+
+    def is_everywhere() -> bool:
+        query = f"/v1/recommendations?key={load.account.publishable}&item_id={PROBE}"
+        replies = [cluster.machines[name].client.ask("GET", query) for name in APIS]
+        return all(b'"source":"buy"' in reply.body for reply in replies)
+
+    seconds = eventually(is_everywhere, 90, pause=0.2)
+    print(f"a model was on every machine {seconds:.1f} s after the last order")  # noqa: T201
 
 
 @pytest.mark.timeout(240)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import pytest
 import sqlalchemy as sa
 
+from productrecs.core.errors import StorageBusyError
+from productrecs.entrypoints.cli import shared_options_and_output
+from productrecs.storage import migrations
 from productrecs.storage.migrations import KNOWN
 from tests.support.environment import EXAMPLE, example
 
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.entrypoints.services import Services
+    from productrecs.storage.database import Database
     from tests.entrypoints.cli.conftest import CommandLine
 
 
@@ -57,3 +63,28 @@ def test_the_description_is_that_of_the_service(shell: CommandLine, tmp_path: Pa
 
 def test_the_example_of_an_environment_names_every_setting() -> None:
     assert EXAMPLE.read_text("utf-8") == example()
+
+
+@pytest.mark.parametrize(("wait_seconds", "is_opened"), [(60.0, True), (0.0, False)])
+def test_a_process_of_the_service_waits_at_its_start_for_the_database(
+    data_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_seconds: float,
+    is_opened: bool,  # noqa: FBT001 - a case
+) -> None:
+    missing = [StorageBusyError("the database cannot be reached; retry")] * 2
+    answers = iter(missing)
+    migrate = migrations.migrate
+
+    def migrate_once_it_answers(database: Database) -> bool:
+        for error in answers:
+            raise error
+        return migrate(database)
+
+    monkeypatch.setattr(shared_options_and_output, "migrate", migrate_once_it_answers)
+    monkeypatch.setattr(shared_options_and_output, "_RETRY_SECONDS", 0.0)
+    waiting = nullcontext() if is_opened else pytest.raises(StorageBusyError)
+    with waiting, shared_options_and_output.open_services(data_folder, wait_seconds):
+        pass
+
+    assert list(answers) == ([] if is_opened else missing[1:])
