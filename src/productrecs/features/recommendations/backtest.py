@@ -109,10 +109,10 @@ class CaseMetrics:
         cls, cases: Sequence[EvaluationCase], lists: Sequence[Sequence[int]]
     ) -> "CaseMetrics":
         """Return the metrics of lists; of each the first 20 products count."""
-        lists = [one[:LENGTH] for one in lists]
+        lists = [ranked[:LENGTH] for ranked in lists]
         metrics = np.zeros((3, len(lists)))
-        for number, (case, one) in enumerate(zip(cases, lists, strict=True)):
-            places = [rank for rank, item in enumerate(one) if item in case.answers]
+        for number, (case, ranked) in enumerate(zip(cases, lists, strict=True)):
+            places = [rank for rank, item in enumerate(ranked) if item in case.answers]
             if places:
                 best = _DISCOUNTS[: len(case.answers)].sum()
                 head = [rank for rank in places if rank < HEAD]
@@ -121,8 +121,8 @@ class CaseMetrics:
                     1.0 / (places[0] + 1),
                     _DISCOUNTS[head].sum() / best,
                 )
-        shown = [item for one in lists for item in one]
-        answered = sum(bool(one) for one in lists)
+        shown = [item for ranked in lists for item in ranked]
+        answered = sum(bool(ranked) for ranked in lists)
         return cls(metrics[0], metrics[1], metrics[2], np.array(shown, np.int64), answered)
 
 
@@ -434,5 +434,5 @@ def _proposed(
 
 
 def _first(items: Items, without: set[int]) -> list[int]:
-    found = [item for item in items.tolist() if item not in without]
-    return found[:LENGTH]
+    allowed = [item for item in items.tolist() if item not in without]
+    return allowed[:LENGTH]

@@ -180,15 +180,19 @@ def explain_placement(
 
     Products of the fallback follow; candidates that were left out are the strategy's.
     """
-    found = decide_placement(shop, placed, histories, now_ms)
-    told = [_explained(shop, *one, now_ms) for one in found.decisions]
-    products = {one.item_id: one for told_one in told for one in told_one.products}
+    decided = decide_placement(shop, placed, histories, now_ms)
+    explanations = [_explained(shop, *each, now_ms) for each in decided.decisions]
+    products = {
+        product.item_id: product
+        for explanation in explanations
+        for product in explanation.products
+    }
     ids = shop.catalog.ids
     content = placed.placement.content
     listed = tuple(
-        replace(products[ids[pick.item] or ""], score=pick.score) for pick in found.picks
+        replace(products[ids[pick.item] or ""], score=pick.score) for pick in decided.picks
     )
-    first = told[0] if told else Explanation("", "", (), (), {}, {}, 0)
+    first = explanations[0] if explanations else Explanation("", "", (), (), {}, {}, 0)
     is_hidden = not listed and content.minimum > 0
     return replace(
         first,
@@ -404,12 +408,12 @@ class _Explainer:
     ) -> tuple[BoughtWith, ...]:
         """Return the anchors that co-occur with an item in a model, most frequent first."""
         ids = self._shop.catalog.ids
-        found = [
+        bought = [
             BoughtWith(ids[anchor] or "", baskets)
             for anchor in anchors
             if (baskets := model.baskets_of(anchor, item))
         ]
-        return tuple(sorted(found, key=lambda one: -one.baskets))
+        return tuple(sorted(bought, key=lambda pair: -pair.baskets))
 
     def _return_share(self, item: int, engines: set[Engine]) -> float | None:
         if Engine.BROWSE not in engines:
@@ -425,7 +429,7 @@ class _Explainer:
             lift = complements.category_lift(anchor, item)
             if lift is not None:
                 category, anchor_category = (
-                    eligible.narrowest[one] for one in (item, anchor)
+                    eligible.narrowest[number] for number in (item, anchor)
                 )
                 return GoesWith(category, anchor_category, lift.baskets, lift.lift)
         return None

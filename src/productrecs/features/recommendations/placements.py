@@ -125,13 +125,13 @@ def recommend_placement(
     note: Callable[[Exploration], None] | None = None,
 ) -> list[Pick]:
     """Return the list of a placement, best first; `note` receives explored items."""
-    found = decide_placement(shop, placed, histories, now_ms)
-    listed = {pick.item for pick in found.picks}
-    for _, decision in found.decisions:
+    decided = decide_placement(shop, placed, histories, now_ms)
+    listed = {pick.item for pick in decided.picks}
+    for _, decision in decided.decisions:
         explored = exploration_of(shop.catalog.store_id, decision, now_ms)
         if note is not None and explored is not None and explored.item in listed:
             note(explored)
-    return found.picks
+    return decided.picks
 
 
 def _joined(first: list[Pick], then: Sequence[Pick], num: int) -> list[Pick]:
@@ -155,17 +155,17 @@ def _request(
     content = placement.content
     fixed = parse_filters(list(content.filters))
     conditions = [fixed]
-    for one in (*content.relative, *_implied(strategy, fixed)):
-        found = _relative(shop, one, subject)
-        if found is None:
+    for relative in (*content.relative, *_implied(strategy, fixed)):
+        filters = _relative(shop, relative, subject)
+        if filters is None:
             return None
-        conditions.append(found)
+        conditions.append(filters)
     if strategy is Strategy.ON_SALE:
         conditions.append(_ON_SALE)
     plan = ListPlan(
         placement.name_for_rules,
         strategy,
-        tuple(one for one in conditions if one != NO_FILTERS),
+        tuple(filters for filters in conditions if filters != NO_FILTERS),
         content.most_per_category,
         content.most_per_brand,
     )
@@ -175,10 +175,10 @@ def _request(
     if strategy is Strategy.BECAUSE_VIEWED:
         if viewed is None:
             return None
-        here = (*filter(None, [call.item_id]), *call.basket)
+        anchors = (*filter(None, [call.item_id]), *call.basket)
         item_id = shop.catalog.ids[viewed]
         return request._replace(
-            item_id=item_id, basket=(), excluded=(*call.excluded, *here)
+            item_id=item_id, basket=(), excluded=(*call.excluded, *anchors)
         )
     return request
 
@@ -220,10 +220,10 @@ def _latest_viewed(
     shop: StoreState, call: RecommendationRequest, histories: Sequence[ShopperHistory]
 ) -> int | None:
     """Return the shopper's latest product that is not on the page; None without any."""
-    here = set(shop.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket]))
-    known = shop.catalog.ids
+    anchors = set(shop.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket]))
+    ids = shop.catalog.ids
     for history in histories:
         for item in reversed(history.recent):
-            if item not in here and item < len(known) and known[item] is not None:
+            if item not in anchors and item < len(ids) and ids[item] is not None:
                 return item
     return None

@@ -64,14 +64,14 @@ def _in_all_placements(
 def _weights(place: PageType, engines: Iterable[EngineSpec]) -> dict[Engine, float]:
     """Return how much engines count in `mix`, the heaviest first."""
     weights = {
-        Engine(one.name): one.weights[place] for one in engines if place in one.weights
+        Engine(spec.name): spec.weights[place] for spec in engines if place in spec.weights
     }
     return dict(sorted(weights.items(), key=lambda weighted: -weighted[1]))
 
 
 # Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
 _MIX: Final = MappingProxyType({place: _weights(place, ENGINES) for place in PageType})
-_OWN_MODEL_ENGINES: Final = [one for one in ENGINES if one.model is not None]
+_OWN_MODEL_ENGINES: Final = [spec for spec in ENGINES if spec.model is not None]
 
 # With complements, co-purchase keeps its total weight: half goes to the complements.
 _COMPLETING: Final = MappingProxyType(
@@ -148,9 +148,12 @@ _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
 _UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         source: replace(
-            one, backfill=tuple(e for e in one.backfill if e is not Engine.SIMILAR)
+            recipe,
+            backfill=tuple(
+                engine for engine in recipe.backfill if engine is not Engine.SIMILAR
+            ),
         )
-        for source, one in _RECIPES.items()
+        for source, recipe in _RECIPES.items()
     }
 )
 
