@@ -8,13 +8,16 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_widget_recs import set_look
 from tests.support.browser import check_tasks_are_short, longest_task_of_ours, watched
 from tests.support.service import eventually
+from tests.support.storefront import SHOP
+from tests.support.xss import PAYLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, Dialog, Page, Route
 
     from tests.support.storefront import Storefront
 
@@ -145,6 +148,81 @@ def test_products_that_mean_harm_are_text(page: Page, front: Storefront) -> None
     page.locator(LINK).first.click()
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("window.wrong") == []
+
+
+SHOWN = 8  # products in a list
+CSS = (
+    "</style><script>xss()</script>",
+    "</style><img src=x onerror=xss()>",
+    "<!--</style><svg onload=xss()>",
+    "@import 'http://evil.example/x.css';",
+    "@import url(javascript:xss());",
+    "a{width:expression(xss())}",
+    "a{behavior:url(#x);-moz-binding:url(data:text/xml,xss())}",
+    "a{background:url(javascript:xss())}",
+    "a::after{content:'<script>xss()</script>'}",
+    "}</style><base href=javascript:xss()//>{",
+)
+
+
+@pytest.mark.trust
+def test_no_payload_of_250_runs_in_a_widget(page: Page, front: Storefront) -> None:
+    shown: list[dict[str, object]] = []
+    ran: list[str] = []
+    page.expose_function("xss", lambda: ran.append(page.url))
+
+    def dismiss(dialog: Dialog) -> None:
+        ran.append("dialog")
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    page.route(
+        "**/v1/recommendations?*",
+        lambda route: route.fulfill(json={"recommendations": shown}, headers=OPEN),
+    )
+    watch = watched(page)
+    for start in range(0, len(PAYLOADS), SHOWN):
+        # A picture of another host is fetched, as it should be.
+        shown[:] = [
+            {
+                "id": f"{number} {one}",
+                "title": one,
+                "price": one,
+                "source": one,
+                "product_url": one,
+                "image_url": None if one.startswith(("http", "//", "\\\\")) else one,
+            }
+            for number, one in enumerate(PAYLOADS[start : start + SHOWN])
+        ]
+        css = CSS[start // SHOWN % len(CSS)]
+        title = PAYLOADS[start].replace("\0", "")  # which is rejected
+        set_look(front, "promo", settings={"title": title}, custom_css=css)
+
+        page.goto(
+            front.page("/", ELEMENT.replace("data-eager", "data-eager data-type=promo"))
+        )
+
+        expect(page.locator(LINK)).to_have_count(len(shown))
+        links = page.locator(LINK).evaluate_all("all => all.map(one => one.protocol)")
+        assert set(links) <= {"http:", "https:", ":", ""}
+
+    assert len(PAYLOADS) >= 250
+    assert ran == []
+    own = (front.pages.origin(), front.pages.origin(SHOP), front.relay.address)
+    assert watch.hosts() <= {address.partition("//")[2] for address in own}
+
+
+@pytest.mark.trust
+def test_control_a_widget_that_shows_html_runs_a_payload(page: Page) -> None:
+    ran: list[str] = []
+    page.expose_function("xss", lambda: ran.append(page.url))
+    page.set_content(f"<p>{PAYLOADS[1]}</p>")
+
+    def has_run() -> bool:
+        page.wait_for_timeout(20)
+        return bool(ran)
+
+    eventually(has_run)
 
 
 STRICT = (

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
 from productrecs.core.clock import fixed_clock, iso
 from productrecs.core.errors import StorageError
+from productrecs.storage.restore_backup import RestoreTarget, restore_backup
+from productrecs.storage.tables import events
+from tests.storage.test_restore_backup import backed_up, silently
 from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
 from tests.trust.history import History, Outcome, Verdict
@@ -75,7 +80,17 @@ def take(merchant: Merchant, crowd: Crowd, copy: Callable[[], Path]) -> Verdict:
     return judged(told, folder, merchant.account.store_id)
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(100, marks=pytest.mark.trust)])
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param(1, id="one"),
+        # A hundred in all, in parts that can run alone.
+        *(
+            pytest.param(10, marks=pytest.mark.trust, id=f"part-{part}")
+            for part in range(1, 11)
+        ),
+    ],
+)
 def test_backups_of_a_busy_service_lack_nothing_and_hold_no_half_order(
     service: Service, merchant: Merchant, tmp_path: Path, times: int
 ) -> None:
@@ -145,3 +160,62 @@ def test_a_restored_service_goes_on_where_the_backup_was(
         eventually(lambda: recommended(merchant) == before, 30, pause=0.2)
         assert merchant.order("o-1", "item-1").json["duplicate"]
         assert ended(merchant, handed_in.json["upload_id"])["lines_imported"] == 1
+
+
+def grow(service: Service, merchant: Merchant, size: int) -> int:
+    """Repeat a store's events until its database has `size` bytes; return how many."""
+    store_id = merchant.account.store_id
+    mine = events.c.store_id == store_id
+    with service.database() as database:
+        while (service.folder / "productrecs.db").stat().st_size < size:
+            with database.transaction() as transaction:
+                last = transaction.execute(
+                    sa.select(sa.func.max(events.c.seq)).where(mine)
+                ).scalar_one()
+                copied = [
+                    events.c.seq + last if column is events.c.seq else column
+                    for column in events.columns
+                ]
+                transaction.execute(
+                    events.insert().from_select(
+                        list(events.columns), sa.select(*copied).where(mine)
+                    )
+                )
+        database.overwrite_deleted()  # the file itself holds all there is, and not its log
+    return number_of_events(service)
+
+
+def number_of_events(service: Service) -> int:
+    with service.database() as database, database.reading() as connection:
+        count = sa.select(sa.func.count()).select_from(events)
+        return int(connection.execute(count).scalar_one())
+
+
+@pytest.mark.trust
+@pytest.mark.parametrize("gigabytes", [1, 10])
+def test_ten_gigabytes_are_restored_within_ten_minutes(
+    data_folder: Path, tmp_path: Path, gigabytes: int
+) -> None:
+    service, target = Service(data_folder).prepare(), tmp_path / "backup.tar"
+    merchant = service.register()
+    with service:
+        for n in range(40):
+            view = {"event": "detail-page-view", "session_id": f"s_{n}"}
+            merchant.track(
+                *(view | {"item_id": f"item-{n * k % ITEMS}"} for k in range(50))
+            )
+        service.stop()
+    before = grow(service, merchant, gigabytes << 30)
+    with service.database() as database:
+        size = backed_up(database, target).stat().st_size
+    shutil.rmtree(data_folder)
+    restored = tmp_path / "restored"
+    restored.mkdir()
+
+    began = time.monotonic()
+    restore_backup(target, RestoreTarget(restored, None), silently)
+    seconds = time.monotonic() - began
+
+    print(f"{before} events, {size >> 20} MiB, restored in {seconds:.0f} s")  # noqa: T201 - the figures
+    assert number_of_events(Service(restored)) == before
+    assert seconds <= 60 * gigabytes

@@ -1,18 +1,26 @@
 """Fault injection: an order is whole or absent, and durable once acknowledged.
 
-A statement is broken off at each place of an order's transaction in turn; and each write of
-the database's file fails in turn, as a full or a dying disk lets it.
+A statement is broken off at each place of an order's transaction in turn, or the process is
+killed there; and each write of the database's file fails in turn, as a full or a dying disk
+lets it.
 """
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
+import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
+import sqlalchemy as sa
 
 from productrecs.core.errors import StorageError
+from productrecs.core.ids import StoreId
+from productrecs.processes.child_process import ForkedProcess
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
@@ -21,17 +29,18 @@ from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import metadata
 from tests.records.orders.import_support import new_store
+from tests.support.service import Service
 from tests.trust.load import receipts, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from productrecs.core.ids import StoreId
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 LINES = ("tent", "stove", "tent")
 FEWEST_PLACES = 8
+MOMENTS = ("begin", "before_cursor_execute", "after_cursor_execute", "commit")
+KILLS = 150  # at each moment of an order
 
 
 class Trap:
@@ -101,9 +110,10 @@ def contents(database: Database) -> dict[str, list[Any]]:
         }
 
 
-def traces(
-    trap: Trap, folder: Path, write: Callable[[Database, StoreId, str], OrderReceipt]
-) -> tuple[int, list[int]]:
+Write = Callable[[Database, StoreId, str], OrderReceipt]
+
+
+def traces(trap: Trap, folder: Path, write: Write) -> tuple[int, list[int]]:
     """Return at how many places an order was broken off, and at which it left traces."""
     database = Database.open(None, folder)
     store = new_store(database)
@@ -147,6 +157,70 @@ def test_control_an_order_in_two_transactions_leaves_traces(
     _, left = traces(trap, folder, in_two_steps)
 
     assert left
+
+
+def end_of_a_writer(
+    service: Service, store: StoreId, order_id: str, moment: int, write: Write
+) -> int:
+    """Let a process write an order and be killed at one moment; return how it ended.
+
+    The moments are before and after each statement, before the begin and before the commit.
+    """
+
+    def die() -> int:
+        moments = itertools.count(1)
+
+        def look(*_: object) -> None:
+            if next(moments) == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with service.database() as database:
+            with database.reading():
+                pass  # connected: what counts are the moments of the order
+            for name in MOMENTS:
+                sa.event.listen(sa.Engine, name, look)
+            write(database, store, order_id)
+        return 0
+
+    return ForkedProcess("writer", die, ()).wait()
+
+
+def check_killed_orders(service: Service, kills: int, write: Write) -> int:
+    """Kill writers at every moment of an order; return how many moments it has."""
+    with service.database() as database:
+        store = new_store(database)
+    for moment in itertools.count(1):
+        orders = [f"o-{moment}-{number}" for number in range(kills)]
+        ends = {end_of_a_writer(service, store, one, moment, write) for one in orders}
+        if ends == {0}:
+            break
+        assert ends == {-signal.SIGKILL}
+    with service.database() as database:
+        kept = stored(database, store)
+        assert set(kept.values()) == {len(LINES)}
+        assert receipts(database, store) == kept.keys() >= set(orders)
+        for earlier, number in itertools.product(range(1, moment), range(kills)):
+            order_id = f"o-{earlier}-{number}"
+            assert receive(database, store, order_id).duplicate == (order_id in kept)
+        assert len(receipts(database, store)) == moment * kills
+    return moment - 1
+
+
+@pytest.mark.trust
+def test_an_order_whose_writer_is_killed_at_any_moment_is_whole_or_absent(
+    data_folder: Path, database_url: str | None
+) -> None:
+    service = Service(data_folder, database_url).prepare()
+
+    moments = check_killed_orders(service, KILLS, receive)
+
+    print(f"{moments} moments, {KILLS} kills at each")  # noqa: T201 - the figures
+    assert moments * KILLS >= 1_200
+
+
+def test_control_kills_leave_half_an_order_of_two_transactions(data_folder: Path) -> None:
+    with pytest.raises(AssertionError):
+        check_killed_orders(Service(data_folder).prepare(), 1, in_two_steps)
 
 
 class FaultyDisk(apsw.VFS):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.support.service import Service, eventually
+from tests.support.uploads import process
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, stored
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 BROKEN: Final = Path(__file__).parent / "broken"
 RESUMES_WITHIN: Final = 30.0  # ten seconds are promised; other tests run beside this one
+ENDS_WITHIN: Final = 1.0
 FEW: Final = 20  # requests refused before there is space again, and taken after
 
 
@@ -94,3 +96,26 @@ def test_control_a_service_that_answers_before_it_stores_loses_on_a_full_disk(
         (disk / "filler").unlink()
 
         assert verdict_of(service, merchant, crowd).lost
+
+
+@pytest.mark.trust
+def test_a_writer_whose_disk_fails_to_sync_acknowledges_nothing_and_ends_at_once(
+    data_folder: Path,
+) -> None:
+    broken, fault = BROKEN / "failing_sync", data_folder / "broken"
+    with Service(data_folder, broken=broken).prepare() as service:
+        merchant = service.register()
+        assert merchant.push({"id": "a"}).status == 200
+        assert merchant.order("before", "a").status == 200
+        writer = Path(f"/proc/{process(service, 'writer')}")
+        fault.touch()
+
+        assert merchant.order("meanwhile", "a").status == 503
+        assert eventually(lambda: not writer.exists(), 20) <= ENDS_WITHIN
+        assert merchant.trending().ids == ["a"]
+        fault.unlink()
+
+        eventually(lambda: merchant.order("after", "a").status == 200, RESUMES_WITHIN)
+        with service.database() as database:
+            rows = stored(database, merchant.account.store_id)
+    assert {"before", "after"} <= set(rows) <= {"before", "meanwhile", "after"}

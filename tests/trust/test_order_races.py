@@ -93,10 +93,15 @@ def test_control_looking_first_and_then_inserting_ingests_orders_again(
     assert lines_stored(service, merchant) != dict.fromkeys(FEW, len(LINES))
 
 
+@pytest.mark.parametrize(
+    "orders",
+    [FEW, pytest.param(MANY[:1_000], marks=pytest.mark.trust)],
+    ids=["few", "many"],
+)
 def test_a_week_later_eight_processes_bring_an_order_in_once_more_and_not_before(
-    service: Service, merchant: Merchant
+    service: Service, merchant: Merchant, orders: list[str]
 ) -> None:
-    early, late = FEW[:24], FEW[24:]
+    early, late = orders[: len(orders) // 2], orders[len(orders) // 2 :]
     assert race(directly(service, merchant), early + late, processes=1).wrong() == []
 
     before = race(directly(service, merchant, NOON + WEEK_MS - 1), early)
@@ -155,16 +160,3 @@ def test_two_thousand_orders_of_eight_processes_are_each_ingested_once(
     service.start()
 
     check_each_ingested_once(service, merchant, over_http(service, merchant), MANY)
-
-
-@pytest.mark.trust
-def test_at_the_very_end_of_a_week_five_hundred_orders_are_each_ingested_once_more(
-    service: Service, merchant: Merchant
-) -> None:
-    orders = MANY[:500]
-    assert race(directly(service, merchant), orders, processes=1).wrong() == []
-
-    told = race(directly(service, merchant, NOON + WEEK_MS), orders)
-
-    assert told.wrong() == []
-    assert lines_stored(service, merchant) == dict.fromkeys(orders, 6)

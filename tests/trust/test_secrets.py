@@ -15,6 +15,7 @@ import pytest
 
 from tests.api.routes import TABLE, upload, with_query
 from tests.support.service import Service, eventually
+from tests.trust.test_rotation import rotated
 
 if TYPE_CHECKING:
     from tests.support.service import Merchant
@@ -129,6 +130,26 @@ def test_no_secret_key_is_ever_written_down(used: Used) -> None:
     assert log not in places(used.written, account.publishable)
     # Whatever is written would have been found: the other key is kept as it is.
     assert places(used.written, account.publishable) != set()
+
+
+@pytest.mark.trust
+def test_none_of_two_hundred_secret_keys_is_ever_written_down(
+    data_folder: Path, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.tar"
+    with Service(data_folder).prepare() as service:
+        old = [service.register() for _ in range(100)]
+        for merchant in old:
+            use_every_way(merchant)
+        new = [rotated(service, merchant) for merchant in old]
+        service.run("backup", str(backup))
+        service.stop()
+    written = everything_on_disk(data_folder) | {backup.name: backup.read_bytes()}
+
+    assert len({one.account.secret for one in old + new}) == 200
+    assert [one for one in old + new if places(written, one.account.secret)] == []
+    for merchant in old:  # whatever is written would have been found
+        assert backup.name in places(written, merchant.account.publishable)
 
 
 def test_a_shoppers_ids_are_in_the_database_and_nowhere_else(used: Used) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -43,12 +44,13 @@ from tests.support.uploads import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.support.service import Merchant
 
 SUBMITTED: Final = "2026-03-01T12:00:00Z"  # past.NOON
 MIB: Final = 1 << 20
+COUNTS: Final = ("rows", "lines_imported", "rows_skipped")
+BROKEN: Final = Path(__file__).parent / "broken"
 OF_A_STORE: Final = 15  # uploads that wait: a killed import holds its store's for a while
 
 
@@ -140,9 +142,9 @@ def check_kills_midway(service: Service, kills: int, rows: int) -> None:
 
     assert struck == kills
     assert told["status"] == "done"
-    assert told["rows"] == expected.rows
-    assert told["lines_imported"] == expected.lines_imported
-    assert told["rows_skipped"] == expected.rows_skipped
+    assert {name: told[name] for name in COUNTS} == {
+        name: getattr(expected, name) for name in COUNTS
+    }
     assert [one["row"] for one in told["errors"]] == [one.row for one in expected.errors]
     with service.database() as database:
         lines = [
@@ -182,8 +184,21 @@ def test_five_hundred_kills_right_after_the_answer_lose_no_upload(service: Servi
 
 
 @pytest.mark.trust
-def test_two_hundred_kills_midway_change_nothing(service: Service) -> None:
-    check_kills_midway(service, kills=200, rows=1_500_000)
+@pytest.mark.parametrize(("kills", "rows"), [(40, 300_000), (200, 1_500_000)])
+def test_many_kills_midway_of_a_long_import_change_nothing(
+    service: Service, kills: int, rows: int
+) -> None:
+    check_kills_midway(service, kills, rows)
+
+
+def test_control_an_import_that_begins_anew_is_seen(data_folder: Path) -> None:
+    broken = BROKEN / "forgets_progress"
+    service = Service(data_folder, now=SUBMITTED, broken=broken).prepare()
+    try:
+        with pytest.raises(AssertionError, match="lines_imported"):
+            check_kills_midway(service, kills=2, rows=20_000)
+    finally:
+        service.kill()
 
 
 @dataclass

@@ -143,7 +143,7 @@ def lost_in(migrated: Path, folder: Path, kills: int, seed: int, *, early: bool)
     ("kills", "seed"),
     [
         (6, 1),
-        *(pytest.param(2_000, seed, marks=pytest.mark.trust) for seed in range(2, 7)),
+        *(pytest.param(1_000, seed, marks=pytest.mark.trust) for seed in range(2, 12)),
     ],
 )
 def test_no_kill_of_a_writer_loses_what_it_acknowledged(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -335,24 +335,58 @@ def test_a_control_that_checks_no_address_does_reach_the_canary(
     assert canaries.visits == 1
 
 
+class Rebinding:
+    """A name that has a public address at every odd question, and a private one else."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.connected: list[str] = []
+
+    def lookup(self, _host: str, _port: int) -> Sequence[str]:
+        """Return the addresses of this question."""
+        self.asked += 1
+        return ["1.1.1.1"] if self.asked % 2 else ["127.0.0.1"]
+
+    def connect(self, address: tuple[str, int], *_: object, **__: object) -> socket.socket:
+        """Note where a fetch connects to, and refuse."""
+        self.connected.append(address[0])
+        raise ConnectionRefusedError
+
+
 @pytest.mark.parametrize("turns", [100, pytest.param(1_000, marks=pytest.mark.trust)])
 def test_a_name_that_changes_its_address_is_asked_once_and_connected_to_that(
-    canaries: Canaries, turns: int
+    monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
-    canaries.listen("127.0.0.1")
-    answers = itertools.cycle([["192.0.2.1"], ["127.0.0.1"], ["1.1.1.1", "127.0.0.1"]])
-    asked = []
-
-    def rebinding(host: str, _port: int) -> Sequence[str]:
-        asked.append(host)
-        return next(answers)
+    name = Rebinding()
+    monkeypatch.setattr(socket, "create_connection", name.connect)
 
     for _ in range(turns):
-        with pytest.raises(ForbiddenUrlError):
-            resolve_target("http://rebinding.example/a.jpg", lookup=rebinding)
+        with pytest.raises(PictureUnavailableError):
+            fetch_picture("http://rebinding.example/a.jpg", lookup=name.lookup)
 
-    assert len(asked) == turns
-    assert canaries.visits == 0
+    assert name.asked == turns
+    assert name.connected == ["1.1.1.1"] * (turns // 2)
+
+
+def test_control_a_name_that_is_asked_twice_is_connected_to_a_private_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = Rebinding()
+    monkeypatch.setattr(socket, "create_connection", name.connect)
+    resolve = fetching.resolve_target
+
+    def asks_twice(*words: Any, **more: Any) -> fetching.FetchTarget:
+        target = resolve(*words, **more)
+        return replace(target, address=name.lookup(target.host, target.port)[0])
+
+    monkeypatch.setattr(fetching, "resolve_target", asks_twice)
+    with pytest.raises(PictureUnavailableError):
+        fetch_picture("http://rebinding.example/a.jpg", lookup=name.lookup)
+
+    assert name.connected == ["127.0.0.1"]
+
+
+def test_a_target_names_the_host_and_has_the_address_that_was_found() -> None:
     found = resolve_target("https://shop.example/a.jpg?b=ü", lookup=lambda *_: ["1.1.1.1"])
     assert (found.address, found.host, found.port) == ("1.1.1.1", "shop.example", 443)
     assert (found.origin, found.path) == ("shop.example", "/a.jpg?b=%C3%BC")
