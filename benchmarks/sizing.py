@@ -38,7 +38,6 @@ class Costs:
     # Training.
     read_us: float = 2.5  # a record out of the database
     fit_us: float = 1.0  # a record, every engine
-    store_seconds: float = 0.06  # a small store, with its job
     interval_seconds: float = 8.0
     pause_factor: float = 4.0
     longest_pause_seconds: float = 30.0
