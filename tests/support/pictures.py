@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from productrecs.storage.database import Database
+    from productrecs.storage.snapshot_cache import SnapshotCache
 
 COLOURS: Final = {
     "red": (200, 30, 40),
@@ -83,6 +84,7 @@ def see(
     store_id: str,
     shown: Mapping[str, Image.Image],
     embedding: BuiltInEmbedding | None = None,
+    snapshots: SnapshotCache | None = None,
 ) -> str | None:
     """Let pictures of items be known as if they had been fetched; return the model's id.
 
@@ -111,4 +113,4 @@ def see(
             0,
         )
         repository.mark_followed(repository.progress().catalog_seq)
-    return build_visual(database, root, StoreId(store_id), own)
+    return build_visual(database, root, StoreId(store_id), own, snapshots)

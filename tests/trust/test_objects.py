@@ -1,71 +1,138 @@
-"""Objects: machines without a common folder share models and indexes."""
+"""Objects: machines without a common folder share models, indexes and uploads."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.storage.object_store import ObjectStore
+from productrecs.storage.snapshot_cache import SnapshotCache
+from productrecs.storage.snapshots import KINDS, SnapshotStore
 from tests.support.object_server import ObjectServer
+from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
 from tests.support.service import Service, eventually
+from tests.support.uploads import upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.support.service import Merchant, Reply
+
 pytestmark = [pytest.mark.trust, pytest.mark.postgres]
 
 FRESH_SECONDS = 10.0
+KINDS_OF_PICTURES = {f"{one}-{shape}": (one, shape) for one in COLOURS for shape in SHAPES}
 
 
-@pytest.fixture(scope="module")
-def objects() -> Iterator[ObjectServer]:
+@dataclass
+class Machines:
+    """Machines with a data folder each, on one database and one object store."""
+
+    folder: Path
+    url: str
+    objects: ObjectServer
+    address: str
+
+    def machine(self, name: str, command: str) -> Service:
+        """Return a machine, which is not started."""
+        variables = {**self.objects.environment, "PRODUCTRECS_OBJECTS": self.address}
+        return Service(self.folder / name, self.url, command=command, variables=variables)
+
+    @contextlib.contextmanager
+    def worker(self, name: str) -> Iterator[Service]:
+        """Run a machine with workers only."""
+        worker = self.machine(name, "worker")
+        worker.launch()
+        try:
+            yield worker
+        finally:
+            worker.kill()
+
+
+@pytest.fixture
+def machines(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Machines]:
     server = ObjectServer()
-    yield server
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    yield Machines(tmp_path, postgres_url, server, server.address())
     server.close()
 
 
-@contextlib.contextmanager
-def machines(
-    folder: Path, url: str, objects: ObjectServer
-) -> Iterator[tuple[Service, ...]]:
-    """Give an API and a worker, each with a folder of its own."""
-    variables = {**objects.environment, "PRODUCTRECS_OBJECTS": objects.address()}
-    api = Service(folder / "api", url, command="api", workers=2, variables=variables)
-    worker = Service(folder / "worker", url, command="worker", variables=variables)
-    api.prepare()
-    with contextlib.ExitStack() as stack:
-        worker.launch()
-        stack.callback(worker.kill)
-        stack.enter_context(api)
-        yield api, worker
+def search_by_photo(merchant: Merchant, photo: bytes) -> Reply:
+    body = json.dumps({"image": base64.b64encode(photo).decode()}).encode()
+    target = merchant.target("/v1/search/image")
+    return merchant.client.ask("POST", target, body, {"content-type": "text/plain"})
 
 
-def test_lists_and_searches_of_a_machine_that_trains_nothing(
-    tmp_path: Path, postgres_url: str, objects: ObjectServer
-) -> None:
-    with machines(tmp_path, postgres_url, objects) as (api, worker):
+def test_machines_without_a_common_folder(machines: Machines) -> None:
+    api = machines.machine("api", "api").prepare()
+    with api, machines.worker("worker") as worker:
         shop = api.register()
-        items = [{"id": f"t{n}", "title": f"green tent {n}", "price": 9} for n in range(8)]
+        items = [
+            {"id": name, "title": f"{name} toy", "categories": [name.split("-")[1]]}
+            for name in KINDS_OF_PICTURES
+        ]
         assert shop.push(*items).status == 200
-        for n in range(6):
-            assert shop.order(f"o{n}", "t1", "t2", f"t{n}").status == 200
-
-        eventually(lambda: shop.search("tent").ids, 60)
-        eventually(lambda: "buy" in shop.recommend(item_id="t1").sources, 60)
-        shop.push({"id": "t9", "title": "purple kayak", "price": 9})
-        assert eventually(lambda: shop.search("kayak").ids, 60) < FRESH_SECONDS
-
-        # A second worker, on a machine without files, goes on after the first is gone.
-        worker.kill()
-        second = Service(
-            tmp_path / "second", postgres_url, command="worker", variables=api.variables
+        rows = "\n".join(f"o{n},2026-01-0{n + 1}T10:00:00Z,red-ball,1" for n in range(6))
+        rows += "\n" + "\n".join(
+            f"o{n},2026-01-0{n + 1}T10:00:00Z,blue-ball,1" for n in range(6)
         )
-        second.launch()
-        try:
-            shop.push({"id": "t10", "title": "yellow lantern", "price": 9})
+
+        # A file that this machine received is imported by the other one.
+        sent = upload(shop, f"order_id,timestamp,item_id,quantity\n{rows}\n")
+        assert sent.status == 202, sent.body
+        path = f"/orders/upload/{sent.json['upload_id']}"
+        secret = {"x-api-key": shop.account.secret}
+        eventually(
+            lambda: shop.client.ask("GET", path, None, secret).json["status"] == "done", 60
+        )
+        assert shop.client.ask("GET", path, None, secret).json["lines_imported"] == 12
+        assert list((api.folder / "uploads").glob("up_*")) == []
+
+        eventually(lambda: shop.search("toy").ids, 60)
+        eventually(lambda: "buy" in shop.recommend(item_id="red-ball").sources, 60)
+
+        # A visual model of another machine answers photos here.
+        cache = SnapshotCache(
+            SnapshotStore(ObjectStore(machines.address)),
+            {kind: machines.folder / "third" / kind for kind in KINDS},
+        )
+        with api.database() as database:
+            shown = {name: drawn(*one) for name, one in KINDS_OF_PICTURES.items()}
+            root = machines.folder / "third" / "pictures"
+            see(database, root, shop.account.store_id, shown, snapshots=cache)
+        photo = encoded(drawn("red", "ball", seed=7))
+        eventually(lambda: search_by_photo(shop, photo).ids[:1] == ["red-ball"], 60)
+
+        shop.push({"id": "k", "title": "purple kayak"})
+        assert eventually(lambda: shop.search("kayak").ids, 60) < FRESH_SECONDS
+        worker.kill()
+
+        # Another machine goes on where the lost one was.
+        with machines.worker("second"):
+            shop.push({"id": "l", "title": "yellow lantern"})
             eventually(lambda: shop.search("lantern").ids, 60)
-            assert shop.search("kayak").ids == ["t9"]
-        finally:
-            second.kill()
+            assert shop.search("kayak").ids == ["k"]
+
+    # Without the object store a machine starts and answers with what it has.
+    machines.objects.close()
+    with machines.machine("api", "api") as api:
+        again = shop.through(api.client())
+        assert again.search("lantern").ids == ["l"]
+        assert "buy" in again.recommend(item_id="red-ball").sources
+        checks = api.client().ask("GET", "/health/ready").json["checks"]
+        eventually(
+            lambda: (
+                api.client().ask("GET", "/health/ready").json["checks"]["objects"] != "ok"
+            ),
+            30,
+        )
+        assert checks["models"] == "ok"

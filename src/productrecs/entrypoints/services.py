@@ -1,7 +1,9 @@
 """Composition root: the one place that constructs the services from settings."""
 
+import contextlib
 import logging
 import random
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,15 +17,17 @@ from productrecs.records.pictures.onnx_model_check_and_writer import (
     read_model_file,
 )
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
+from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.object_store import ObjectStore
+from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.server_clock import ServerClock
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.snapshots import KINDS, SnapshotStore
+from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
     MultilingualModel,
     multilingual_text_model,
@@ -123,6 +127,16 @@ class Services:
         return self.settings.data / "uploads"
 
     @property
+    def objects(self) -> ObjectStore | None:
+        """The object store that machines share; None where they share the data folder."""
+        return None if self.snapshots.shared is None else self.snapshots.shared.objects
+
+    @property
+    def upload_folder(self) -> UploadFolder:
+        """The uploaded files, also those that other machines received."""
+        return UploadFolder(self.uploads, self.objects)
+
+    @property
     def builds(self) -> Path:
         """The folder of all widget script builds that this installation has published."""
         return self.settings.data / "builds"
@@ -176,3 +190,24 @@ def build_eraser(services: Services) -> Eraser:
         services.clock,
         services.snapshots,
     )
+
+
+def remove_leftovers(services: Services) -> None:
+    """Remove this machine's copies of deleted stores, if machines share objects."""
+    if services.objects is None:
+        return
+    folders = (services.models, services.pictures, services.indexes)
+    found = [
+        path
+        for folder in (*folders, services.touchpoint_folder)
+        if folder.is_dir()
+        for path in folder.iterdir()
+        if path.name.startswith("st_")
+    ]
+    with services.database.reading() as connection:
+        present = {head.store_id for head in serving_snapshots(connection)}
+    for path in found:
+        if path.name not in present:
+            shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(ObjectStoreUnavailableError):
+        services.upload_folder.remove_copies()

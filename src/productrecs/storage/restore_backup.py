@@ -278,7 +278,7 @@ def _prepare(staged: Path) -> None:
     try:
         migrate(database)
         with database.transaction() as transaction:
-            transaction.execute(store_heads.update().values(model_id=None))
+            transaction.execute(store_heads.update().values(model_id=None, index_id=None))
             transaction.execute(models.delete())
     finally:
         database.close()

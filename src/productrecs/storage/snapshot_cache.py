@@ -81,7 +81,7 @@ class SnapshotCache:
 
         Otherwise it is fetched in the background.
         """
-        if self.shared is None or self._is_local(name) or self.is_refused(name):
+        if self.shared is None or self.is_local(name) or self.is_refused(name):
             return True
         if name.kind == SEARCH and time.monotonic() < self._written_locally_until:
             return True
@@ -118,7 +118,7 @@ class SnapshotCache:
             ObjectStoreUnavailableError: when the object store does not answer.
             OSError: when the disk is full or fails.
         """
-        if self.shared is None or self._is_local(name):
+        if self.shared is None or self.is_local(name):
             return
         with contextlib.suppress(MissingObjectError, DamagedObjectError):
             self._fetch(self.shared, name)
@@ -133,11 +133,14 @@ class SnapshotCache:
 
     # ----------------------------------------------------------------- writing
 
-    def publish(self, name: SnapshotName, serving: str | None) -> None:
-        """Upload a new local model, so that the pointer may move from `serving` to it.
+    def publish(
+        self, name: SnapshotName, serving: str | None, *, keep: bool = False
+    ) -> None:
+        """Upload a local model, so that the pointer may move from `serving` to it.
 
         Raises:
-            ObjectStoreUnavailableError: when it is not uploaded; the local copy is gone.
+            ObjectStoreUnavailableError: when it is not uploaded; the local copy is gone
+                unless `keep`.
         """
         if self.shared is None:
             return
@@ -146,7 +149,8 @@ class SnapshotCache:
             files: dict[str, Content] = {path.name: path for path in folder.iterdir()}
             self.shared.publish(name, files, serving=serving)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not keep:
+                shutil.rmtree(folder, ignore_errors=True)
             raise
 
     def check(self) -> None:
@@ -172,7 +176,8 @@ class SnapshotCache:
     def _folder(self, name: SnapshotName) -> Path:
         return self._folders[name.kind] / name.store_id
 
-    def _is_local(self, name: SnapshotName) -> bool:
+    def is_local(self, name: SnapshotName) -> bool:
+        """Return whether the data folder has a snapshot."""
         if name.kind != SEARCH:
             return (self._folder(name) / name.name).exists()
         if self._indexes.get(name.store_id) != name.name:
@@ -210,7 +215,7 @@ class SnapshotCache:
         """Fetch a snapshot; return whether there is nothing left to do."""
         shared, extra = self.shared, {"store": one.name.store_id, "kind": one.name.kind}
         try:
-            if shared is not None and not self._is_local(one.name):
+            if shared is not None and not self.is_local(one.name):
                 self._fetch(shared, one.name)
         except (MissingObjectError, DamagedObjectError) as error:
             self._refused[one.name[:2]] = one.name.name
@@ -234,7 +239,7 @@ class SnapshotCache:
                     self._written_locally_until = time.monotonic() + _LOCAL_WRITER_SECONDS
             return
         with _one_fetcher(self._folders[name.kind]):
-            if not self._is_local(name):
+            if not self.is_local(name):
                 _fetch_model(shared, self._folder(name), name)
 
 

@@ -32,7 +32,7 @@ MODELS, PICTURES, SEARCH = "models", "pictures", "search"
 KINDS: Final = (MODELS, PICTURES, SEARCH)
 """The kinds of snapshot of a store."""
 
-GRACE_SECONDS: Final = 3_600.0
+GRACE_SECONDS: Final = 1_800.0
 """Age below which nothing is purged: an upload or a download may still need it."""
 
 _PACKED_BELOW: Final = 256 << 10

@@ -86,7 +86,7 @@ from productrecs.entrypoints.http.writes.live_event_recorder import EventWatch
 from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import write_handlers
-from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.services import Services, remove_leftovers
 from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
 from productrecs.features.guides.developer_guide_texts import undescribed
 from productrecs.storage.memory_budget import MIB, ByteBudget
@@ -248,7 +248,10 @@ class _Process:
                 services.settings.image_detector, services.picture_model()
             ),
             dependencies=Dependencies(
-                database, services.settings.data, services.system_clock
+                database,
+                services.settings.data,
+                services.system_clock,
+                services.objects,
             ),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
             login_limits=AttemptLimits(
@@ -287,7 +290,9 @@ class _Process:
             services.close()
 
     async def _preload(self, context: Context) -> None:
-        await asyncio.to_thread(widget_scripts.archive_builds, context.services.builds)
+        builds = context.services.builds, context.services.objects
+        await asyncio.to_thread(widget_scripts.archive_builds, *builds)
+        await asyncio.to_thread(remove_leftovers, context.services)
         try:
             await context.shops.preload()
         except Exception:

@@ -33,7 +33,6 @@ from productrecs.records.uploads.file_import import (
     FileImport,
     ImportStatus,
 )
-from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.order_upload_import import UploadImport
 from productrecs.records.uploads.repository import (
     JOB,
@@ -254,7 +253,7 @@ class FileImportJobs:
         return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
     def _path(self, one: FileImport) -> Path:
-        return self._services.uploads / one.import_id
+        return self._services.upload_folder.fetch(one.import_id)
 
     def _end(
         self, store: Store, one: FileImport, status: ImportStatus, **values: object
@@ -282,7 +281,7 @@ class FileImportJobs:
             progress=1.0,
             ended_at=self._services.clock(),
         )
-        UploadFolder(self._services.uploads).remove(one.import_id)
+        self._services.upload_folder.remove(one.import_id)
 
 
 def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
@@ -326,7 +325,7 @@ class UploadJobs:
     def __init__(self, services: Services) -> None:
         """Import for the stores of `services`."""
         self._services = services
-        self._folder = UploadFolder(services.uploads)
+        self._folder = services.upload_folder
         self._numbers = ItemNumbers(_MAX_KNOWN_NUMBERS)
         self._accounts = AccountDirectory(services.database)
         self._reader = services.database.raw_reader()

@@ -17,6 +17,7 @@ from productrecs.entrypoints.worker.job_worker import (
     JobWorker,
     PeriodicJob,
 )
+from productrecs.entrypoints.worker.object_jobs import ObjectJobs
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.insights.attribution.attributor import (
@@ -275,6 +276,7 @@ def build_worker(services: Services) -> JobWorker:
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,
         "tell-of-plans": stores.warn_of_ending_plans,
+        "tidy-objects": ObjectJobs(services).tidy,
         "train": stores.train,
     }
     tasks = (
@@ -306,6 +308,7 @@ def build_worker(services: Services) -> JobWorker:
             every=timedelta(minutes=10),
             stores=stores.stores_to_segment,
         ),
+        PeriodicJob("tidy-objects", every=timedelta(minutes=10)),
         # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )

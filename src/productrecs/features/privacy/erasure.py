@@ -6,6 +6,8 @@ Events are deleted. Order lines stay without a customer: they belong to the merc
 and to the sales of items. Models are trained again without them.
 """
 
+import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -26,6 +28,7 @@ from productrecs.features.privacy.repository import (
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import remove_older_models
+from productrecs.storage.object_store import ObjectStore
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.tables import bot_events, events, purchase_lines
@@ -33,16 +36,24 @@ from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 
+_ERASED: Final = "erased"  # the folder of objects, one for each call
 LEDGER_FILE: Final = "erased.jsonl"
 
 
-def append_erasure(folder: Path, store_id: StoreId, erased_at: Mapping[str, int]) -> None:
+def append_erasure(
+    folder: Path,
+    store_id: StoreId,
+    erased_at: Mapping[str, int],
+    objects: ObjectStore | None = None,
+) -> None:
     """Append digests of erased ids with the times of their erasure; durable at return.
 
-    An id may occur several times: the latest counts.
+    An id may occur several times: the latest counts. Machines share the entries through
+    `objects`.
 
     Raises:
         OSError: when the disk fails.
+        ObjectStoreUnavailableError: when they cannot be uploaded; call it again.
     """
     lines = [
         json.dumps({"store_id": store_id, "name": name, "erased_at": erased_ms}) + "\n"
@@ -52,9 +63,14 @@ def append_erasure(folder: Path, store_id: StoreId, erased_at: Mapping[str, int]
         file.write("".join(lines))
         file.flush()
         os.fsync(file.fileno())
+    if objects is not None:
+        content = "".join(lines).encode()
+        objects.put(f"{_ERASED}/{hashlib.sha256(content).hexdigest()}", content)
 
 
-def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
+def read_erasures(
+    folder: Path, objects: ObjectStore | None = None
+) -> dict[StoreId, dict[str, int]]:
     """Return the erasures by store and digest; empty without any.
 
     An incomplete last line (a crash) is ignored: its erasure was not finished, and
@@ -62,12 +78,15 @@ def read_erasures(folder: Path) -> dict[StoreId, dict[str, int]]:
 
     Raises:
         OSError: when the file exists and cannot be read.
+        ObjectStoreUnavailableError: when `objects` does not answer.
     """
     found: dict[StoreId, dict[str, int]] = {}
-    try:
+    lines: list[str] = []
+    with contextlib.suppress(FileNotFoundError):
         lines = (folder / LEDGER_FILE).read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        return found
+    if objects is not None:
+        for one in objects.list(_ERASED):
+            lines += objects.get(one.key).decode().splitlines()
     for line in lines:
         try:
             entry = json.loads(line)
@@ -98,6 +117,11 @@ class Eraser:
     touchpoint_folder: Path
     clock: Clock
     snapshots: SnapshotCache = field(default_factory=SnapshotCache)
+
+    @property
+    def objects(self) -> ObjectStore | None:
+        """The object store that machines share, if any."""
+        return None if self.snapshots.shared is None else self.snapshots.shared.objects
 
     def request(self, store_id: StoreId, name: str) -> Erasure:
         """Record an erasure request; from now on new records of the shopper are refused.
@@ -162,6 +186,7 @@ class Eraser:
             self.data,
             store_id,
             {name_digest(store_id, one): erasure.asked_at for one in names},
+            self.objects,
         )
         with self.database.transaction() as transaction:
             shoppers = ShopperRepository(transaction, store_id)
@@ -236,7 +261,7 @@ def replay_erasures(eraser: Eraser) -> int:
         OSError, StorageError: call it again.
     """
     count = 0
-    erasures = read_erasures(eraser.data)
+    erasures = read_erasures(eraser.data, eraser.objects)
     for store in all_stores(eraser.database):
         if store.store_id in erasures:
             count += _erase_of(eraser, store.store_id, erasures[store.store_id])

@@ -9,6 +9,7 @@ input never becomes part of a path. A sweep removes files that no upload needs.
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import time
@@ -28,6 +29,7 @@ from productrecs.records.orders.csv_reader import (
     read_header,
 )
 from productrecs.records.orders.order_history_import import RowError
+from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
 
 _PREFIX: Final = "up_"
 _LETTERS: Final = 24
@@ -107,6 +109,7 @@ MAX_CONCURRENT_UPLOADS: Final = 2
 """The most concurrent incoming files of one store."""
 
 _SYNC_EVERY: Final = 8 * MIB  # limits unwritten data, for which other commits would wait
+_OBJECTS: Final = "uploads"
 _ABANDONED: Final = timedelta(hours=1)
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -178,9 +181,10 @@ class IncomingFile:
 
 @dataclass(frozen=True, slots=True)
 class UploadFolder:
-    """The folder `path`, created on first use."""
+    """The folder `path`, created on first use; with `objects`, machines share its files."""
 
     path: Path
+    objects: ObjectStore | None = None
 
     def receive(self, upload_id: str) -> IncomingFile:
         """Return a new, empty file."""
@@ -192,11 +196,46 @@ class UploadFolder:
         Raises:
             FileNotFoundError: when it does not exist.
         """
-        return self._file(upload_id).open("rb")
+        return self.fetch(upload_id).open("rb")
+
+    def share(self, upload_id: str) -> None:
+        """Upload a durable file before it is acknowledged: any worker can import it.
+
+        Raises:
+            ObjectStoreUnavailableError: when it is not uploaded.
+        """
+        if self.objects is None:
+            return
+        path = self._file(upload_id)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            self.objects.put(f"{_key(upload_id)}/{digest}", file)
+        path.unlink(missing_ok=True)  # the machine that imports it fetches it
+
+    def fetch(self, upload_id: str) -> Path:
+        """Return the path of a file, fetched first if another machine received it.
+
+        Raises:
+            FileNotFoundError: when it does not exist, or is damaged.
+            ObjectStoreUnavailableError: when the object store does not answer.
+        """
+        path = self._file(upload_id)
+        if self.objects is None or path.exists():
+            return path
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in self.objects.list(_key(upload_id)):
+            if self.objects.save(one.key, path) == one.key.rsplit("/", 1)[-1]:
+                return path
+            path.unlink(missing_ok=True)
+        raise FileNotFoundError(errno.ENOENT, "no such upload", str(path))
 
     def remove(self, upload_id: str) -> None:
-        """Delete a file, if it exists."""
+        """Delete a file, if it exists; what cannot be deleted now is swept later."""
         self._file(upload_id).unlink(missing_ok=True)
+        if self.objects is not None:
+            with contextlib.suppress(ObjectStoreUnavailableError):
+                keys = [one.key for one in self.objects.list(_key(upload_id))]
+                self.objects.delete(keys)
 
     @contextlib.contextmanager
     def reserve(self, store_id: StoreId, size: int) -> Iterator[None]:
@@ -230,7 +269,34 @@ class UploadFolder:
         ]
         for path in removed:
             path.unlink(missing_ok=True)
-        return len(removed)
+        return len(removed) + self._sweep_objects(needed)
+
+    def remove_copies(self) -> None:
+        """Delete old local copies of files in the object store; crashes leave them."""
+        if self.objects is None:
+            return
+        before = time.time() - _ABANDONED.total_seconds()
+        for path in self.path.iterdir() if self.path.is_dir() else ():
+            if (
+                is_upload_id(path.name)
+                and _is_old(path, before)
+                and any(self.objects.list(_key(path.name)))
+            ):
+                path.unlink(missing_ok=True)
+
+    def _sweep_objects(self, needed: set[str]) -> int:
+        if self.objects is None:
+            return 0
+        with contextlib.suppress(ObjectStoreUnavailableError):
+            unneeded = [
+                one.key
+                for one in self.objects.list(_OBJECTS)
+                if one.age >= _ABANDONED.total_seconds()
+                and one.key.split("/")[1] not in needed
+            ]
+            self.objects.delete(unneeded)
+            return len(unneeded)
+        return 0
 
     @contextlib.contextmanager
     def _place(self, store_id: StoreId) -> Iterator[None]:
@@ -250,6 +316,11 @@ class UploadFolder:
 
     def _file(self, upload_id: str) -> Path:
         return self.path / upload_id
+
+
+def _key(upload_id: str) -> str:
+    """Return the key below which a file's object is named by its SHA-256."""
+    return f"{_OBJECTS}/{upload_id}"
 
 
 def too_large() -> FileTooLargeError:

@@ -24,6 +24,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 )
 from productrecs.entrypoints.services import build_eraser, build_services
 from productrecs.features.privacy.erasure import replay_erasures
+from productrecs.records.uploads.order_upload import UploadFolder, is_upload_id
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
 from productrecs.settings import Settings
 from productrecs.storage.backup_archive import Advance, BackupManifest, use_idle_io_priority
@@ -58,11 +59,11 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
     """
     began = time.monotonic()
     with open_existing_services(data) as services, _stages() as stages:
-        folder = services.uploads
+        folder = services.upload_folder
         request = BackupRequest(
             database=services.database,
             needed=lambda snapshot: {
-                f"{folder.name}/{upload_id}": folder / upload_id
+                f"{folder.path.name}/{upload_id}": _upload_path(folder, upload_id)
                 for upload_id in files_needed(snapshot) | files_of_open_imports(snapshot)
             },
             target=file,
@@ -115,6 +116,7 @@ def restore(
         place = RestoreTarget(folder, settings.database_url, replace=force)
         restored = restore_backup(file, place, stages.begin)
         erased = _replay_erasures(settings)
+        _share_uploads(settings)
     manifest = restored.manifest
     facts = _facts(file, manifest, time.monotonic() - began)
     facts["names_erased_again"] = erased
@@ -134,6 +136,25 @@ def restore(
         click.echo(f"Erased again: {counted(erased, 'name')} that the backup still had.")
     if not as_json:
         click.echo("Start the service: it retrains its models within seconds.")
+
+
+def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
+    """Return the path of an uploaded file, fetched first if another machine has it."""
+    with contextlib.suppress(FileNotFoundError):  # lost: the backup says so
+        return folder.fetch(upload_id)
+    return folder.path / upload_id
+
+
+def _share_uploads(settings: Settings) -> None:
+    """Upload restored files to the object store, if there is one."""
+    services = build_services(settings)
+    try:
+        folder = services.upload_folder
+        for path in sorted(folder.path.glob("*")):
+            if is_upload_id(path.name):
+                folder.share(path.name)
+    finally:
+        services.close()
 
 
 def _replay_erasures(settings: Settings) -> int:

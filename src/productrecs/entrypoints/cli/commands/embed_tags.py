@@ -51,7 +51,7 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
         with services.database.reading() as connection:
             configs = WidgetRepository(connection, store.store_id).all()
         if pinned:
-            archive_builds(services.builds)
+            archive_builds(services.builds, services.objects)
             found = tags(base.rstrip("/"), store.publishable_key)
         else:
             found = live_tags(base.rstrip("/"), store.domain)

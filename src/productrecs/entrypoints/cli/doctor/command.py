@@ -16,6 +16,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_clock,
     check_configuration,
     check_folder,
+    check_objects,
     check_picture_encoder,
     check_replication,
     check_storage,
@@ -77,6 +78,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_folder(settings.data)
             yield from check_storage(services)
             yield from check_replication(services)
+            yield from check_objects(services)
             yield from check_picture_encoder(services)
             yield from check_text_model(services)
             yield from check_clock(services)

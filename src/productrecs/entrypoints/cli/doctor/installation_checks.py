@@ -34,6 +34,10 @@ from productrecs.storage.folders_and_permissions import (
     is_readable_by_others,
     is_shared_folder,
 )
+from productrecs.storage.object_store import (
+    MissingObjectError,
+    ObjectStoreUnavailableError,
+)
 from productrecs.storage.server_clock import NOTABLE_MS
 from productrecs.training.search.multilingual_text_model import multilingual_text_model
 from productrecs.training.search.packaged_text_model import packaged_text_model
@@ -105,6 +109,22 @@ def check_storage(services: Services) -> Iterator[CheckResult]:
         yield problem("storage", trouble.message, trouble.remedy)
     if not found:
         yield ok("storage", f"{dialect.name} opens safely, is whole and up to date")
+
+
+def check_objects(services: Services) -> Iterator[CheckResult]:
+    """Yield whether the object store takes, returns and deletes an object."""
+    if services.objects is None:
+        return
+    try:
+        services.objects.probe_write()
+    except (ObjectStoreUnavailableError, MissingObjectError) as error:
+        remedy = (
+            "check that the bucket exists, AWS_ENDPOINT_URL, AWS_REGION, and that the key "
+            "may read, write, list and delete"
+        )
+        yield problem("objects", str(error), remedy)
+    else:
+        yield ok("objects", f"{services.objects.address} can be read and written")
 
 
 def check_replication(services: Services) -> Iterator[CheckResult]:

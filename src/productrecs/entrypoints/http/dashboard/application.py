@@ -55,7 +55,6 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     gzip_body,
 )
 from productrecs.entrypoints.http.transport.request_body import read_body
-from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
@@ -206,7 +205,7 @@ async def _answer_upload(request: Request, page: Page) -> Response:
         return _response(visit, _to_login(visit))
     try:
         _check_sender(visit, page)
-        folder = UploadFolder(visit.services.uploads)
+        folder = visit.services.upload_folder
         with folder.reserve(visit.store.store_id, declared_length(request)):
             async with received_form(request, folder, page.file_limit) as form:
                 await form.receive_fields()

@@ -24,10 +24,11 @@ from productrecs.storage import migrations
 from productrecs.storage.database import Database
 from productrecs.storage.integrity_check import DamageFile
 from productrecs.storage.job_queue import backlogs
+from productrecs.storage.object_store import ObjectStore
 
 _log = logging.getLogger(__name__)
 
-CHECKS: Final = ("process", "database", "migrations", "models", "writes", "jobs")
+CHECKS: Final = ("process", "database", "migrations", "models", "objects", "writes", "jobs")
 """The names of the checks."""
 MAX_JOB_WAIT_MS: Final = 5 * MINUTE_MS
 _CHECK_SECONDS: Final = 5.0
@@ -39,6 +40,9 @@ DAMAGED: Final = (
     "backup"
 )
 
+OBJECTS_UNAVAILABLE: Final = (
+    "the object store does not answer: new models wait; productrecs doctor shows why"
+)
 UNCONFIRMED: Final = "a write was not confirmed in time: check the writer process"
 
 
@@ -58,8 +62,15 @@ class Readiness:
 class Dependencies:
     """Monitors the database, its schema, its disk and the job queue."""
 
-    def __init__(self, database: Database, folder: Path, clock: Clock = system_ms) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        clock: Clock = system_ms,
+        objects: ObjectStore | None = None,
+    ) -> None:
         """Start without problems. `clock` is the system clock, which jobs use."""
+        self._objects = objects
         self._database = database
         self._folder = folder
         self._damage_file = DamageFile(folder)
@@ -79,6 +90,8 @@ class Dependencies:
     def check(self) -> None:
         """Run the checks once; the reader reports a database that does not answer."""
         self._check_storage()
+        if self._objects is not None:
+            self._objects.probe()  # notes the outcome
         try:
             self._schema = self._of_schema()
             self._jobs = self._of_jobs()
@@ -92,6 +105,8 @@ class Dependencies:
         warnings = {**self._schema.warnings, **self._jobs}
         if (unwritable := self._writes()) is not None:
             warnings["writes"] = unwritable
+        if self._objects is not None and self._objects.trouble is not None:
+            warnings["objects"] = OBJECTS_UNAVAILABLE
         if self._damage is not None or self._database.outcomes.failed_read is not None:
             warnings["database"] = DAMAGED
         return Readiness(self._schema.reasons, warnings)

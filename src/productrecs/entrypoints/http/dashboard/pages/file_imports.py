@@ -152,7 +152,7 @@ def discard_import(visit: Visit) -> Reply:
         repository = FileImportRepository(transaction, visit.store.store_id)
         is_gone = repository.delete(one.import_id)
     if is_gone:
-        (visit.services.uploads / one.import_id).unlink(missing_ok=True)
+        visit.services.upload_folder.remove(one.import_id)
     return visit.redirect(IMPORTS_PATH, "The file was deleted." if is_gone else "")
 
 
@@ -218,13 +218,14 @@ def _store(visit: Visit, file: SentFile, new: NewFileImport) -> None:
     kept = file.path.rename(visit.services.uploads / new.import_id)
     with kept.open("rb") as stored:
         os.fsync(stored.fileno())
+    visit.services.upload_folder.share(new.import_id)
     store_id = visit.store.store_id
     try:
         with visit.database.transaction() as transaction:
             FileImportRepository(transaction, store_id).add(new)
             visit.services.queue.enqueue(transaction, NewJob(store_id, CHECK_JOB))
     except TooManyImportsError:
-        kept.unlink(missing_ok=True)
+        visit.services.upload_folder.remove(new.import_id)
         raise
 
 

@@ -10,11 +10,13 @@ and each build that this installation ever offered stays in its data folder, so 
 which pin it work after an upgrade.
 """
 
+import asyncio
 import base64
 import hashlib
 import logging
 import os
 import re
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,6 +49,8 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     gzip_body,
     text_response,
 )
+from productrecs.entrypoints.services import Services
+from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 
 if TYPE_CHECKING:
@@ -315,8 +319,10 @@ def tags(base_url: str, key: str) -> Iterator[str]:
         yield build.tag(base_url, key)
 
 
-def archive_builds(folder: Path) -> None:
+def archive_builds(folder: Path, objects: ObjectStore | None = None) -> None:
     """Store the builds of this release, for pages that use them after the next upgrade.
+
+    With `objects`, those of other machines and earlier releases are fetched too.
 
     A disk that takes no writes is not an error: the builds are then served as long as
     this release runs.
@@ -329,8 +335,20 @@ def archive_builds(folder: Path) -> None:
                 draft = folder / f"{build.name}.{os.getpid()}"
                 draft.write_bytes(build.body)
                 draft.replace(file)
-    except OSError:
+        if objects is not None:
+            _share_builds(folder, objects)
+    except (OSError, ObjectStoreUnavailableError):
         _log.exception("widget build write failed")
+
+
+def _share_builds(folder: Path, objects: ObjectStore) -> None:
+    """Exchange builds with other machines; their names hold their digests."""
+    remote = {one.key.rsplit("/", 1)[-1] for one in objects.list(_BUILDS)}
+    local = {file.name for file in folder.glob("*.js")}
+    for name in local - remote:
+        objects.put(f"{_BUILDS}/{name}", folder / name)
+    for name in remote - local:
+        objects.save(f"{_BUILDS}/{name}", folder / name)
 
 
 def archived_build(folder: Path, name: str) -> bytes | None:
@@ -343,6 +361,23 @@ def archived_build(folder: Path, name: str) -> bytes | None:
     except OSError:
         return None
     return body if Build(kind, body).name == name else None
+
+
+_BUILDS: Final = "builds"
+_RENEWED_AFTER_SECONDS: Final = 10.0
+_renewal = {"at": -_RENEWED_AFTER_SECONDS}
+
+
+async def _found_build(services: Services, build: str) -> bytes | None:
+    """Return a stored build; ask other machines for an unknown one every 10 seconds."""
+    body = archived_build(services.builds, build)
+    if body is None and services.objects is not None:
+        now = time.monotonic()
+        if now - _renewal["at"] > _RENEWED_AFTER_SECONDS:
+            _renewal["at"] = now
+            await asyncio.to_thread(archive_builds, services.builds, services.objects)
+            body = archived_build(services.builds, build)
+    return body
 
 
 @router.get(
@@ -374,7 +409,7 @@ async def pinned_script(
     if kind in KINDS and current_builds()[kind].name == build:
         return send_script(request, load_script(kind), _WIDGET_VARIABLES, IMMUTABLE)
     exchange: RequestContext = request.scope["productrecs"]
-    body = archived_build(exchange.context.services.builds, build)
+    body = await _found_build(exchange.context.services, build)
     if body is None:
         message = "no such build; the guide for widgets lists the tags of this release"
         raise UnknownBuildError(message)

@@ -40,7 +40,6 @@ from productrecs.records.uploads.order_upload import (
     NewUpload,
     UnknownUploadError,
     Upload,
-    UploadFolder,
     UploadStatus,
     is_upload_id,
     new_upload_id,
@@ -180,6 +179,7 @@ async def upload_orders(
         form.finish()
         await in_thread(file.write, form.pop_chunks())
         csv_format: CsvFormat = await in_thread(file.finish)
+        await in_thread(context.services.upload_folder.share, upload_id)
         new = NewUpload(upload_id, csv_format, context.clock())
         call = None
         if idempotency_key is not None:
@@ -191,6 +191,7 @@ async def upload_orders(
         )
         if queued != upload_id:
             await in_thread(file.discard)  # it came before
+            await in_thread(context.services.upload_folder.remove, upload_id)
     content = {"upload_id": queued, "status": UploadStatus.QUEUED}
     headers = None if queued == upload_id else REPLAYED_HEADERS
     return Response(_encode(content), 202, headers, media_type="application/json")
@@ -278,7 +279,7 @@ async def _receiving(
     headers: Sequence[tuple[bytes, bytes]],
 ) -> AsyncIterator[tuple[IncomingFile, _FileThread]]:
     """Open a new file, which is deleted unless the block ends without an error."""
-    folder, in_thread = UploadFolder(services.uploads), _FileThread()
+    folder, in_thread = services.upload_folder, _FileThread()
     await asyncio.to_thread(_refuse_above_limit, services, store_id)
     with folder.reserve(store_id, _declared(headers)):
         file = folder.receive(upload_id)

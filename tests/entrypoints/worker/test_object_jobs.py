@@ -1,0 +1,172 @@
+"""Object jobs and the other files that machines share: uploads, builds and erasures."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from productrecs.core.clock import fixed_clock
+from productrecs.core.ids import StoreId
+from productrecs.entrypoints.cli.doctor.installation_checks import check_objects
+from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies
+from productrecs.entrypoints.http.routes.public.widget_scripts import archive_builds
+from productrecs.entrypoints.services import Services, build_services, remove_leftovers
+from productrecs.entrypoints.worker.job_worker import JobProgress
+from productrecs.entrypoints.worker.object_jobs import ObjectJobs
+from productrecs.features.privacy.erasure import append_erasure, read_erasures
+from productrecs.records.uploads.order_upload import UploadFolder, new_upload_id
+from productrecs.settings import from_environment
+from productrecs.storage.model_files import publish_arrays
+from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.storage.snapshots import MODELS, SnapshotName
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    delete_store,
+    register_store,
+)
+from productrecs.training.repository import TrainedModel, TrainingRepository
+from tests.support.migrated import bring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOON = 1_800_000_000_000
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    bring(tmp_path / "data")
+    environment = {"PRODUCTRECS_OBJECTS": str(tmp_path / "objects")}
+    built = build_services(from_environment(environment, tmp_path / "data"))
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def objects(services: Services) -> ObjectStore:
+    assert services.objects is not None
+    return services.objects
+
+
+def train(services: Services, store_id: StoreId) -> SnapshotName:
+    """Let a model serve that only the local folder has."""
+    model_id = publish_arrays(services.models / store_id, {"a": np.arange(9)}, {})
+    with services.database.transaction() as transaction:
+        TrainingRepository(transaction, store_id).serve(
+            TrainedModel(model_id, 1, 1, "", NOON)
+        )
+    return SnapshotName(store_id, MODELS, model_id)
+
+
+def tidy(jobs: ObjectJobs) -> None:
+    job: Any = None
+    jobs.tidy(job, JobProgress(threading.Event()))
+
+
+def test_models_from_before_are_uploaded_and_old_ones_purged(
+    services: Services, objects: ObjectStore
+) -> None:
+    store = register_store(services.database, Registration("a.example"), fixed_clock(NOON))[
+        0
+    ]
+    shared, jobs = services.snapshots.shared, ObjectJobs(services, grace_seconds=0)
+    assert shared is not None
+    names = []
+    for _ in range(4):
+        names.append(train(services, store.store_id))
+        tidy(jobs)
+
+    assert shared.has(names[-1])
+    stored = list(objects.list(f"stores/{store.store_id}/{MODELS}"))
+    assert len(stored) <= 2  # the serving one, and perhaps the previous one
+    delete_store(services.database, store)
+    tidy(jobs)
+    assert list(objects.list("stores")) == []
+    assert not (services.models / store.store_id).exists()
+
+
+def test_a_file_that_one_machine_received_is_read_on_another(
+    tmp_path: Path, objects: ObjectStore
+) -> None:
+    one, other = (UploadFolder(tmp_path / name, objects) for name in ("one", "other"))
+    upload_id = new_upload_id()
+    one.path.mkdir()
+    (one.path / upload_id).write_bytes(b"order_id,item_id\n1,2\n")
+
+    one.share(upload_id)
+
+    assert list(one.path.iterdir()) == []
+    with other.open(upload_id) as file:
+        assert file.read() == b"order_id,item_id\n1,2\n"
+    other.remove(upload_id)
+    with pytest.raises(FileNotFoundError):
+        one.fetch(upload_id)
+    assert other.sweep(set()) == 0
+
+
+def test_a_damaged_upload_is_not_imported(tmp_path: Path, objects: ObjectStore) -> None:
+    folder, upload_id = UploadFolder(tmp_path / "one", objects), new_upload_id()
+    folder.path.mkdir()
+    (folder.path / upload_id).write_bytes(b"order_id,item_id\n1,2\n")
+    folder.share(upload_id)
+    [stored] = objects.list("uploads")
+    objects.put(stored.key, b"order_id,item_id\n1,3\n")
+
+    with pytest.raises(FileNotFoundError):
+        folder.fetch(upload_id)
+    assert list(folder.path.iterdir()) == []
+
+
+def test_machines_share_builds_and_erasures(tmp_path: Path, objects: ObjectStore) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    archive_builds(one, objects)
+    (one / "old.js").write_bytes(b"old")
+    archive_builds(one, objects)
+    append_erasure(one, StoreId("st_1"), {"a" * 32: 5}, objects)
+
+    archive_builds(other, objects)
+
+    assert (other / "old.js").read_bytes() == b"old"
+    assert read_erasures(other, objects) == {"st_1": {"a" * 32: 5}}
+    assert read_erasures(other) == {}
+
+
+class Unreachable(ObjectStore):
+    """An object store that does not answer."""
+
+    def get(self, key: str) -> bytes:
+        """Fail as a server that is down."""
+        self.trouble = "no answer"
+        raise ObjectStoreUnavailableError(key)
+
+    def put(self, key: str, _content: object) -> None:
+        """Fail as a server that is down."""
+        self.get(key)
+
+
+def test_readiness_and_doctor_report_the_object_store(
+    services: Services, objects: ObjectStore
+) -> None:
+    def checked(store: ObjectStore) -> str:
+        found = Dependencies(
+            services.database, services.settings.data, fixed_clock(NOON), store
+        )
+        found.check()
+        assert not found.current().reasons
+        return found.current().checks()["objects"]
+
+    assert checked(objects) == "ok"
+    assert [one.level.value for one in check_objects(services)] == ["ok"]
+    down = Unreachable(objects.address)
+    assert "productrecs doctor" in checked(down)
+    assert services.snapshots.shared is not None
+    services.snapshots.shared.objects = down
+    [finding] = check_objects(services)
+    assert finding.remedy is not None
+    assert "AWS_ENDPOINT_URL" in finding.remedy
+    remove_leftovers(services)  # needs no object store without old copies
