@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import time
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from productrecs.storage.snapshots import (
     SnapshotName,
     SnapshotStore,
 )
-from tests.support.object_server import ObjectServer
+from tests.support.object_server import MISSING, ObjectServer, SeaweedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,9 +37,16 @@ ONE, OTHER = StoreId("st_one"), StoreId("st_other")
 LARGE = np.arange(100_000, dtype=np.int64)  # above the size that is packed
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ObjectServer]:
-    running = ObjectServer()
+@pytest.fixture(
+    scope="module", params=["moto", pytest.param("seaweedfs", marks=pytest.mark.trust)]
+)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObjectServer]:
+    if request.param == "seaweedfs" and shutil.which("weed") is None:
+        pytest.skip(MISSING)
+    is_moto = request.param == "moto"
+    running = ObjectServer() if is_moto else SeaweedServer(tmp_path_factory.mktemp("weed"))
     yield running
     running.close()
 
@@ -321,6 +329,25 @@ def test_without_the_object_store_readers_serve_on_and_recover(
     objects.check()
     reader.cache.wait([name], 30)
     assert reader.value(name) == 1
+
+
+def test_an_empty_variable_is_an_unset_one(
+    tmp_path: Path, s3_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "")
+
+    Machine.at(tmp_path / "one", ObjectStore(s3_address)).train(1)
+
+
+@pytest.mark.parametrize("endpoint", ["localhost:9000", "s3.example.com", "http://"])
+def test_an_endpoint_that_is_no_url_is_refused(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+
+    with pytest.raises(ObjectStoreAddressError, match="AWS_ENDPOINT_URL"):
+        ObjectStore("s3://bucket/prefix")
 
 
 @pytest.mark.parametrize(

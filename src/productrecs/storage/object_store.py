@@ -28,6 +28,7 @@ _PROBE: Final = "probe"
 # A store that does not answer must not hold a worker or a first request for long.
 _TIMEOUT: Final = "60s"
 _CONNECT_TIMEOUT: Final = "3s"
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _RETRIES: Final = 2
 _RETRY_SECONDS: Final = 10
 
@@ -65,9 +66,10 @@ class ObjectStore:
         Credentials, region and endpoint are read from the usual `AWS_` variables.
 
         Raises:
-            ObjectStoreAddressError: when it is none of them.
+            ObjectStoreAddressError: when it is none of them, or the endpoint is no URL.
         """
         self.address = _checked_address(address)
+        _check_endpoint()
         self.trouble: str | None = None
         """Why the last call failed; None after a success."""
         self._remote: Remote | None = None
@@ -257,8 +259,10 @@ def _open_remote(address: str) -> "Remote":
     if address.startswith("file:"):
         folder = Path(urlsplit(address).path)
         return LocalStore(folder, automatic_cleanup=False, mkdir=True)
-    variables = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-    endpoint = next(filter(None, map(os.environ.get, variables)), "")
+    for name in [one for one in os.environ if one.startswith("AWS_")]:
+        if not os.environ[name]:  # the library takes it as a value; compose files set it
+            del os.environ[name]
+    endpoint = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
     return from_url(
         address,
         client_options={
@@ -271,6 +275,16 @@ def _open_remote(address: str) -> "Remote":
             "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
         },
     )
+
+
+def _check_endpoint() -> None:
+    """Raise if an endpoint is not the URL of a server; the library would panic."""
+    for name in _ENDPOINTS:
+        endpoint = os.environ.get(name)
+        parts = urlsplit(endpoint or "https://s3")
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            message = f"{name} is {endpoint!r}; write http://host:port or https://host"
+            raise ObjectStoreAddressError(message)
 
 
 def _checked_address(address: str) -> str:

@@ -33,6 +33,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
 )
 from productrecs.settings import SettingsError
 from productrecs.storage.database import Database
+from productrecs.storage.object_store import ObjectStoreAddressError
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import all_stores, find_store
 
@@ -90,6 +91,10 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     except DataFolderError as error:
         yield problem(
             "disk", str(error), "create the folder, or choose another with --data"
+        )
+    except ObjectStoreAddressError as error:
+        yield problem(
+            "objects", str(error), "correct it; the service does not start before"
         )
     except UnsafeStorageError as error:
         yield CheckResult("storage", Level.WRONG, str(error))  # the message has the remedy
