@@ -26,7 +26,8 @@ _DELETED_AT_ONCE: Final = 500
 _PROBE: Final = "probe"
 
 # A store that does not answer must not hold a worker or a first request for long.
-_TIMEOUT: Final = "60s"
+_TIMEOUT: Final = "1h"  # of a whole download, which may be gigabytes
+_READ_TIMEOUT: Final = "20s"  # without a byte
 _CONNECT_TIMEOUT: Final = "3s"
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _RETRIES: Final = 2
@@ -268,6 +269,7 @@ def _open_remote(address: str) -> "Remote":
         client_options={
             "allow_http": endpoint.startswith("http://"),  # the operator wrote it
             "timeout": _TIMEOUT,
+            "read_timeout": _READ_TIMEOUT,
             "connect_timeout": _CONNECT_TIMEOUT,
         },
         retry_config={
