@@ -33,7 +33,7 @@ INVENTED_FOUND: Final = 0.02
 _MIN_THRESHOLD: Final = (
     0.35  # minimum threshold: in a small catalog pseudo-words reach little
 )
-MIN_THRESHOLD_SMALL: Final = 0.45
+MIN_THRESHOLD_SMALL: Final = 0.4
 """Minimum threshold of catalogs that are not reduced."""
 
 EVERYDAY_WORDS: Final = (
