@@ -96,7 +96,8 @@ def everything(database: Database) -> Dump:
     dump = {}
     with database.reading() as connection:
         for table in metadata.sorted_tables:
-            columns = [c for c in table.columns if c is not store_heads.c.model_id]
+            made_again = (store_heads.c.model_id, store_heads.c.index_id)
+            columns = [c for c in table.columns if all(c is not one for one in made_again)]
             query = sa.select(*columns).order_by(*table.primary_key.columns)
             dump[table.name] = [tuple(row) for row in connection.execute(query)]
     del dump[models.name]
@@ -117,7 +118,9 @@ def restored(backup: Path, folder: Path, url: str | None = None) -> Dump:
     try:
         assert not migrate(database)
         with database.reading() as connection:
-            pointers = connection.execute(sa.select(store_heads.c.model_id)).scalars()
+            pointers = connection.execute(
+                sa.select(sa.func.coalesce(store_heads.c.model_id, store_heads.c.index_id))
+            ).scalars()
             assert set(pointers) <= {None}
         return everything(database)
     finally:
