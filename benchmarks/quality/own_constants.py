@@ -19,7 +19,7 @@ from benchmarks.report import Figure
 from productrecs.engines.browse import SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions, warm_up
 from productrecs.records.events.event import EventKind
-from productrecs.training.shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.tune_store import (

@@ -20,12 +20,12 @@ import numpy as np
 
 from benchmarks.report import Figure
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.partitions import HERE
+from productrecs.engines.partition_jobs import HERE
 from productrecs.storage.model_files import publish_arrays
 from productrecs.tenancy.accounts.store_settings import resolve_settings
-from productrecs.training.cluster import open_cluster
+from productrecs.training.dask_cluster import open_cluster
 from productrecs.training.interest_signals import Signals
-from productrecs.training.shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import FitCache, Purchases, TrainingInputs
 from productrecs.training.training_run import fit
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Report
     from productrecs.engines.arrays import Floats, Ints
-    from productrecs.engines.partitions import Runner
+    from productrecs.engines.partition_jobs import Runner
 
 FACTS = int(os.environ.get("BENCH_LARGE_EVENTS", "100000000"))
 SMALLER = 10_000_000

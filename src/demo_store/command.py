@@ -31,12 +31,13 @@ from demo_store.storefront.picture_files import (
     draw_in_background,
     pictures_folder,
 )
+from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import random_text, visitor_hash
-from productrecs.core.report import CsvWriter
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_and_event_commands import CHUNK
 from productrecs.entrypoints.cli.imports.item_import import import_items
+from productrecs.entrypoints.cli.options_services_and_output import open_services, progress
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     ListenError,
     listen,
@@ -44,7 +45,6 @@ from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     settings_from_options,
 )
 from productrecs.entrypoints.cli.processes.serve import supervise
-from productrecs.entrypoints.cli.shared_options_and_output import open_services, progress
 from productrecs.entrypoints.http.schemas.events import parse_imported_event
 from productrecs.entrypoints.services import Services
 from productrecs.features.insights.experiment_results.experiment_result import (

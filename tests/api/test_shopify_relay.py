@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.features.guides.developer_guide_index import GUIDES
-from productrecs.features.guides.developer_guide_texts import guide_source
+from productrecs.features.guides.developer_guide_rendering import guide_source
 from tests.api import stored
 from tests.support.guides import blocks
 from tests.support.service import HOST, Merchant, Service, eventually, free_port

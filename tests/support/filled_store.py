@@ -20,7 +20,7 @@ from productrecs.features.insights.live_events import LiveEvent, Verdict
 from productrecs.features.insights.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, checked_look
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.search.rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange

@@ -38,7 +38,7 @@ _LOADED: Final = (
         for name in (
             *(
                 "entrypoints.cli.processes.serve",
-                "entrypoints.cli.shared_options_and_output",
+                "entrypoints.cli.options_services_and_output",
                 "entrypoints.cli.commands.stores_and_origins",
             ),
             *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),

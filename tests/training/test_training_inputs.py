@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.records.events.event import EventKind
 from productrecs.training.engine_fitters import with_carts
-from productrecs.training.shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 
 if TYPE_CHECKING:

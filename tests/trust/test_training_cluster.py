@@ -15,9 +15,9 @@ import pytest
 
 from productrecs.storage.model_files import open_arrays
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.cluster import ClusterError, open_cluster
+from productrecs.training.dask_cluster import ClusterError, open_cluster
 from productrecs.training.interest_signals import Signals
-from productrecs.training.shopper_events import Behaviour, ShopperEvents
+from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from productrecs.training.training_run import fit
 from tests.support.service import free_port
@@ -172,7 +172,7 @@ def test_a_killed_worker_costs_time_and_nothing_else(
 def test_a_cluster_that_loses_all_workers_is_an_error_and_no_wait(
     cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("productrecs.training.cluster._LOOK_SECONDS", 1)
+    monkeypatch.setattr("productrecs.training.dask_cluster._LOOK_SECONDS", 1)
     with open_cluster(cluster.address) as opened:
         for worker in cluster.workers:
             worker.send_signal(signal.SIGKILL)

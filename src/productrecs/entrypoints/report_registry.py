@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.report import (
-    CsvWriter,
-    Definition,
-    Report,
-    ReportError,
-    ReportQuery,
-)
+from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.report import Definition, Report, ReportError, ReportQuery
 from productrecs.entrypoints.services import Services
-from productrecs.features.forecast.forecast_report import demand_report, forecast_report
+from productrecs.features.forecast.stock_and_forecast_reports import (
+    demand_report,
+    forecast_report,
+)
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import (
     compute_customers,

@@ -28,9 +28,9 @@ from productrecs.engines.copurchase import (
     fit_copurchase,
     fit_item_sets,
 )
-from productrecs.engines.partitions import HERE, Runner
+from productrecs.engines.partition_jobs import HERE, Runner
 from productrecs.records.events.event import EventKind
-from productrecs.training.shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 
 

@@ -10,7 +10,7 @@ from productrecs.engines.arrays import Ints, Items, csr_offsets
 from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
 from productrecs.training.engine_fitters import is_in_order
-from productrecs.training.shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases
 
 INTERACTION_BY_EVENT: Final[Mapping[int, InteractionType]] = MappingProxyType(

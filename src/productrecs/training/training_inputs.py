@@ -18,10 +18,14 @@ from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.training.interest_signals import IndicatorInputs
+from productrecs.training.partitioned_shopper_events import (
+    Behaviour,
+    ShopperEvents,
+    select_rows,
+)
 from productrecs.training.repository import TrainingHead, TrainingRepository
 from productrecs.training.search.click_boost_inputs import SearchInputs
 from productrecs.training.search.repository import SearchEventRepository
-from productrecs.training.shopper_events import Behaviour, ShopperEvents, select_rows
 
 Ints = npt.NDArray[np.int64]
 

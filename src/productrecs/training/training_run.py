@@ -38,7 +38,7 @@ from productrecs.engines.copurchase import (
     ItemSets,
 )
 from productrecs.engines.engine_spec import Facts
-from productrecs.engines.partitions import HERE, Runner, index_ranges
+from productrecs.engines.partition_jobs import HERE, Runner, index_ranges
 from productrecs.engines.popularity import TrendingSales, rank_trending
 from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
@@ -50,7 +50,11 @@ from productrecs.storage.snapshots import MODELS, SnapshotName
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.behaviour_fit import BehaviourFit, BehaviourTask, fit_behaviour
+from productrecs.training.behaviour_summary import (
+    BehaviourFit,
+    BehaviourTask,
+    fit_behaviour,
+)
 from productrecs.training.engine_fitters import (
     fit_bundle_candidates,
     fit_cart_model,
@@ -60,6 +64,7 @@ from productrecs.training.engine_fitters import (
 )
 from productrecs.training.engine_specs import OWN_MODELS
 from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.repository import (
     RankingRepository,
     TrainedModel,
@@ -69,7 +74,6 @@ from productrecs.training.repository import (
     training_progress,
 )
 from productrecs.training.search.repository import SearchEventRepository
-from productrecs.training.shopper_events import Behaviour
 from productrecs.training.stores_due_for_ranker import impressions_and_clicks
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs

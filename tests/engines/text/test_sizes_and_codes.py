@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.measurement_units import equivalents
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
-from productrecs.engines.text.tokenizer import equivalents, indexed_words, query_words
+from productrecs.engines.text.tokenizer import indexed_words, query_words
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from productrecs.entrypoints.cli import productrecs
-from productrecs.entrypoints.cli.shared_options_and_output import open_services
+from productrecs.entrypoints.cli.options_services_and_output import open_services
 from productrecs.entrypoints.services import Services
 from tests.support.demo import demo_folder
 from tests.support.migrated import bring

@@ -31,7 +31,7 @@ from demo_store.storefront.picture_files import pictures_folder
 from productrecs.core.clock import iso, system_ms
 from productrecs.core.report import report_query
 from productrecs.entrypoints.cli import COMMANDS
-from productrecs.entrypoints.cli.shared_options_and_output import open_services
+from productrecs.entrypoints.cli.options_services_and_output import open_services
 from productrecs.entrypoints.report_registry import (
     FORECASTS,
     REPORT_TYPES,

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import iso, system_ms
 from productrecs.entrypoints.services import build_services
 from productrecs.entrypoints.worker.stock_mails import alerted_products, mail_stock_alerts
-from productrecs.features.forecast.item_and_store_forecast import HORIZON_DAYS
+from productrecs.features.forecast.forecast_replies import HORIZON_DAYS
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.settings import Settings, SmtpServer

@@ -9,7 +9,7 @@ import pytest
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.http.routes.public.developer_guides import GUIDE_TABLES, codes
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
-from productrecs.features.guides.developer_guide_texts import (
+from productrecs.features.guides.developer_guide_rendering import (
     PICTURES,
     GuideTexts,
     UnknownGuideError,

@@ -13,7 +13,7 @@ from PIL import Image
 
 from productrecs.entrypoints.http.routes.public.developer_guides import GUIDE_TABLES
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
-from productrecs.features.guides.developer_guide_texts import (
+from productrecs.features.guides.developer_guide_rendering import (
     PICTURES,
     GuideTexts,
     guide_source,

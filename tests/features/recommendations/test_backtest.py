@@ -20,7 +20,7 @@ from productrecs.features.recommendations.backtest import (
 )
 from productrecs.records.events.event import EventKind
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 
 HOUR: Final = 3_600_000

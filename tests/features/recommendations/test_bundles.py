@@ -11,7 +11,7 @@ import pytest
 from productrecs.engines.copurchase import fit_item_sets
 from productrecs.features.recommendations.bundles import offer_in, propose_bundles
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.placements import (
+from productrecs.features.recommendations.placement_lists import (
     place_requests,
     recommend_placement,
 )

@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.placements import (
+from productrecs.features.recommendations.placement_lists import (
     place_requests,
     recommend_placement,
 )

@@ -12,7 +12,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.features.search.rule_book import (
+from productrecs.features.search.search_rule_book import (
     SearchRuleBook,
     SearchRuleEditor,
     address_of,

@@ -17,7 +17,7 @@ from productrecs.core.clock import (
     parse_timestamp,
 )
 from productrecs.engines.demand import backtest
-from productrecs.features.forecast.item_and_store_forecast import (
+from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
     store_summary,
 )

@@ -10,8 +10,8 @@ import pytest
 
 from productrecs.engines.personal_search import ItemTraits
 from productrecs.records.events.event import EventKind
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.search.click_boost_inputs import SearchInputs
-from productrecs.training.shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases
 from productrecs.training.tuning.personal_search import (
     MIN_CASES,

@@ -15,7 +15,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.model_files import open_arrays
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.group_visits_and_orders import steps_of_visits
-from productrecs.training.shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from productrecs.training.tuning import hyperparameter_search, tune_store

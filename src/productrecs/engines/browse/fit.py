@@ -27,7 +27,7 @@ from productrecs.engines.browse.session_knn import (
     SessionOptions,
     read_only,
 )
-from productrecs.engines.partitions import Allocate, in_memory, index_ranges
+from productrecs.engines.partition_jobs import Allocate, in_memory, index_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

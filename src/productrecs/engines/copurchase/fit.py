@@ -39,7 +39,7 @@ from productrecs.engines.copurchase.variant_pooling import (
     VariantPooling,
     variant_pooling,
 )
-from productrecs.engines.partitions import HERE, Runner
+from productrecs.engines.partition_jobs import HERE, Runner
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Arrays

@@ -87,8 +87,11 @@ from productrecs.entrypoints.http.writes.search_count_recorder import SearchLog
 from productrecs.entrypoints.http.writes.write_client import WriteClient
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import write_handlers
 from productrecs.entrypoints.services import Services, remove_leftovers
-from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
-from productrecs.features.guides.developer_guide_texts import undescribed
+from productrecs.entrypoints.shared_memory_and_metrics_folder import (
+    PeerConnections,
+    ProcessSlot,
+)
+from productrecs.features.guides.developer_guide_rendering import undescribed
 from productrecs.storage.memory_budget import MIB, ByteBudget
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits

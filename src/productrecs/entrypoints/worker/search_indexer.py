@@ -22,7 +22,7 @@ from productrecs.storage.object_store import ObjectStoreUnavailableError
 from productrecs.storage.search_index_files import exclusive_writer
 from productrecs.storage.snapshots import SnapshotStore
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.search.index_publisher import IndexPublisher
+from productrecs.training.search.index_uploader import IndexPublisher
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
 from productrecs.training.search.semantic_space_builder import MeaningBuilder

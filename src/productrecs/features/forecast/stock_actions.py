@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.features.forecast.item_and_store_forecast import (
+from productrecs.features.forecast.forecast_replies import (
     dates_from,
     days_of_cover_each,
     sellable_days,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
-from productrecs.features.guides.developer_guide_texts import GuideTexts
+from productrecs.features.guides.developer_guide_rendering import GuideTexts
 
 _WORD: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")

@@ -17,7 +17,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from productrecs.features.guides.developer_guide_texts import BASE, PICTURES
+from productrecs.features.guides.developer_guide_rendering import BASE, PICTURES
 
 PLACEHOLDERS: Final[Mapping[str, str]] = MappingProxyType(
     {"pk_...": "key", "$PK": "key", "shop.example.com": "shop"}

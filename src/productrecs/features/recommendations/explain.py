@@ -16,7 +16,10 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
     backfill_anchors,
 )
-from productrecs.features.recommendations.placements import PlacedRequests, decide_placement
+from productrecs.features.recommendations.placement_lists import (
+    PlacedRequests,
+    decide_placement,
+)
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.recommendation_request import (

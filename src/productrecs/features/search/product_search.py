@@ -23,7 +23,11 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
-from productrecs.features.search.rule_book import SearchRuleBook, address_of, items_of
+from productrecs.features.search.search_rule_book import (
+    SearchRuleBook,
+    address_of,
+    items_of,
+)
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.events.shopper_history_cache import ShopperHistory

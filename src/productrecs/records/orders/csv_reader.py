@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.core.clock import detect_day_first, written_date_to_iso
+from productrecs.core.csv_writer import unescape_formula
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.report import unescape_formula
 from productrecs.records.orders.order_history_line import TimeFormat
 
 BLOCK_BYTES: Final = 1 << 20

@@ -22,8 +22,8 @@ from productrecs.engines.personal_search import (
 )
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.event import EventKind
+from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.search.click_boost_inputs import SearchInputs
-from productrecs.training.shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases
 from productrecs.training.tuning.hyperparameter_search import (
     Changes,

@@ -28,9 +28,9 @@ from productrecs.training.group_visits_and_orders import (
     group_orders,
     steps_of_visits,
 )
+from productrecs.training.partitioned_shopper_events import Behaviour, select_rows
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.search.repository import SearchEventRepository
-from productrecs.training.shopper_events import Behaviour, select_rows
 from productrecs.training.training_inputs import Purchases, read_log
 from productrecs.training.tuning.hyperparameter_search import (
     N_SPLITS,

@@ -41,7 +41,7 @@ def test_an_engine_that_there_is_not_is_refused(shell: CommandLine, shop: str) -
 def test_without_its_extra_or_a_scheduler_a_cluster_is_an_error_that_says_what_to_do(
     shell: CommandLine, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("productrecs.training.cluster._CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("productrecs.training.dask_cluster._CONNECT_SECONDS", 0.2)
     unreachable = shell.run("train", shop, "--cluster", "tcp://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "distributed", None)
     missing = shell.run("train", shop, "--cluster", "tcp://127.0.0.1:9")

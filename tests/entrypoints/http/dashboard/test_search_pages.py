@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.search.rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role

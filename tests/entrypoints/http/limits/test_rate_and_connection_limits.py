@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     network_of,
 )
-from productrecs.entrypoints.shared_process_state import SharedMemory
+from productrecs.entrypoints.shared_memory_and_metrics_folder import SharedMemory
 from productrecs.settings import Settings
 
 if TYPE_CHECKING:

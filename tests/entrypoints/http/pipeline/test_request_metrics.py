@@ -17,7 +17,10 @@ from productrecs.entrypoints.http.pipeline.request_metrics import (
     GaugeMetric,
     RequestMetrics,
 )
-from productrecs.entrypoints.shared_process_state import ProcessSlot, SharedMemory
+from productrecs.entrypoints.shared_memory_and_metrics_folder import (
+    ProcessSlot,
+    SharedMemory,
+)
 from productrecs.features.recommendations.recommendation_request import Source
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ COUNT_IN_A_CHILD = """
 import json, sys, time
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.http.pipeline.request_metrics import *
-from productrecs.entrypoints.shared_process_state import ProcessSlot
+from productrecs.entrypoints.shared_memory_and_metrics_folder import ProcessSlot
 traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))
 def samples():
     return [one for family in traffic.collect() for one in family.samples]

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 import click
 
 from productrecs import __version__
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     DataFolderError,
     counted,
     data_option,

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import click
 
-from productrecs.entrypoints.cli.shared_options_and_output import data_option, open_services
+from productrecs.entrypoints.cli.options_services_and_output import (
+    data_option,
+    open_services,
+)
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
 from productrecs.tenancy.accounts.team_members import invite_to_register

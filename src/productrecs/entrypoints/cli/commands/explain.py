@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict, Unpack
 import click
 import msgspec
 
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,
@@ -26,7 +26,7 @@ from productrecs.features.recommendations.explain import (
     explain_recommendations,
     explain_trending,
 )
-from productrecs.features.recommendations.placements import place_requests
+from productrecs.features.recommendations.placement_lists import place_requests
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,

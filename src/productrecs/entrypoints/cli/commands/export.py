@@ -11,9 +11,12 @@ from typing import IO, Any, Final, TypeAlias
 import click
 
 from productrecs.core.clock import iso
+from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import StoreId
-from productrecs.core.report import CsvWriter
-from productrecs.entrypoints.cli.shared_options_and_output import data_option, open_services
+from productrecs.entrypoints.cli.options_services_and_output import (
+    data_option,
+    open_services,
+)
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (

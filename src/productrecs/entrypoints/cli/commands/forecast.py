@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,

@@ -6,7 +6,7 @@ import click
 
 from productrecs.core.clock import HOUR_MS, iso
 from productrecs.entrypoints.cli.commands.stores_and_origins import print_keys
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,

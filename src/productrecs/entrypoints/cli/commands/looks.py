@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from productrecs.core.clock import iso
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,

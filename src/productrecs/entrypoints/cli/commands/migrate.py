@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     print_json,

@@ -12,7 +12,7 @@ from productrecs.core.report import (
     ReportValue,
     report_query,
 )
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,

@@ -20,7 +20,7 @@ from productrecs.entrypoints.cli.commands.plans import (
     set_plan,
     suspend,
 )
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,

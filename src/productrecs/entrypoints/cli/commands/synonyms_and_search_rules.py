@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,
     print_json,
 )
-from productrecs.features.search.rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.tenancy.accounts.store_management import find_store
 

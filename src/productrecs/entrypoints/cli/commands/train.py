@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from productrecs.engines.partitions import HERE, Runner
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,
@@ -15,7 +15,7 @@ from productrecs.entrypoints.cli.shared_options_and_output import (
     progress,
 )
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.cluster import open_cluster
+from productrecs.training.dask_cluster import open_cluster
 from productrecs.training.engine_specs import TRAINING_CHOICES
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store

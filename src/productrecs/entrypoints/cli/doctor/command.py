@@ -23,7 +23,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_text_model,
 )
 from productrecs.entrypoints.cli.doctor.store_checks import check_store
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     DataFolderError,
     data_option,
     json_option,

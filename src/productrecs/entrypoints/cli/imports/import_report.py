@@ -8,15 +8,15 @@ from typing import BinaryIO, Final, Literal
 
 import click
 
+from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.report import CsvWriter
 from productrecs.entrypoints.cli.feeds.column_mapping import MappingError
 from productrecs.entrypoints.cli.feeds.format_detection import UnknownItemFormatError
 from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
 from productrecs.entrypoints.cli.feeds.xml_feed import BrokenFeedError, NotAFeedError
 from productrecs.entrypoints.cli.imports.import_source import NotAnArrayError
 from productrecs.entrypoints.cli.imports.order_file_reader import EmptyCatalogError
-from productrecs.entrypoints.cli.shared_options_and_output import counted, print_json
+from productrecs.entrypoints.cli.options_services_and_output import counted, print_json
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,

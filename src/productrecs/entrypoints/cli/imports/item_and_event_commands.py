@@ -26,7 +26,7 @@ from productrecs.entrypoints.cli.imports.import_source import (
 )
 from productrecs.entrypoints.cli.imports.item_import import ItemImportOptions
 from productrecs.entrypoints.cli.imports.item_import import import_items as push_items
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     counted,
     data_option,
     json_option,

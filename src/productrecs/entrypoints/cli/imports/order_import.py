@@ -20,7 +20,7 @@ from productrecs.entrypoints.cli.imports.order_file_reader import (
     OrderFileFormat,
     open_orders,
 )
-from productrecs.entrypoints.cli.shared_options_and_output import (
+from productrecs.entrypoints.cli.options_services_and_output import (
     counted,
     data_option,
     json_option,

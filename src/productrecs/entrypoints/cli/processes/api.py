@@ -17,7 +17,7 @@ from productrecs.entrypoints.cli.processes.process_options_and_socket import (
 )
 from productrecs.entrypoints.cli.processes.serve import slot_option, supervise
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.shared_process_state import ProcessSlot
+from productrecs.entrypoints.shared_memory_and_metrics_folder import ProcessSlot
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.settings import Settings
 
@@ -79,7 +79,7 @@ def _serve(
     # Before numpy is imported: its threads would compete with other API processes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported here: a supervisor of several processes does not need it.
-    from productrecs.entrypoints.cli.shared_options_and_output import (  # noqa: PLC0415
+    from productrecs.entrypoints.cli.options_services_and_output import (  # noqa: PLC0415
         DATABASE_WAIT_SECONDS,
         open_services,
     )

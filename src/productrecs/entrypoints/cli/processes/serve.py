@@ -20,7 +20,7 @@ from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     settings_from_options,
 )
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.shared_process_state import (
+from productrecs.entrypoints.shared_memory_and_metrics_folder import (
     ProcessSlot,
     SharedMemory,
     metrics_folder,
@@ -160,7 +160,7 @@ def _preload_api() -> None:
     """
     # Before numpy is imported: its threads would compete, and a fork does not copy them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    import productrecs.entrypoints.cli.shared_options_and_output  # noqa: PLC0415 - not before the socket
+    import productrecs.entrypoints.cli.options_services_and_output  # noqa: PLC0415 - not before the socket
     import productrecs.entrypoints.http.application  # noqa: PLC0415
     import productrecs.entrypoints.http.transport.server  # noqa: F401, PLC0415
     from productrecs.training.trained_models import warm_up  # noqa: PLC0415
@@ -170,7 +170,7 @@ def _preload_api() -> None:
 
 def _preload_worker() -> None:
     """Import the modules of every background process."""
-    import productrecs.entrypoints.cli.shared_options_and_output  # noqa: F401, PLC0415
+    import productrecs.entrypoints.cli.options_services_and_output  # noqa: F401, PLC0415
 
 
 def slot_option(command: Callable[..., Any]) -> Callable[..., Any]:

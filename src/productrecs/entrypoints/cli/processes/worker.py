@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from productrecs.entrypoints.cli.options_services_and_output import (
+    DATABASE_WAIT_SECONDS,
+    data_option,
+    open_services,
+)
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     settings_from_options,
 )
@@ -16,13 +21,8 @@ from productrecs.entrypoints.cli.processes.serve import (
     slot_option,
     supervise_background,
 )
-from productrecs.entrypoints.cli.shared_options_and_output import (
-    DATABASE_WAIT_SECONDS,
-    data_option,
-    open_services,
-)
 from productrecs.entrypoints.logs import configure_logging
-from productrecs.entrypoints.shared_process_state import ProcessSlot
+from productrecs.entrypoints.shared_memory_and_metrics_folder import ProcessSlot
 from productrecs.processes.child_process import stop_at_signals
 from productrecs.processes.process_messages import ParentConnection
 

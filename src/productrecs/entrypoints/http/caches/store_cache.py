@@ -28,7 +28,7 @@ from productrecs.features.looks.repository import PublishedLooks
 from productrecs.features.recommendations.earnings.repository import index_time, read_index
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
-from productrecs.features.search.rule_book import SearchRuleBook
+from productrecs.features.search.search_rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.catalog_view import CatalogView

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page_and_visit import Visit
-from productrecs.features.forecast.item_and_store_forecast import item_forecast_reply
+from productrecs.features.forecast.forecast_replies import item_forecast_reply
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.availability import (

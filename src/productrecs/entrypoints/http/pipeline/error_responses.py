@@ -54,7 +54,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     ClientDisconnectedError,
     EncodedBodyError,
 )
-from productrecs.features.guides.developer_guide_texts import UnknownGuideError
+from productrecs.features.guides.developer_guide_rendering import UnknownGuideError
 from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,

@@ -25,7 +25,7 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES, Route
-from productrecs.entrypoints.shared_process_state import ProcessSlot
+from productrecs.entrypoints.shared_memory_and_metrics_folder import ProcessSlot
 from productrecs.features.recommendations.recommendation_request import Source
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.

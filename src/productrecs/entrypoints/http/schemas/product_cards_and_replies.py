@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from productrecs.features.recommendations.bundles import BundleOffer
-from productrecs.features.recommendations.placements import PlacedRequests
+from productrecs.features.recommendations.placement_lists import PlacedRequests
 from productrecs.features.recommendations.recommendation_request import Engine, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import Hit

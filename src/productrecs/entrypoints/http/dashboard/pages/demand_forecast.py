@@ -26,7 +26,7 @@ from productrecs.entrypoints.http.dashboard.report_period import (
     rows_of,
 )
 from productrecs.entrypoints.report_registry import make_report
-from productrecs.features.forecast.item_and_store_forecast import (
+from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
     store_summary,
 )

@@ -17,7 +17,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Visit,
 )
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.placements import place_requests
+from productrecs.features.recommendations.placement_lists import place_requests
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,

@@ -31,8 +31,8 @@ from productrecs.features.search.product_search import (
     resolve_query,
     truncate_query,
 )
-from productrecs.features.search.rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_insights import every_search_report
+from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import (
     SearchRule,
     SearchRuleAction,

@@ -25,7 +25,10 @@ from productrecs.entrypoints.http.pipeline.authentication_and_cors import LOOK_P
 from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
 from productrecs.entrypoints.http.routes.widget.looks import look_reply
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url
-from productrecs.features.guides.developer_guide_texts import EmbedSnippet, embed_snippets
+from productrecs.features.guides.developer_guide_rendering import (
+    EmbedSnippet,
+    embed_snippets,
+)
 from productrecs.features.looks.look import Look
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import (

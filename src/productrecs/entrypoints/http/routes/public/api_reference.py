@@ -23,7 +23,7 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     read_asset,
     text_response,
 )
-from productrecs.features.guides.developer_guide_texts import PICTURES, read_picture
+from productrecs.features.guides.developer_guide_rendering import PICTURES, read_picture
 
 router = APIRouter(tags=["documentation"])
 

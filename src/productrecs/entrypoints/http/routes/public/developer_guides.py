@@ -64,8 +64,7 @@ from productrecs.entrypoints.http.transport.request_body import (
     MIB,
 )
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
-from productrecs.features.guides.developer_guide_search import GuideSearch, Section, snippet
-from productrecs.features.guides.developer_guide_texts import (
+from productrecs.features.guides.developer_guide_rendering import (
     BASE,
     Facts,
     GuideTexts,
@@ -73,6 +72,7 @@ from productrecs.features.guides.developer_guide_texts import (
     llms_index,
     similar_guides,
 )
+from productrecs.features.guides.developer_guide_search import GuideSearch, Section, snippet
 from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.settings import KNOBS

@@ -17,8 +17,10 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     html_page,
     preferred_media_type,
 )
-from productrecs.features.guides.developer_guide_texts import PICTURES
-from productrecs.features.guides.developer_guide_texts import llms_index as index_of_guides
+from productrecs.features.guides.developer_guide_rendering import PICTURES
+from productrecs.features.guides.developer_guide_rendering import (
+    llms_index as index_of_guides,
+)
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext

@@ -27,8 +27,8 @@ from productrecs import __version__
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.entrypoints.http.routes.public.developer_guides import LIBRARY
 from productrecs.features.guides.developer_guide_index import GUIDES
+from productrecs.features.guides.developer_guide_rendering import BASE, UnknownGuideError
 from productrecs.features.guides.developer_guide_search import GuideSearch, snippet
-from productrecs.features.guides.developer_guide_texts import BASE, UnknownGuideError
 from productrecs.features.guides.markdown_html import anchor_of
 
 PAGE: Final = 12_000

@@ -22,7 +22,7 @@ from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.public.page_response import text_response
-from productrecs.entrypoints.shared_process_state import PROCESS_ID
+from productrecs.entrypoints.shared_memory_and_metrics_folder import PROCESS_ID
 from productrecs.storage.create_backup import estimate_copy_size
 from productrecs.storage.job_queue import (
     Backlog,

@@ -18,7 +18,7 @@ from productrecs.entrypoints.http.pipeline.url_decoding import (
     FORECAST_PREFIX,
     item_id_of_path,
 )
-from productrecs.features.forecast.item_and_store_forecast import (
+from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
     store_summary,
 )

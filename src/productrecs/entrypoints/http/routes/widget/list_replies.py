@@ -22,7 +22,7 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     with_sold_out,
 )
 from productrecs.features.recommendations.bundles import offer_in
-from productrecs.features.recommendations.placements import (
+from productrecs.features.recommendations.placement_lists import (
     place_requests,
     recommend_placement,
 )

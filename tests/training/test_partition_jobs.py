@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, item_pairs
-from productrecs.engines.partitions import HERE, index_ranges
+from productrecs.engines.partition_jobs import HERE, index_ranges
 from productrecs.training import training_inputs
+from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.shopper_events import Behaviour, ShopperEvents
 from productrecs.training.training_inputs import TrainingInputs, read_log
 from tests.records.orders.import_support import new_store
 from tests.training.test_incremental import Life, read_on, trained
@@ -71,7 +71,9 @@ def test_control_events_of_one_shopper_in_two_partitions_are_found(
     def by_place(visitors: Any, partitions: int) -> Any:
         return (np.arange(len(visitors)) % partitions).astype(np.uint8)
 
-    monkeypatch.setattr("productrecs.training.shopper_events.partition_numbers", by_place)
+    monkeypatch.setattr(
+        "productrecs.training.partitioned_shopper_events.partition_numbers", by_place
+    )
     with pytest.raises(AssertionError):
         test_any_partition_gives_the_model_of_the_whole(sqlite_database, tmp_path)
 

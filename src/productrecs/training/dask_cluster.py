@@ -1,4 +1,4 @@
-"""Cluster: runs the jobs of a fit on the workers of a Dask cluster.
+"""Dask cluster: runs the jobs of a fit on the workers of a Dask cluster.
 
 A job and its result travel over the cluster's network; workers need neither the database
 nor the data folder. Dask repeats the jobs of a worker that is lost.

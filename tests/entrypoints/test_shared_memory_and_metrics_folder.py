@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.shared_process_state import (
+from productrecs.entrypoints.shared_memory_and_metrics_folder import (
     PeerConnections,
     ProcessSlot,
     SharedMemory,
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 CHANGE_IN_A_CHILD = """
 import sys
-from productrecs.entrypoints.shared_process_state import PeerConnections, ProcessSlot
+from productrecs.entrypoints.shared_memory_and_metrics_folder import (
+    PeerConnections,
+    ProcessSlot,
+)
 slot = ProcessSlot.parse(sys.argv[1])
 assert slot.name == "api 2"
 slot.memory.buckets[3] += 2.5

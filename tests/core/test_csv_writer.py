@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.core.report import CsvWriter, escape_formula, unescape_formula
+from productrecs.core.csv_writer import CsvWriter, escape_formula, unescape_formula
 from tests.support.project import ROOT
 
 FORMULAS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
@@ -64,4 +64,4 @@ def test_nothing_else_writes_csv() -> None:
         for path in (ROOT / "src").rglob("*.py")
         if "csv.writer(" in (text := path.read_text("utf-8")) or "csv.DictWriter(" in text
     ]
-    assert writers == ["productrecs/core/report.py"]
+    assert writers == ["productrecs/core/csv_writer.py"]

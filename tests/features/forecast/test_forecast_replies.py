@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.features.forecast.item_and_store_forecast import (
+from productrecs.features.forecast.forecast_replies import (
     MAX_DAYS_OF_COVER,
     days_of_cover,
     days_of_cover_each,

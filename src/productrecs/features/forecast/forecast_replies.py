@@ -1,4 +1,4 @@
-"""Item and store forecast: expected sales, stockout day and days of cover, for the API."""
+"""Forecast replies: expected sales, stockout day and days of cover, for the API."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta, tzinfo

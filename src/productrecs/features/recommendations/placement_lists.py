@@ -1,4 +1,4 @@
-"""Placements: resolves a placement into requests of the list pipeline, and lists it."""
+"""Placement lists: turns a placement into requests of the list pipeline, and lists it."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Shared options and output of commands: data folder, services, JSON and progress."""
+"""Options, services and output of commands: data folder, JSON and progress."""
 
 import contextlib
 import json

@@ -20,8 +20,8 @@ from productrecs.storage.snapshots import KINDS, SEARCH, SnapshotName, SnapshotS
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import reject_snapshot, serving_snapshots
-from productrecs.training.search import index_publisher
-from productrecs.training.search.index_publisher import IndexPublisher
+from productrecs.training.search import index_uploader
+from productrecs.training.search.index_uploader import IndexPublisher
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.served_index import ServedIndex, index_folder
 
@@ -37,7 +37,7 @@ NOON = 1_800_000_000_000
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_publisher, "_UPLOAD_SECONDS", 0.0)
+    monkeypatch.setattr(index_uploader, "_UPLOAD_SECONDS", 0.0)
 
 
 @pytest.fixture

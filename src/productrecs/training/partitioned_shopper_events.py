@@ -1,4 +1,4 @@
-"""Shopper events: a store's views, carts and clicks, in memory or, if many, in a file.
+"""Partitioned shopper events: views, carts and clicks, in memory or, if many, in a file.
 
 The file has one row an event, by partition of the shoppers. It has no name, so that it
 vanishes with the process: it can always be read from the log again.
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.cache_registry import Cache
-from productrecs.engines.partitions import in_memory
+from productrecs.engines.partition_jobs import in_memory
 
 Ints = npt.NDArray[np.int64]
 

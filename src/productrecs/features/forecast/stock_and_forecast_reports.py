@@ -1,4 +1,4 @@
-"""Forecast reports: stock actions per product, and the store's days ahead."""
+"""Stock and forecast reports: stock actions per product, and the store's days ahead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +12,7 @@ from productrecs.core.report import (
     ReportQuery,
     ReportValue,
 )
-from productrecs.features.forecast.item_and_store_forecast import store_summary
+from productrecs.features.forecast.forecast_replies import store_summary
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.features.forecast.stock_actions import (
     SORT_ORDERS,

@@ -1,4 +1,4 @@
-"""Index publisher: uploads the indexes that this machine writes, and moves their pointers.
+"""Index uploader: uploads the indexes that this machine writes, and moves their pointers.
 
 It runs in a thread beside the indexer while this process holds the lease. A pointer moves
 by compare-and-set, so of two processes that both believe to hold the lease one wins and

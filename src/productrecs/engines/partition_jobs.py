@@ -1,4 +1,4 @@
-"""Partitions: a fit is a set of independent jobs whose results are joined.
+"""Partition jobs: a fit is a set of independent jobs whose results are joined.
 
 `Here` runs them one after another in this process; a cluster is another `Runner`. An
 engine's result does not depend on the runner or on the number of jobs.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from distributed import LocalCluster
 
-from productrecs.training import cluster as cluster_module
-from productrecs.training.cluster import ClusterError, open_cluster
+from productrecs.training import dask_cluster as cluster_module
+from productrecs.training.dask_cluster import ClusterError, open_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

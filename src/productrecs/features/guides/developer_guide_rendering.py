@@ -1,4 +1,4 @@
-"""Developer guide texts: Markdown filled in, with embed snippets and pictures."""
+"""Developer guide rendering: Markdown filled in, with embed snippets and pictures."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""Behaviour fit: what training reads from shoppers' events, partition by partition.
+"""Behaviour summary: what training reads from shoppers' events, partition by partition.
 
 A partition has all events and interest signals of its shoppers. Its summary is small, and
 joined summaries equal that of all events at once.
@@ -19,7 +19,7 @@ from productrecs.engines.browse import (
     join_sessions,
 )
 from productrecs.engines.click_boosts import CART, CLICK
-from productrecs.engines.partitions import Runner
+from productrecs.engines.partition_jobs import Runner
 from productrecs.records.events.event import EventKind
 from productrecs.training.interest_signals import (
     Choices,
@@ -27,7 +27,7 @@ from productrecs.training.interest_signals import (
     Signals,
     choices_in_visits,
 )
-from productrecs.training.shopper_events import (
+from productrecs.training.partitioned_shopper_events import (
     Behaviour,
     ShopperEvents,
     join_events,

@@ -1,4 +1,4 @@
-"""Shared process state: the memory and metrics folder that a service's processes share.
+"""Shared memory and metrics folder: what a service's processes share.
 
 The supervisor creates shared memory for the API processes: their connection counts, and the
 buckets of rate limits. There is no lock: a cell has eight bytes. It also creates the
