@@ -1,18 +1,24 @@
-"""Migrated database: a SQLite file of the current schema, migrated once per process.
+"""Data folder of tests: a migrated SQLite and the packaged models, each made once.
 
-Each test process migrates one SQLite, and copies its file from then on.
+Each test process migrates one SQLite and copies its file from then on. It writes the
+models that services read from packages once, and links them into the folders of services.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import shutil
 import tempfile
 from pathlib import Path
 
+from productrecs.entrypoints.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
+from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
+from productrecs.training.search.multilingual_text_model import multilingual_text_model
+from productrecs.training.search.packaged_text_model import packaged_text_model
 
 
 def bring(folder: Path, url: str | None = None) -> None:
@@ -26,6 +32,30 @@ def migrate_at(url: str | None, folder: Path) -> None:
     opened = Database.open(url, folder)
     migrate(opened)
     opened.close()
+
+
+def link_models(folder: Path) -> None:
+    """Put the packaged models into a data folder, where the file system takes links."""
+    for path in _models().rglob("*"):
+        target = folder / path.relative_to(_models())
+        if path.is_dir():
+            target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        else:
+            with contextlib.suppress(OSError):
+                target.hardlink_to(path)
+
+
+@functools.cache
+def _models() -> Path:
+    """Return a folder with the packaged models of this installation."""
+    folder = Path(tempfile.mkdtemp(prefix="models-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    packaged_encoder(folder / ENCODER_FOLDER)
+    packaged_text_model(folder / TEXT_MODEL_FOLDER)
+    multilingual_text_model(folder / TEXT_MODEL_FOLDER)
+    for path in folder.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return folder
 
 
 @functools.cache

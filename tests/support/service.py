@@ -42,7 +42,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from tests.support.migrated import bring, migrate_at
+from tests.support.migrated import bring, link_models, migrate_at
 from tests.support.nursery import Program, nursery
 from tests.support.project import ROOT
 
@@ -444,6 +444,7 @@ class Service:
         """Make the database, so that stores can be registered before the first start."""
         self.folder.mkdir(parents=True, exist_ok=True)
         bring(self.folder, self.database_url)
+        link_models(self.folder)
         migrate_at(self.database_url, self.folder)  # a server's; else it is done
         return self
 

@@ -20,6 +20,7 @@ from productrecs.features.insights.experiment_results.experiment_result import (
     measure_test,
 )
 from productrecs.storage.job_queue import JobQueue, NewJob
+from productrecs.storage.postgres import PostgresDialect
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.tables import metadata
@@ -84,9 +85,7 @@ def delete(folder: Path, url: str | None, store: Store) -> None:
 
 
 def url_of(database: Database) -> str | None:
-    if database.has_one_writer:
-        return None
-    return database.dialect.engine().url.render_as_string(hide_password=False)
+    return database.dialect.url if isinstance(database.dialect, PostgresDialect) else None
 
 
 @pytest.mark.parametrize("times", [12, pytest.param(1_000, marks=pytest.mark.trust)])

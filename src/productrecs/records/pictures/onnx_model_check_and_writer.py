@@ -253,6 +253,8 @@ def read_fields(content: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _read_varint(content: memoryview, at: int) -> tuple[int, int]:
+    if at < len(content) and content[at] < 0x80:  # noqa: PLR2004 - most have one byte
+        return content[at], at + 1
     value = shift = 0
     while shift <= _LARGEST_VARINT:
         if at >= len(content):

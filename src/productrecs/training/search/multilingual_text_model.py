@@ -168,7 +168,7 @@ def _piece_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
         texts.append(str(bytes(fields[_TEXT]), "utf-8"))
         score = fields.get(_SCORE, b"\0\0\0\0")
         scores.append(struct.unpack("<f", bytes(score))[0])
-    hashes = np.array([_hash_prefixes(text)[-1] for text in texts], np.uint64)
+    hashes = np.array(list(map(_hash, texts)), np.uint64)
     order = np.argsort(hashes)
     return {
         "hashes": hashes[order],
@@ -176,6 +176,14 @@ def _piece_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
         "scores": np.array(scores, np.float32)[order],
         "lengths": np.array(list(map(len, texts)), np.int32)[order],
     }
+
+
+def _hash(text: str) -> int:
+    """Return the last of the hashes of a text's beginnings."""
+    value = 0
+    for letter in text:
+        value = (value * _BASE + ord(letter)) & (_HASH - 1)
+    return value
 
 
 def _hash_prefixes(text: str) -> list[int]:

@@ -44,6 +44,10 @@ ELSEWHERE = (
     "productrecs.storage.create_backup",
     "productrecs.storage.restore_backup",
     "productrecs.storage.model_files",
+    "productrecs.storage.object_store.MissingObjectError",  # whoever asks has another way
+    "productrecs.storage.object_store.ObjectStoreAddressError",  # at a start
+    "productrecs.storage.snapshots",  # fetching in the background
+    "productrecs.training.dask_cluster",  # on the command line
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.core.time_window",  # likewise
     "productrecs.records.merchandising.",  # changed on the command line
