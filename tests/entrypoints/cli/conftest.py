@@ -13,7 +13,7 @@ from productrecs.entrypoints.cli import productrecs
 from productrecs.entrypoints.cli.options_services_and_output import open_services
 from productrecs.entrypoints.services import Services
 from tests.support.demo import demo_folder
-from tests.support.migrated import bring, link_models
+from tests.support.migrated import bring
 
 __all__ = ["demo_folder"]
 
@@ -80,7 +80,6 @@ def _command_line(folder: Path, url: str | None) -> CommandLine:
 def shell(database_url: str | None, data_folder: Path) -> CommandLine:
     """Return a command line on an empty database."""
     bring(data_folder, database_url)
-    link_models(data_folder)
     return _command_line(data_folder, database_url)
 
 
