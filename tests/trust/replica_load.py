@@ -107,12 +107,14 @@ class Load:
         with self.cluster.database() as database:
             return self.history.judge(stored(database, self.account.store_id))
 
-    def stale(self, answers: list[Answer]) -> list[tuple[Answer, float]]:
-        """Return the lists that showed less than was acknowledged the bound before."""
+    def stale(
+        self, answers: list[Answer], seconds: float = BOUND_SECONDS
+    ) -> list[tuple[Answer, float]]:
+        """Return the lists that showed less than was acknowledged `seconds` before."""
         found, raised, known = [], sorted(self.raised), 0.0
         place = 0
         for answer in sorted(answers, key=lambda one: one.sent):
-            while place < len(raised) and raised[place][0] <= answer.sent - BOUND_SECONDS:
+            while place < len(raised) and raised[place][0] <= answer.sent - seconds:
                 known = max(known, raised[place][1])
                 place += 1
             if answer.status == http.HTTPStatus.OK and answer.price < known:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.service import eventually
 from tests.trust.history import Outcome
-from tests.trust.replica_load import PROBE, Load
+from tests.trust.replica_load import BOUND_SECONDS, PROBE, Load
 from tests.trust.replicas import APIS, WORKERS, Cluster, started
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Fault:
     lists_seconds: float
     writes_seconds: float
     cut_off: frozenset[str] = frozenset()  # API machines whose own lists may be old
+    memory_seconds: float = 0  # while no machine reaches the database, lists may be as old
 
 
 def kill(name: str) -> Callable[[Cluster], None]:
@@ -78,7 +79,9 @@ FAULTS: Final = {
     "HAProxy is killed": Fault(kill("proxy"), 5, 5),
     "the database is killed and starts again": Fault(restart_primary, 0, 10),
     "the standby is promoted": Fault(Cluster.promote, 0, 12),
-    "the primary vanishes and the standby is promoted": Fault(Cluster.lose_primary, 0, 14),
+    "the primary vanishes and the standby is promoted": Fault(
+        Cluster.lose_primary, 0, 14, memory_seconds=8
+    ),
     "an API machine is cut from the database": Fault(
         cut("api3", "primary", 12), 6, 14, frozenset({"api3"})
     ),
@@ -109,9 +112,10 @@ def check(load: Load, began: float, fault: Fault, what: str) -> str:
         outside = [one for one in answers if not began <= one.sent <= began + seconds]
         share = sum(one.is_failure for one in outside) / len(outside)
         assert share <= SHARE, f"{what}: {failed[kind]}; {share:.1%} outside {seconds} s"
-    assert load.stale(load.lists) == [], what
+    bound = BOUND_SECONDS + fault.memory_seconds
+    assert load.stale(load.lists, bound) == [], what
     current = {name: load.watched[name] for name in load.watched.keys() - fault.cut_off}
-    stale = {name: load.stale(answers) for name, answers in current.items()}
+    stale = {name: load.stale(answers, bound) for name, answers in current.items()}
     assert not any(stale.values()), f"{what}: {stale}"
     ages = [load.oldest(answers) for answers in (load.lists, *current.values())]
     acknowledged = len(load.history.having(Outcome.OK))
