@@ -1,8 +1,8 @@
 """Leases: a task that only one process of all machines may do at a time.
 
 The holder renews its lease while it works; when it dies, the lease expires and another
-process takes it. Clocks may differ by a few seconds, so two processes may hold a lease for
-that long: what they write must be safe then, as by a compare-and-set.
+process takes it. A process that stood still may believe that it still holds the lease, so
+what it writes must be safe beside another's, as by a compare-and-set.
 """
 
 import secrets
@@ -20,7 +20,7 @@ LEASE_MS: Final = 15 * SECOND_MS
 
 
 class Lease:
-    """One process's claim to a task, by the machine's clock."""
+    """One process's claim to a task; it expires by a clock that all machines share."""
 
     def __init__(self, database: Database, task: str, clock: Clock) -> None:
         """Claim nothing yet."""

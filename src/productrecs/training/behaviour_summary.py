@@ -45,7 +45,7 @@ class BehaviourTask(NamedTuple):
     until_ms: int
 
 
-class BehaviourFit(NamedTuple):
+class BehaviourSummary(NamedTuple):
     """The session index, and what other engines need of the events."""
 
     sessions: SessionIndex
@@ -55,7 +55,7 @@ class BehaviourFit(NamedTuple):
     choices: list[Choices]  # items chosen after interest signals
 
 
-class _Summary(NamedTuple):
+class _PartitionSummary(NamedTuple):
     sessions: SessionPart
     carts: Behaviour
     carted: npt.NDArray[Any]
@@ -63,13 +63,13 @@ class _Summary(NamedTuple):
     choices: Choices
 
 
-def fit_behaviour(
+def summarize_behaviour(
     events: ShopperEvents,
     signals: Signals,
     task: BehaviourTask,
     options: SessionOptions,
     runner: Runner,
-) -> BehaviourFit:
+) -> BehaviourSummary:
     """Return what training needs of all events, each job of `runner` one partition."""
     sessions: list[SessionPart] = []
     carts: list[Behaviour] = []
@@ -83,7 +83,7 @@ def fit_behaviour(
         choices.append(summary.choices)
         carted += summary.carted
         viewed += summary.viewed
-    return BehaviourFit(
+    return BehaviourSummary(
         join_sessions(sessions, task.n_items, options, events.allocate),
         carts[0] if len(carts) == 1 else join_events(carts),
         carted,
@@ -104,13 +104,15 @@ def _jobs(
         yield events.part(number, workers), signals.of(numbers == number)
 
 
-def _summarize(task: BehaviourTask, events: Behaviour, signals: Signals) -> _Summary:
+def _summarize(
+    task: BehaviourTask, events: Behaviour, signals: Signals
+) -> _PartitionSummary:
     """Return the summary of one partition of the shoppers."""
     check_item_numbers(events.items, task.n_items)
     in_cart = events.kinds == EventKind.ADD_TO_CART
     is_recent = (events.times > task.since_ms) & (events.times <= task.until_ms)
     is_viewed = is_recent & (events.kinds == EventKind.DETAIL_PAGE_VIEW)
-    return _Summary(
+    return _PartitionSummary(
         gather_visits(events.visitors, events.items, events.times, task.longest),
         select_rows(events, in_cart),
         _counts(events.items[is_recent & in_cart], task.n_items),

@@ -51,9 +51,9 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.behaviour_summary import (
-    BehaviourFit,
+    BehaviourSummary,
     BehaviourTask,
-    fit_behaviour,
+    summarize_behaviour,
 )
 from productrecs.training.engine_fitters import (
     fit_bundle_candidates,
@@ -262,7 +262,7 @@ def fit(
     hyperparameters = constants or Hyperparameters()
     since_ms = now_ms - settings.trending_days * DAY_MS
     visits = hyperparameters.visits
-    behaviour = fit_behaviour(
+    behaviour = summarize_behaviour(
         inputs.events,
         inputs.signs.signals,
         BehaviourTask(n_items, visits.longest, since_ms, now_ms),
@@ -419,7 +419,7 @@ def settings_hash(settings: StoreSettings) -> str:
 
 def _trending(
     inputs: TrainingInputs,
-    behaviour: BehaviourFit,
+    behaviour: BehaviourSummary,
     settings: StoreSettings,
     since_ms: int,
     now_ms: int,

@@ -1,4 +1,4 @@
-"""Index publisher: what one machine indexes, another searches and continues."""
+"""Index uploader: what one machine indexes, another searches and continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import reject_snapshot, serving_snapshots
 from productrecs.training.search import index_uploader
-from productrecs.training.search.index_uploader import IndexPublisher
+from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.served_index import ServedIndex, index_folder
 
@@ -58,7 +58,7 @@ class Machine:
         folders = {kind: self.folder / kind for kind in KINDS}
         self.cache = SnapshotCache(self.shared, folders)
         lease = Lease(self.database, "search", fixed_clock(NOON))
-        self.publisher = IndexPublisher(
+        self.uploader = IndexUploader(
             self.database, self.folder / SEARCH, self.shared, lease
         )
 
@@ -70,7 +70,7 @@ class Machine:
             pass
         indexer.close()
         reader.close()
-        return self.publisher.upload_changed()
+        return self.uploader.upload_changed()
 
     def serving(self) -> SnapshotName:
         """Return the index that serves."""
@@ -104,14 +104,14 @@ def test_an_index_is_searched_and_continued_on_other_machines(
 ) -> None:
     one, two = machines(database, tmp_path)
     push(database, store, a="green tent", b="blue kayak")
-    one.publisher.fetch_all()
+    one.uploader.fetch_all()
     assert one.index()
     assert len(two.found(store, "tent")) == 1
 
     # The first machine is lost; the second one goes on from its index.
     built = index_folder(two.folder / SEARCH, store.store_id).current()
     push(database, store, c="red tent")
-    two.publisher.fetch_all()
+    two.uploader.fetch_all()
     assert two.index()
 
     manifest = index_folder(two.folder / SEARCH, store.store_id).current()
@@ -128,8 +128,8 @@ def test_of_two_machines_that_index_at_once_one_stops(
 ) -> None:
     one, two = machines(database, tmp_path)
     push(database, store, a="green tent")
-    one.publisher.fetch_all()
-    two.publisher.fetch_all()
+    one.uploader.fetch_all()
+    two.uploader.fetch_all()
 
     assert one.index()
     won = one.serving()
@@ -144,7 +144,7 @@ def test_a_lost_index_is_uploaded_again(
 ) -> None:
     one, two = machines(database, tmp_path)
     push(database, store, a="green tent")
-    one.publisher.fetch_all()
+    one.uploader.fetch_all()
     assert one.index()
     lost = one.serving()
     one.shared.remove_store(store.store_id)
@@ -154,7 +154,7 @@ def test_a_lost_index_is_uploaded_again(
     with database.transaction() as transaction:
         reject_snapshot(transaction, lost)
     two.cache.forget_refusal(lost)
-    assert one.publisher.upload_changed()
+    assert one.uploader.upload_changed()
 
     assert len(two.found(store, "tent")) == 1
 
@@ -164,14 +164,14 @@ def test_a_machine_that_indexes_keeps_its_own_files(
 ) -> None:
     one, two = machines(database, tmp_path)
     push(database, store, a="green tent")
-    one.publisher.fetch_all()
+    one.uploader.fetch_all()
     assert one.index()
     assert two.found(store, "tent")
     held = HeldIndex.read(two.folder / SEARCH / store.store_id)
 
     assert held.name == one.serving().name
     assert not held.is_complete  # a reader does not fetch what only an indexer needs
-    two.publisher.fetch_all()
+    two.uploader.fetch_all()
     assert HeldIndex.read(two.folder / SEARCH / store.store_id).is_complete
 
 

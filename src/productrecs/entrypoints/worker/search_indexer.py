@@ -22,7 +22,7 @@ from productrecs.storage.object_store import ObjectStoreUnavailableError
 from productrecs.storage.search_index_files import exclusive_writer
 from productrecs.storage.snapshots import SnapshotStore
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.search.index_uploader import IndexPublisher
+from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
 from productrecs.training.search.semantic_space_builder import MeaningBuilder
@@ -84,13 +84,13 @@ class SearchIndexer:
                 _log.warning("catalog read failed", extra={"error": str(error)})
             self._stopping.wait(_TROUBLE_SECONDS)
 
-    def _run_alone(self, publisher: IndexPublisher | None) -> None:
+    def _run_alone(self, uploader: IndexUploader | None) -> None:
         """Index unless another process of this machine writes the folder."""
         with exclusive_writer(self._services.indexes) as has_lock:
-            if has_lock and publisher is not None:
-                publisher.fetch_all()
+            if has_lock and uploader is not None:
+                uploader.fetch_all()
             if has_lock:
-                self._index_stores(publisher)
+                self._index_stores(uploader)
 
     def _run_with_lease(self, shared: SnapshotStore) -> None:
         """Index while this process holds the lease; upload what changes."""
@@ -98,13 +98,13 @@ class SearchIndexer:
         lease = Lease(services.database, "search", services.system_clock)
         if not lease.take():
             return
-        publisher = IndexPublisher(services.database, services.indexes, shared, lease)
-        thread = threading.Thread(target=publisher.run, name="uploads", daemon=True)
+        uploader = IndexUploader(services.database, services.indexes, shared, lease)
+        thread = threading.Thread(target=uploader.run, name="uploads", daemon=True)
         thread.start()
         try:
-            self._run_alone(publisher)
+            self._run_alone(uploader)
         finally:
-            publisher.stop()
+            uploader.stop()
             thread.join()
             with contextlib.suppress(StorageError):
                 lease.release()
@@ -113,7 +113,7 @@ class SearchIndexer:
         """Let `run` return after the current batch; thread-safe."""
         self._stopping.set()
 
-    def _index_stores(self, publisher: IndexPublisher | None) -> None:
+    def _index_stores(self, uploader: IndexUploader | None) -> None:
         """Update the indexes until a database error, the lease is lost, or `stop`."""
         reader: RawReader | None = None
         indexer: Indexer | None = None
@@ -124,9 +124,9 @@ class SearchIndexer:
             with self._embedding():
                 while not self._stopping.is_set():
                     began = time.monotonic()
-                    if publisher is not None:
-                        publisher.renew()
-                        if publisher.is_over:
+                    if uploader is not None:
+                        uploader.renew()
+                        if uploader.is_over:
                             break
                     if not indexer.run_once(reader):
                         self._stopping.wait(_pause(time.monotonic() - began))

@@ -51,7 +51,7 @@ class _Uploaded:
     known_digests: dict[tuple[str, FileState], str] = field(default_factory=dict)
 
 
-class IndexPublisher:
+class IndexUploader:
     """Uploads indexes until it is stopped, or another process holds the lease."""
 
     def __init__(

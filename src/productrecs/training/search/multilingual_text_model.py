@@ -12,7 +12,9 @@ Encoder for Semantic Retrieval, 2019.
 """
 
 import contextlib
+import functools
 import io
+import itertools
 import os
 import shutil
 import struct
@@ -180,18 +182,17 @@ def _piece_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
 
 def _hash(text: str) -> int:
     """Return the last of the hashes of a text's beginnings."""
-    value = 0
-    for letter in text:
-        value = (value * _BASE + ord(letter)) & (_HASH - 1)
-    return value
+    return functools.reduce(_hash_on, map(ord, text), 0)
+
+
+def _hash_on(value: int, letter: int) -> int:
+    """Return the hash of a text that goes on with `letter`."""
+    return (value * _BASE + letter) % _HASH
 
 
 def _hash_prefixes(text: str) -> list[int]:
     """Return the hash of each beginning of a text, the empty one first."""
-    prefixes = [0]
-    for letter in text:
-        prefixes.append((prefixes[-1] * _BASE + ord(letter)) % _HASH)
-    return prefixes
+    return list(itertools.accumulate(map(ord, text), _hash_on, initial=0))
 
 
 class _Pieces(NamedTuple):
