@@ -63,6 +63,7 @@ SEVERAL_STORES = {
     "storage/restore_backup.py: text of query": OPERATOR,
     "accounts/repository.py: version": ACCOUNTS,
     "accounts/repository.py: _increment_version": ACCOUNTS,
+    "accounts/repository.py: installation_number": ACCOUNTS,
     "users/repository.py: full_at": ATTEMPTS,
     "users/repository.py: extend": ATTEMPTS,
     "users/repository.py: delete": ATTEMPTS,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from productrecs.core.clock import Clock, system_ms
+from productrecs.core.errors import ProductRecsError
 from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.pictures.onnx_model_check_and_writer import (
     EMBEDDER,
@@ -22,11 +23,16 @@ from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.storage.object_store import (
+    MissingObjectError,
+    ObjectStore,
+    ObjectStoreUnavailableError,
+)
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.server_clock import ServerClock
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.snapshots import KINDS, SnapshotStore
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
     MultilingualModel,
@@ -40,6 +46,8 @@ ENCODER_FOLDER: Final = "picture-encoder"
 
 TEXT_MODEL_FOLDER: Final = "text-model"
 """The packaged text models' files in the data folder; created if missing."""
+
+_INSTALLATION_OBJECT: Final = "installation"
 
 _log = logging.getLogger(__name__)
 
@@ -190,6 +198,37 @@ def build_eraser(services: Services) -> Eraser:
         services.clock,
         services.snapshots,
     )
+
+
+class ForeignObjectsError(ProductRecsError):
+    """The object store's bucket and prefix belong to another installation."""
+
+
+def check_objects_are_ours(services: Services) -> None:
+    """Write this installation's number into the object store, or compare it.
+
+    Purging deletes what the database does not name, so two installations with one bucket
+    and prefix would delete each other's models and uploads.
+
+    Raises:
+        ForeignObjectsError: when another installation uses the bucket and prefix.
+        ObjectStoreUnavailableError: when the object store does not answer.
+    """
+    if services.objects is None:
+        return
+    with services.database.transaction() as transaction:
+        number = str(AccountRepository(transaction).installation_number()).encode()
+    try:
+        found = services.objects.get(_INSTALLATION_OBJECT)
+    except MissingObjectError:
+        services.objects.put(_INSTALLATION_OBJECT, number)
+        return
+    if found != number:
+        raise ForeignObjectsError(
+            f"{services.objects.address} belongs to another installation: give each a "
+            f"prefix of its own; if the other no longer exists, delete the object "
+            f"{_INSTALLATION_OBJECT!r} there"
+        )
 
 
 def remove_leftovers(services: Services) -> None:

@@ -13,7 +13,13 @@ from productrecs.core.ids import StoreId
 from productrecs.entrypoints.cli.doctor.installation_checks import check_objects
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies
 from productrecs.entrypoints.http.routes.public.widget_scripts import archive_builds
-from productrecs.entrypoints.services import Services, build_services, remove_leftovers
+from productrecs.entrypoints.services import (
+    ForeignObjectsError,
+    Services,
+    build_services,
+    remove_leftovers,
+)
+from productrecs.entrypoints.worker.file_import_jobs import UploadJobs
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.object_jobs import ObjectJobs
 from productrecs.features.privacy.erasure import append_erasure, read_erasures
@@ -87,6 +93,33 @@ def test_models_from_before_are_uploaded_and_old_ones_purged(
     tidy(jobs)
     assert list(objects.list("stores")) == []
     assert not (services.models / store.store_id).exists()
+
+
+def test_installations_with_one_prefix_purge_nothing_of_each_other(
+    services: Services, objects: ObjectStore, tmp_path: Path
+) -> None:
+    jobs = ObjectJobs(services, grace_seconds=0)
+    tidy(jobs)
+    tidy(jobs)  # the same installation again
+    bring(tmp_path / "other")
+    environment = {"PRODUCTRECS_OBJECTS": str(tmp_path / "objects")}
+    other = build_services(from_environment(environment, tmp_path / "other"))
+    objects.put("stores/st_1/models/a/manifest", b"of the first")
+
+    with pytest.raises(ForeignObjectsError, match="belongs to another installation"):
+        tidy(ObjectJobs(other, grace_seconds=0))
+    job: Any = None
+    with pytest.raises(ForeignObjectsError):
+        UploadJobs(other).sweep(job, JobProgress(threading.Event()))
+
+    assert objects.has("stores/st_1/models/a/manifest")
+    [finding] = check_objects(other)
+    assert finding.remedy is not None
+    assert "prefix of its own" in finding.remedy
+    objects.delete(["installation"])
+    tidy(ObjectJobs(other, grace_seconds=0))
+    assert not objects.has("stores/st_1/models/a/manifest")
+    other.close()
 
 
 def test_a_file_that_one_machine_received_is_read_on_another(

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.services import Services
+from productrecs.entrypoints.services import Services, check_objects_are_ours
 from productrecs.entrypoints.worker.job_worker import (
     JobHandler,
     JobInterruptedError,
@@ -356,6 +356,7 @@ class UploadJobs:
 
     def sweep(self, _job: Job, _progress: JobProgress) -> None:
         """Delete orphaned files of disconnected clients and crashed processes."""
+        check_objects_are_ours(self._services)
         with self._services.database.reading() as connection:
             needed = files_needed(connection) | files_of_open_imports(connection)
         count = self._folder.sweep(needed)

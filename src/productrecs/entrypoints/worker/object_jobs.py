@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.services import Services, remove_leftovers
+from productrecs.entrypoints.services import (
+    Services,
+    check_objects_are_ours,
+    remove_leftovers,
+)
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.storage.job_queue import Job
 from productrecs.storage.snapshots import GRACE_SECONDS, SEARCH, SnapshotName, SnapshotStore
@@ -29,6 +33,7 @@ class ObjectJobs:
         shared = self.services.snapshots.shared
         if shared is None:
             return
+        check_objects_are_ours(self.services)
         stored = shared.store_ids()  # before the stores: a new one is in both
         heads = _heads(self.services)
         present = {head.store_id for head in heads}

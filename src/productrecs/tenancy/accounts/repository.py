@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -30,6 +31,7 @@ from productrecs.tenancy.accounts.store_settings import SettingValue, resolve_se
 from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
 
 _ACCOUNTS = "accounts"
+_INSTALLATION = "installation"
 _DELETED_MESSAGE = "this store was deleted"
 
 
@@ -59,6 +61,16 @@ class AccountRepository:
         """Return a number that grows with every change of a store; 0 before the first."""
         query = sa.select(counters.c.value).where(counters.c.name == _ACCOUNTS)
         return int(self._connection.execute(query).scalar() or 0)
+
+    def installation_number(self) -> int:
+        """Return the random number of this installation; drawn when first asked for."""
+        query = sa.select(counters.c.value).where(counters.c.name == _INSTALLATION)
+        found = self._connection.execute(query).scalar()
+        if found is not None:
+            return int(found)
+        number = secrets.randbits(62)
+        self._connection.execute(counters.insert().values(name=_INSTALLATION, value=number))
+        return number
 
     def all(self) -> list[Store]:
         """Return every store, ordered by domain."""

@@ -21,7 +21,13 @@ from productrecs.entrypoints.cli.doctor.repository import (
     next_due_at,
     waiting_jobs,
 )
-from productrecs.entrypoints.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER, Services
+from productrecs.entrypoints.services import (
+    ENCODER_FOLDER,
+    TEXT_MODEL_FOLDER,
+    ForeignObjectsError,
+    Services,
+    check_objects_are_ours,
+)
 from productrecs.records.pictures.onnx_model_check_and_writer import (
     EMBEDDER,
     ModelFileError,
@@ -117,6 +123,9 @@ def check_objects(services: Services) -> Iterator[CheckResult]:
         return
     try:
         services.objects.probe_write()
+        check_objects_are_ours(services)
+    except ForeignObjectsError as error:
+        yield problem("objects", *str(error).split(": ", 1))
     except (ObjectStoreUnavailableError, MissingObjectError) as error:
         remedy = (
             "check that the bucket exists, AWS_ENDPOINT_URL, AWS_REGION, and that the key "
