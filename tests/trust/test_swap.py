@@ -141,8 +141,7 @@ class Stage:
         """Let a copy of the first model serve that was damaged on the disk."""
         copy = self.folder / f"99999999-{chance.randrange(16**8):08x}"
         shutil.copytree(self.folder / self.models[0], copy)
-        files = sorted(path for path in copy.iterdir() if path.stat().st_size > 200)
-        file = chance.choice([path for path in files if path.suffix == ".npy"])
+        file = chance.choice(sorted(copy.iterdir()))
         content = bytearray(file.read_bytes())
         if damage == "flipped":
             content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)

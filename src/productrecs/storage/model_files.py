@@ -1,8 +1,9 @@
-"""Model files: a trained model as an immutable folder of arrays, replaced as a whole.
+"""Model files: a trained model as an immutable folder, replaced as a whole.
 
-A folder is written under a temporary name, each file and the folder itself are made
-durable, then it is renamed: publishing is atomic. Its manifest names a format version and
-the SHA-256 of every file; a folder that does not match is rejected. No pickle is used.
+`model.bin` has a checksum, a manifest and all small arrays. Each large array is a file of
+its own, whose SHA-256 is in the manifest. The folder is written under a temporary name,
+its files and the folder itself are made durable, then it is renamed: publishing is atomic.
+What does not match its checksum is rejected. No pickle is used.
 """
 
 import hashlib
@@ -14,20 +15,33 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.errors import ProductRecsError
 
-FORMAT: Final = 1
-_MANIFEST: Final = "manifest.json"
+FORMAT: Final = 2
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+_MODEL: Final = "model.bin"
+_BODY: Final = 65  # its first line is the SHA-256 of the rest, its second the manifest
+_LARGE: Final = 256 << 10  # bytes from which an array is a file; each file is one sync
+_ALIGNMENT: Final = 64
 
 
 class BrokenModelError(ProductRecsError):
     """A model's files are missing, damaged or of another format; do not serve it."""
+
+
+class _Place(NamedTuple):
+    """The type of an array, and where it is: an offset, or a file with that SHA-256."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    sha256: str
 
 
 def publish_arrays(
@@ -46,11 +60,7 @@ def publish_arrays(
     draft = folder / f".draft-{model_id}"
     draft.mkdir()
     try:
-        digests = {
-            name: _write(draft / f"{name}.npy", array) for name, array in arrays.items()
-        }
-        manifest = {"format": FORMAT, "facts": dict(facts), "sha256": digests}
-        _write_durably(draft / _MANIFEST, json.dumps(manifest).encode())
+        _write_arrays(draft, arrays, facts)
         _sync_folder(draft)
         draft.rename(folder / model_id)
     except BaseException:
@@ -67,13 +77,20 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
         BrokenModelError: when any file is missing, damaged or of another format.
     """
     try:
-        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        content = _mapped(folder / _MODEL)
+        _check(folder / _MODEL, memoryview(content)[_BODY:], content[: _BODY - 1].decode())
+        start = content.find(b"\n", _BODY) + 1
+        manifest = json.loads(content[_BODY:start])
         if manifest["format"] != FORMAT:
             message = f"model {folder.name} has format {manifest['format']}, not {FORMAT}"
             raise BrokenModelError(message)
-        for name, digest in manifest["sha256"].items():
-            _check(folder / f"{name}.npy", digest)
-        arrays = {name: _mapped(folder / f"{name}.npy") for name in manifest["sha256"]}
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for name, place in _places(manifest).items():
+            source, offset = content, start + place.offset
+            if place.sha256:
+                source, offset = _mapped(_file(folder, name)), 0
+                _check(_file(folder, name), source, place.sha256)
+            arrays[name] = np.ndarray(place.shape, place.dtype, source, offset)
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"model {folder.name} cannot be read: {error}"
         raise BrokenModelError(message) from error
@@ -83,20 +100,19 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
 def model_metadata(folder: Path) -> dict[str, Any]:
     """Return a model's metadata without opening its arrays; empty if there is no model."""
     try:
-        manifest = json.loads((folder / _MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        facts: dict[str, Any] = _manifest(folder)["facts"]
+    except (OSError, ValueError, KeyError):
         return {}
-    facts: dict[str, Any] = manifest.get("facts", {})
     return facts
 
 
 def model_digests(folder: Path) -> dict[str, Path]:
-    """Return the files of a model by their SHA-256; empty if there is no model."""
+    """Return the files of large arrays by their SHA-256; empty if there is no model."""
     try:
-        digests = json.loads((folder / _MANIFEST).read_bytes())["sha256"]
-        return {digest: folder / f"{name}.npy" for name, digest in digests.items()}
-    except (OSError, ValueError, KeyError, AttributeError):
+        places = _places(_manifest(folder))
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
+    return {one.sha256: _file(folder, name) for name, one in places.items() if one.sha256}
 
 
 def remove_other_models(
@@ -138,15 +154,42 @@ def _next_number(folder: Path, after: str | None) -> int:
     return max(numbers, default=0) + 1
 
 
-def _write(path: Path, array: npt.NDArray[Any]) -> str:
-    with path.open("xb") as file:
-        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    return _digest(path)
+def _write_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> None:
+    places: dict[str, _Place] = {}
+    small = bytearray()
+    for name, array in arrays.items():
+        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        place = _Place(array.dtype.str, array.shape, 0, "")
+        if content.nbytes >= _LARGE:
+            _write_durably(_file(folder, name), content)
+            places[name] = place._replace(sha256=hashlib.sha256(content).hexdigest())
+        else:
+            small += bytes(-len(small) % _ALIGNMENT)
+            places[name] = place._replace(offset=len(small))
+            small += content.tobytes()
+    manifest = json.dumps({"format": FORMAT, "facts": dict(facts), "arrays": places})
+    size = _BODY + len(manifest) + 1
+    body = f"{manifest}{' ' * (-size % _ALIGNMENT)}\n".encode() + small
+    checksum = hashlib.sha256(body).hexdigest()
+    _write_durably(folder / _MODEL, f"{checksum}\n".encode() + body)
 
 
-def _write_durably(path: Path, content: bytes) -> None:
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.bin"
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    with (folder / _MODEL).open("rb") as file:
+        file.readline()
+        manifest: dict[str, Any] = json.loads(file.readline())
+        return manifest
+
+
+def _places(manifest: Mapping[str, Any]) -> dict[str, _Place]:
+    return {name: _Place(*fields) for name, fields in manifest["arrays"].items()}
+
+
+def _write_durably(path: Path, content: bytes | memoryview) -> None:
     with path.open("xb") as file:
         file.write(content)
         file.flush()
@@ -161,29 +204,20 @@ def _sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def _digest(path: Path) -> str:
-    """Return a file's SHA-256, read in one piece.
+def _check(path: Path, content: mmap.mmap | memoryview, digest: str) -> None:
+    """Raise unless the content has that SHA-256; it is read in one piece.
 
     A thread that reads block by block reacquires the GIL after each block, and delays the
     requests in other threads each time.
+
+    Raises:
+        BrokenModelError: when it has not.
     """
-    with path.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:  # an empty file cannot be mapped
-            return hashlib.sha256().hexdigest()
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return hashlib.sha256(content).hexdigest()
-
-
-def _check(path: Path, digest: str) -> None:
-    if _digest(path) != digest:
+    if hashlib.sha256(content).hexdigest() != digest:
         message = f"{path.name} does not match its checksum"
         raise BrokenModelError(message)
 
 
-def _mapped(path: Path) -> npt.NDArray[Any]:
-    if path.stat().st_size > 4096:  # noqa: PLR2004 - below a page, mapping costs more
-        try:
-            return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # type: ignore[no-any-return]  # numpy types np.load as Any
-        except ValueError:  # an empty array cannot be mapped
-            pass
-    return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]  # numpy types np.load as Any
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -373,7 +373,7 @@ def move_index(
 
 
 def reject_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
-    """Stop pointing to visual models and indexes that are lost: they are built again."""
+    """Stop pointing to a lost or damaged visual model or index: it is built again."""
     store = store_heads.c.store_id == name.store_id
     if name.kind == SEARCH:
         move_index(transaction, name.store_id, name.name, None)

@@ -147,7 +147,7 @@ def test_a_damaged_model_is_refused_and_built_again(
     visual_id = see(database, tmp_path, store_id, shown)
     assert visual_id is not None
     pictures = served(tmp_path, store_id, visual_id)
-    path = tmp_path / store_id / visual_id / "vectors.npy"
+    path = tmp_path / store_id / visual_id / "model.bin"
     path.write_bytes(path.read_bytes()[:-1] + b"!")
 
     fresh = ServedPictures(tmp_path, store_id)

@@ -262,7 +262,7 @@ def test_a_plan_that_the_configuration_lacks(
 
 
 def test_a_damaged_model(shell: CommandLine, healthy: str, services: Services) -> None:
-    path = next(services.models.rglob("*.npy"))
+    path = next(services.models.rglob("model.bin"))
     path.write_bytes(path.read_bytes()[:-1] + b"?")
 
     (found,) = wrongs(shell)

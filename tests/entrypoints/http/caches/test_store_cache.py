@@ -17,8 +17,10 @@ from productrecs.entrypoints.http.caches.store_cache import (
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.pictures.repository import PictureRepository
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.tables import store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -144,3 +146,19 @@ def test_a_store_that_nobody_asks_for_follows_its_changes(
         upsert_items(log, [ItemPatch("A", {"title": "Tent"})], system_ms())
 
     eventually(lambda: len(opened.shop.catalog) == 1, 10)
+
+
+def test_a_damaged_visual_model_is_built_again(
+    services: Services, store: Store, shops: StoreCache
+) -> None:
+    (services.pictures / store.store_id / "00000001-of-before").mkdir(parents=True)
+    heads = store_heads.update().where(store_heads.c.store_id == store.store_id)
+    with services.database.transaction() as transaction:
+        values = {"picture_seq": 7, "visual_seq": 7, "visual_id": "00000001-of-before"}
+        transaction.execute(heads.values(**values))
+
+    asyncio.run(shops.open(store))
+
+    with services.database.reading() as connection:
+        progress = PictureRepository(connection, store.store_id).progress()
+    assert (progress.visual_id, progress.visual_seq) == (None, 0)

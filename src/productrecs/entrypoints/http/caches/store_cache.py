@@ -473,13 +473,13 @@ def _follow_models(
 def _follow_pictures(
     services: Services, store_id: StoreId, cached_store: CachedStore, visual_id: str | None
 ) -> None:
-    """Open the serving visual model once it is local."""
+    """Open the serving visual model once it is local; a damaged one is built again."""
     shop, pictures = cached_store.shop, cached_store.pictures
     if visual_id and not pictures.has_followed(visual_id):
         visual = SnapshotName(store_id, PICTURES, visual_id)
         if services.snapshots.is_ready(visual):
             pictures.follow(visual_id)
-            if services.snapshots.is_refused(visual):
+            if pictures.visual_id != visual_id:
                 _reject_snapshot(services, visual)
     if shop.models.visual is not pictures.model:
         shop.models = replace(shop.models, visual=pictures.model)
@@ -526,7 +526,7 @@ def _enqueue_training(services: Services, store_id: StoreId) -> None:
 
 
 def _reject_snapshot(services: Services, name: SnapshotName) -> None:
-    """Let a worker build again what the object store lost; skip it while reading only."""
+    """Let a worker build again what is lost or damaged; skip it while reading only."""
     try:
         with services.database.transaction() as transaction:
             reject_snapshot(transaction, name)
